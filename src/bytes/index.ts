@@ -1,0 +1,2 @@
+export * from './bytes.js';
+export * from './text.js';

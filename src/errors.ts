@@ -1,0 +1,150 @@
+/**
+ * The errors of Rowan. Every error a user can meet is a {@link RowanError} with a stable `code`, the facts of what was
+ * being done, and a message that ends in what to do next.
+ */
+
+/** Stable codes to branch on. They are part of the public interface: none is ever renamed. */
+export type ErrorCode =
+  | 'ERR_INVALID_ARGUMENT'
+  | 'ERR_SCHEMA'
+  | 'ERR_KEY'
+  | 'ERR_QUERY'
+  | 'ERR_FULL_SCAN'
+  | 'ERR_CONFLICT'
+  | 'ERR_NOT_FOUND'
+  | 'ERR_TABLE_NOT_FOUND'
+  | 'ERR_TABLE_EXISTS'
+  | 'ERR_TABLE_DISABLED'
+  | 'ERR_TABLE_ENABLED'
+  | 'ERR_NAMESPACE_NOT_FOUND'
+  | 'ERR_NAMESPACE_EXISTS'
+  | 'ERR_NO_SUCH_FAMILY'
+  | 'ERR_WRONG_REGION'
+  | 'ERR_CORRUPTION'
+  | 'ERR_FORMAT_VERSION'
+  | 'ERR_NOT_A_STORE'
+  | 'ERR_LOCKED'
+  | 'ERR_READONLY'
+  | 'ERR_IO'
+  | 'ERR_BUSY'
+  | 'ERR_CLOSED'
+  | 'ERR_TIMEOUT'
+  | 'ERR_ABORTED'
+  | 'ERR_UNSUPPORTED'
+  | 'ERR_CODEC'
+  | 'ERR_CONNECTION'
+  | 'ERR_REMOTE'
+  | 'ERR_SECURITY';
+
+/** What was being done when the error arose. Keys are shown decoded where a schema is known, and in hex. */
+export interface ErrorDetails {
+  readonly entity?: string | undefined;
+  readonly property?: string | undefined;
+  readonly table?: string | undefined;
+  readonly family?: string | undefined;
+  readonly key?: unknown;
+  readonly keyHex?: string | undefined;
+  readonly file?: string | undefined;
+  readonly offset?: number | undefined;
+  readonly [fact: string]: unknown;
+}
+
+export interface RowanErrorOptions {
+  readonly cause?: unknown;
+  /** True when the same call may succeed if it is made again. Default false. */
+  readonly retryable?: boolean;
+  readonly details?: ErrorDetails;
+}
+
+/** The base of every error that Rowan throws. */
+export class RowanError extends Error {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, options: RowanErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+    this.details = options.details ?? {};
+  }
+}
+
+/** An argument that can never be right: a wrong type, a negative timestamp, an empty row. */
+export class InvalidArgumentError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_INVALID_ARGUMENT', message, options);
+  }
+}
+
+/** A declaration or a descriptor that breaks a rule. Carries every problem found, not only the first. */
+export class SchemaError extends RowanError {
+  readonly problems: readonly string[];
+
+  constructor(message: string, problems: readonly string[] = [message], options?: RowanErrorOptions) {
+    super('ERR_SCHEMA', message, options);
+    this.problems = problems;
+  }
+}
+
+/** A row key that cannot be encoded or decoded. */
+export class KeyError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_KEY', message, options);
+  }
+}
+
+/** A query that cannot be planned or run. `ERR_FULL_SCAN` when it would read a whole table unasked. */
+export class QueryError extends RowanError {
+  constructor(
+    message: string,
+    options?: RowanErrorOptions & { readonly code?: 'ERR_QUERY' | 'ERR_FULL_SCAN' },
+  ) {
+    super(options?.code ?? 'ERR_QUERY', message, options);
+  }
+}
+
+/** A conditional write that found something else than it expected. */
+export class ConflictError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_CONFLICT', message, options);
+  }
+}
+
+/** Bytes on disk or on the wire that are not what was written. Names the file and the offset. */
+export class CorruptionError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_CORRUPTION', message, options);
+  }
+}
+
+/** The operation did not end within its time. */
+export class TimeoutError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_TIMEOUT', message, { retryable: true, ...options });
+  }
+}
+
+/** The engine, table or scanner was closed before or during the call. */
+export class ClosedError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_CLOSED', message, options);
+  }
+}
+
+/** The engine lacks what was asked for; the message names the engine and the capability. */
+export class UnsupportedError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_UNSUPPORTED', message, options);
+  }
+}
+
+/** Throws the abort of `signal` as a {@link RowanError} when it has been aborted. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) {
+    throw new RowanError('ERR_ABORTED', 'The operation was aborted by its AbortSignal.', {
+      cause: signal.reason,
+    });
+  }
+}

@@ -1,0 +1,94 @@
+/** What the rest of Rowan sees of row keys: codecs of parts, the layout of a key, and the ranges of a condition. */
+
+import type { Filter } from '../table/index.js';
+
+/** Bytes of a row range: `start` inclusive, `stop` exclusive; an undefined `stop` is the end of the table. */
+export interface KeyRange {
+  readonly start: Uint8Array;
+  readonly stop: Uint8Array | undefined;
+}
+
+/**
+ * An order-preserving codec of one key part: byte order is logical order. `T` is what the user gives and gets.
+ * Codecs are immutable and have no state.
+ */
+export interface KeyCodec<T> {
+  /** Stands in schema hashes, explain and errors, e.g. "uint32", "string", "desc(date)". Never renamed. */
+  readonly name: string;
+  /** Bytes of every value, or undefined when they differ in length. */
+  readonly fixedLength: number | undefined;
+  /** Only in types: makes a codec of one type unassignable to another. */
+  readonly $type?: T;
+}
+
+/** What is asked of one key part. */
+export type PartCondition =
+  | { readonly kind: 'eq'; readonly value: unknown }
+  | { readonly kind: 'in'; readonly values: readonly unknown[] }
+  | {
+      readonly kind: 'range';
+      readonly lower?: { readonly value: unknown; readonly inclusive: boolean } | undefined;
+      readonly upper?: { readonly value: unknown; readonly inclusive: boolean } | undefined;
+    }
+  | { readonly kind: 'startsWith'; readonly value: unknown };
+
+/** Conditions by part name. Equality (or `in`) on leading parts, then at most one range; anything else is an error. */
+export type KeyConditions = Readonly<Record<string, PartCondition>>;
+
+/** Where the rows of some key conditions are. */
+export interface KeyPlan {
+  /** `point`: one whole key; `points`: several; `range`, `ranges`: intervals; `full`: the whole table. */
+  readonly kind: 'point' | 'points' | 'range' | 'ranges' | 'full';
+  /** Disjoint, in byte order. A point is the range [key, key 00). */
+  readonly ranges: readonly KeyRange[];
+  /**
+   * How the rows of all ranges come in logical key order: `sequence`, one range after the other; `merge`, compare rows
+   * from byte `mergeOffset` on (salts, buckets); `none`, the bytes have no logical order (hashes).
+   */
+  readonly order: 'sequence' | 'merge' | 'none';
+  readonly mergeOffset: number;
+  /** How many salts or buckets each logical range was spread over; 1 when none. */
+  readonly fanOut: number;
+  /** Rows of the ranges that do not meet the conditions must be dropped by this; undefined when the ranges are exact. */
+  readonly residual: Filter | undefined;
+}
+
+/** One queryable part of a key. */
+export interface KeyPart {
+  /** The property. */
+  readonly name: string;
+  readonly codec: KeyCodec<unknown>;
+  readonly descending: boolean;
+  /** False when the key holds only a digest of the value: decode leaves it out, and a range on it is an error. */
+  readonly recoverable: boolean;
+}
+
+/** How the byte layout of an entity's keys, left to right, encodes, decodes and is searched. */
+export interface KeyLayout {
+  /** Queryable parts, in the order of conditions. */
+  readonly parts: readonly KeyPart[];
+  /** A stable text of the whole layout, e.g. "salt(16) customerId:string recordType(1)". Part of schema hashes. */
+  readonly signature: string;
+  /** The record type that stands in the keys, or undefined. */
+  readonly recordType: number | undefined;
+
+  /**
+   * The row of these part values.
+   * @throws KeyError naming the part when one is missing, undefined, null, of a wrong type or out of range.
+   */
+  encode(values: Readonly<Record<string, unknown>>): Uint8Array;
+  /**
+   * The part values of a row; parts that are not recoverable are left out.
+   * @throws KeyError with the row in hex when it is not of this layout.
+   */
+  decode(row: Uint8Array): Record<string, unknown>;
+  /** Whether a row of the table is of this layout and record type. Never throws. */
+  matches(row: Uint8Array): boolean;
+  /**
+   * The byte ranges of the conditions.
+   * @throws KeyError on a hole, a part after a range, a range on a digest, an unknown part or a bad value.
+   */
+  plan(conditions: KeyConditions): KeyPlan;
+  /** Where to split a new table into `regions` regions of about equal load; as many as the layout can tell. */
+  splitPoints(regions: number): Uint8Array[];
+}

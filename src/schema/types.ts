@@ -1,0 +1,87 @@
+/** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
+
+import type { KeyLayout } from '../key/types.js';
+import type { Result, RowMutation, TableDescriptor } from '../table/index.js';
+
+/** A class whose instances are entities. */
+export type EntityClass<E extends object = object> = abstract new (...args: never[]) => E;
+
+/** Encodes the values of columns. Stateless and immutable. */
+export interface ValueCodec<T> {
+  /** Stands in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Never renamed. */
+  readonly name: string;
+  /** Byte order of encoded values is their logical order: comparisons can be pushed to the engine. */
+  readonly ordered: boolean;
+  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
+  encode(value: T): Uint8Array;
+  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
+  decode(bytes: Uint8Array): T;
+}
+
+/** How a property is stored. */
+export type ColumnKind =
+  /** One cell. */
+  | 'column'
+  /** One cell that increments add to (int64). */
+  | 'counter'
+  /** Many cells of one family, a Map from qualifier to value. */
+  | 'columns'
+  /** One column's history, newest first. */
+  | 'versions';
+
+/** One stored property. Properties of embedded objects are columns of their own, with a path. */
+export interface ColumnSchema {
+  /** Where the value stands in the entity: ["name"], or ["address", "city"] for an embedded object. */
+  readonly path: readonly string[];
+  /** The path with dots. */
+  readonly property: string;
+  readonly kind: ColumnKind;
+  readonly family: string;
+  /** The qualifier; of `columns` the prefix that all its qualifiers share (may be empty). */
+  readonly qualifier: Uint8Array;
+  readonly codec: ValueCodec<unknown>;
+  /** Of `columns`: how the rest of the qualifier is decoded to the Map's key. */
+  readonly qualifierCodec: ValueCodec<unknown> | undefined;
+}
+
+export interface TableSchema {
+  readonly descriptor: TableDescriptor;
+  /** Entities of the table, in the order of their record types, then names. */
+  readonly entities: readonly EntitySchema[];
+  /** Where the table is to be split when it is created; strictly increasing, may be empty. */
+  readonly splitKeys: readonly Uint8Array[];
+}
+
+export interface EntitySchema<E extends object = object> {
+  /** The name given in `@Entity`, else the class's. */
+  readonly name: string;
+  readonly target: EntityClass<E>;
+  readonly table: TableSchema;
+  readonly key: KeyLayout;
+  /** In the order of family and qualifier. */
+  readonly columns: readonly ColumnSchema[];
+  /** By `ColumnSchema.property`. */
+  readonly columnsByProperty: ReadonlyMap<string, ColumnSchema>;
+  /** The families the entity stores cells in. */
+  readonly families: readonly string[];
+  /** The column whose empty cell says that the row exists, or undefined for tables that others write. */
+  readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
+  /** The property that optimistic locking counts up (`@Version`), or undefined. */
+  readonly versionProperty: string | undefined;
+  readonly mapper: EntityMapper<E>;
+}
+
+/** Object <-> cells of one entity, compiled once. */
+export interface EntityMapper<E extends object = object> {
+  /** The row of an entity or of an object with the key's parts. @throws KeyError. */
+  rowOf(source: Readonly<Record<string, unknown>>): Uint8Array;
+  /**
+   * What storing `entity` does: a put of every property that is neither undefined nor null and of the marker, and a
+   * delete of the columns that are null. One or two mutations of one row; all cells share `timestamp`.
+   */
+  toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[];
+  /** An instance made of the row and its cells, without calling the constructor; null when the result is empty. */
+  fromResult(result: Result): E | null;
+  /** As `fromResult`, with only these properties (and the key's parts) set. */
+  fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null;
+}

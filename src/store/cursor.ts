@@ -1,0 +1,108 @@
+/**
+ * How the storage core looks at a cell inside: a mutable position, not an object for each cell. Memstores, blocks and
+ * merges are all cursors; a `Cell` is made only of what a reader is given.
+ *
+ * A cursor's bytes stay as they are until its next `next`, `seek…` or `close`. The family is that of the store.
+ */
+
+import { compareSlices } from '../bytes/index.js';
+
+/** Sorts before every type at the same timestamp: seeks to the start of a row, column or timestamp. */
+export const TYPE_MAXIMUM = 255;
+/** Sorts after every type at the same timestamp. */
+export const TYPE_MINIMUM = 0;
+
+/** Where to seek: the first cell at or after (row, qualifier, timestamp descending, type descending), whatever its seq. */
+export class SeekKey {
+  row: Uint8Array = new Uint8Array(0);
+  rowOffset = 0;
+  rowLength = 0;
+  qualifier: Uint8Array = new Uint8Array(0);
+  qualifierOffset = 0;
+  qualifierLength = 0;
+  /** -1 sorts after every timestamp of the column. */
+  timestamp = 0;
+  type: number = TYPE_MAXIMUM;
+}
+
+/**
+ * A position in a sorted run of cells of one family, in HBase's order (R2): row, qualifier, timestamp descending, type
+ * code descending, seq descending. Every field but `valid` is meaningful only while `valid` is true.
+ */
+export abstract class CellCursor {
+  valid = false;
+  /** Holds the row and the qualifier. */
+  key: Uint8Array = new Uint8Array(0);
+  rowOffset = 0;
+  rowLength = 0;
+  qualifierOffset = 0;
+  qualifierLength = 0;
+  timestamp = 0;
+  type = 0;
+  /** The number of the write that made the cell: 0..2^53-1. */
+  seq = 0;
+  /** Holds the value. */
+  value: Uint8Array = new Uint8Array(0);
+  valueOffset = 0;
+  valueLength = 0;
+  /** The cell's own time to live in milliseconds, 0 for none. */
+  ttl = 0;
+  /** Ties of equal cells with equal seq (bulk loads): the higher is newer. Set by whoever merges cursors. */
+  order = 0;
+
+  /** To the first cell. */
+  abstract seekToFirst(): boolean;
+  /** To the first cell at or after `target`; never moves backwards only if told so by `reseek`. */
+  abstract seek(target: SeekKey): boolean;
+  /** As `seek`, for a target known to be at or after the present position: may walk instead of searching. */
+  abstract reseek(target: SeekKey): boolean;
+  /** To the next cell; false at the end. */
+  abstract next(): boolean;
+  /** To the first cell of the greatest row that is less than `row`, or of the last row when `row` is null. */
+  abstract seekToPreviousRow(row: Uint8Array | null): boolean;
+  /** Gives back what it holds (blocks, file references). */
+  abstract close(): void;
+}
+
+/** R2 for two cursors at valid positions; the same cell written twice sorts the newer first. */
+export function compareCursors(a: CellCursor, b: CellCursor): number {
+  let difference = compareSlices(a.key, a.rowOffset, a.rowLength, b.key, b.rowOffset, b.rowLength);
+  if (difference !== 0) return difference;
+  difference = compareSlices(
+    a.key,
+    a.qualifierOffset,
+    a.qualifierLength,
+    b.key,
+    b.qualifierOffset,
+    b.qualifierLength,
+  );
+  if (difference !== 0) return difference;
+  if (a.timestamp !== b.timestamp) return a.timestamp > b.timestamp ? -1 : 1;
+  if (a.type !== b.type) return b.type - a.type;
+  if (a.seq !== b.seq) return a.seq > b.seq ? -1 : 1;
+  return b.order - a.order;
+}
+
+/** Where a cursor stands in relation to a seek key: negative when its cell sorts before the key. */
+export function compareToSeekKey(cursor: CellCursor, key: SeekKey): number {
+  let difference = compareSlices(
+    cursor.key,
+    cursor.rowOffset,
+    cursor.rowLength,
+    key.row,
+    key.rowOffset,
+    key.rowLength,
+  );
+  if (difference !== 0) return difference;
+  difference = compareSlices(
+    cursor.key,
+    cursor.qualifierOffset,
+    cursor.qualifierLength,
+    key.qualifier,
+    key.qualifierOffset,
+    key.qualifierLength,
+  );
+  if (difference !== 0) return difference;
+  if (cursor.timestamp !== key.timestamp) return cursor.timestamp > key.timestamp ? -1 : 1;
+  return key.type - cursor.type;
+}

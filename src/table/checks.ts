@@ -1,0 +1,62 @@
+/** Checks that every operation shares. Each throws an InvalidArgumentError that says what is wrong and what is right. */
+
+import { type BytesLike, toBytes } from '../bytes/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import { LATEST_TIMESTAMP, MAX_FAMILY_LENGTH, MAX_ROW_LENGTH } from './cell.js';
+
+/** The bytes of a row key of 1..32767 bytes (R5). */
+export function checkRow(row: BytesLike): Uint8Array {
+  if (typeof row !== 'string' && !(row instanceof Uint8Array)) {
+    throw new InvalidArgumentError(`A row is a Uint8Array or a string, not ${describe(row)}.`);
+  }
+  const bytes = toBytes(row);
+  if (bytes.length === 0)
+    throw new InvalidArgumentError('A row may not be empty. Give a key of 1 to 32767 bytes.');
+  if (bytes.length > MAX_ROW_LENGTH) {
+    throw new InvalidArgumentError(`The row has ${bytes.length} bytes; HBase's limit is ${MAX_ROW_LENGTH}.`);
+  }
+  return bytes;
+}
+
+/** A timestamp of 0..2^53-2, or {@link LATEST_TIMESTAMP}. */
+export function checkTimestamp(timestamp: number): number {
+  if (!Number.isSafeInteger(timestamp) || timestamp < 0) {
+    throw new InvalidArgumentError(
+      `Bad timestamp ${describe(timestamp)}: it is an integer number of milliseconds, 0 to ${LATEST_TIMESTAMP - 1}.`,
+    );
+  }
+  return timestamp;
+}
+
+export function checkFamily(family: string): string {
+  if (typeof family !== 'string' || family.length === 0) {
+    throw new InvalidArgumentError(`A family is a non-empty string, not ${describe(family)}.`);
+  }
+  if (family.length > MAX_FAMILY_LENGTH || Buffer.byteLength(family) > MAX_FAMILY_LENGTH) {
+    throw new InvalidArgumentError(`The family name "${family}" is longer than ${MAX_FAMILY_LENGTH} bytes.`);
+  }
+  return family;
+}
+
+/** A qualifier or value: any byte string, the empty one too, but never undefined or null. */
+export function checkBytes(value: BytesLike, what: string): Uint8Array {
+  if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
+    throw new InvalidArgumentError(`A ${what} is a Uint8Array or a string, not ${describe(value)}.`);
+  }
+  return toBytes(value);
+}
+
+export function checkPositiveInteger(value: number, what: string): number {
+  if (!Number.isSafeInteger(value) || value <= 0) {
+    throw new InvalidArgumentError(`${what} is a positive integer, not ${describe(value)}.`);
+  }
+  return value;
+}
+
+/** A short text for a wrong value. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`;
+  if (typeof value === 'object') return `an ${value.constructor?.name ?? 'object'}`;
+  return `${typeof value} ${String(value)}`;
+}

@@ -1,0 +1,234 @@
+/** Table and family descriptors: HBase's options, names and defaults, checked and frozen. */
+
+import { SchemaError } from '../errors.js';
+import { MAX_FAMILY_LENGTH } from './cell.js';
+import type { Durability } from './mutation.js';
+import { canonicalTableName } from './table-name.js';
+
+export const COMPRESSIONS = ['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD', 'BROTLI', 'LZO'] as const;
+export type Compression = (typeof COMPRESSIONS)[number];
+
+export const BLOOM_FILTERS = ['NONE', 'ROW', 'ROWCOL'] as const;
+export type BloomFilter = (typeof BLOOM_FILTERS)[number];
+
+export const DATA_BLOCK_ENCODINGS = ['NONE', 'PREFIX', 'DIFF', 'FAST_DIFF', 'ROW_INDEX_V1'] as const;
+export type DataBlockEncoding = (typeof DATA_BLOCK_ENCODINGS)[number];
+
+export const KEEP_DELETED_CELLS = ['FALSE', 'TRUE', 'TTL'] as const;
+export type KeepDeletedCells = (typeof KEEP_DELETED_CELLS)[number];
+
+export const DURABILITIES = ['USE_DEFAULT', 'SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'] as const;
+
+/** "Never expires", in seconds (`HConstants.FOREVER`). */
+export const FOREVER = 2147483647;
+
+/** A column family as it is stored. Each option is HBase's of the same name in the shell. */
+export interface FamilyDescriptor {
+  readonly name: string;
+  /** Versions kept; default 1. */
+  readonly versions: number;
+  /** Versions kept even when they have expired; default 0. */
+  readonly minVersions: number;
+  /** Seconds, or {@link FOREVER}. */
+  readonly ttl: number;
+  readonly compression: Compression;
+  readonly dataBlockEncoding: DataBlockEncoding;
+  readonly bloomFilter: BloomFilter;
+  /** Bytes of a data block before encoding and compression; default 65536. */
+  readonly blockSize: number;
+  readonly blockCache: boolean;
+  readonly inMemory: boolean;
+  readonly keepDeletedCells: KeepDeletedCells;
+  readonly newVersionBehavior: boolean;
+  /** 0 local, 1 global. Kept for HBase; the embedded engine does not replicate. */
+  readonly replicationScope: number;
+  readonly cacheDataOnWrite: boolean;
+  readonly prefetchBlocksOnOpen: boolean;
+  /** `hbase.…` settings of this family (shell: CONFIGURATION). */
+  readonly configuration: Readonly<Record<string, string>>;
+  /** Values of the user's own (shell: METADATA). */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What is given of a family; everything left out has HBase's default. `ttl` also takes `'FOREVER'`. */
+export type FamilyOptions = {
+  readonly [Option in keyof Omit<FamilyDescriptor, 'name' | 'ttl'>]?: FamilyDescriptor[Option];
+} & {
+  readonly ttl?: number | 'FOREVER';
+};
+
+export interface TableDescriptor {
+  /** "namespace:name", or "name" in the default namespace. */
+  readonly name: string;
+  /** In the byte order of their names. */
+  readonly families: readonly FamilyDescriptor[];
+  readonly durability: Durability;
+  /** Bytes at which a region is split; undefined: the engine's default. */
+  readonly maxFileSize: number | undefined;
+  /** Bytes at which a memstore is flushed; undefined: the engine's default. */
+  readonly memstoreFlushSize: number | undefined;
+  readonly readOnly: boolean;
+  readonly splitEnabled: boolean;
+  readonly compactionEnabled: boolean;
+  readonly regionReplication: number;
+  readonly splitPolicy: string | undefined;
+  readonly configuration: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export type TableOptions = {
+  readonly [Option in keyof Omit<TableDescriptor, 'name' | 'families'>]?: TableDescriptor[Option];
+};
+
+const FAMILY_DEFAULTS: Omit<FamilyDescriptor, 'name'> = Object.freeze({
+  versions: 1,
+  minVersions: 0,
+  ttl: FOREVER,
+  compression: 'NONE',
+  dataBlockEncoding: 'NONE',
+  bloomFilter: 'ROW',
+  blockSize: 65536,
+  blockCache: true,
+  inMemory: false,
+  keepDeletedCells: 'FALSE',
+  newVersionBehavior: false,
+  replicationScope: 0,
+  cacheDataOnWrite: false,
+  prefetchBlocksOnOpen: false,
+  configuration: Object.freeze({}),
+  metadata: Object.freeze({}),
+});
+
+const TABLE_DEFAULTS: Omit<TableDescriptor, 'name' | 'families'> = Object.freeze({
+  durability: 'USE_DEFAULT',
+  maxFileSize: undefined,
+  memstoreFlushSize: undefined,
+  readOnly: false,
+  splitEnabled: true,
+  compactionEnabled: true,
+  regionReplication: 1,
+  splitPolicy: undefined,
+  configuration: Object.freeze({}),
+  metadata: Object.freeze({}),
+});
+
+/** The rules a family breaks, each as a sentence that names the family, the option and the mend. Empty when none. */
+export function familyProblems(name: string, options: FamilyOptions): string[] {
+  const problems: string[] = [];
+  const where = `Family "${name}"`;
+  if (name === '' || /[:/\\\p{Cc}]/u.test(name) || name.startsWith('.') || name === 'recovered.edits') {
+    problems.push(
+      `${where}: a family name has no ':', '/', '\\' or control character and does not begin with '.'.`,
+    );
+  }
+  if (Buffer.byteLength(name) > MAX_FAMILY_LENGTH)
+    problems.push(`${where}: the name is over ${MAX_FAMILY_LENGTH} bytes.`);
+  for (const option of Object.keys(options)) {
+    if (!(option in FAMILY_DEFAULTS)) {
+      problems.push(
+        `${where}: unknown option "${option}". Known: ${Object.keys(FAMILY_DEFAULTS).join(', ')}.`,
+      );
+    }
+  }
+  const all = { ...FAMILY_DEFAULTS, ...withoutUndefined(options) };
+  const oneOf = (option: string, value: string, allowed: readonly string[]): void => {
+    if (!allowed.includes(value))
+      problems.push(`${where}: ${option} is ${JSON.stringify(value)}; write one of ${allowed.join(', ')}.`);
+  };
+  oneOf('compression', all.compression, COMPRESSIONS);
+  oneOf('dataBlockEncoding', all.dataBlockEncoding, DATA_BLOCK_ENCODINGS);
+  oneOf('bloomFilter', all.bloomFilter, BLOOM_FILTERS);
+  oneOf('keepDeletedCells', all.keepDeletedCells, KEEP_DELETED_CELLS);
+  const integer = (option: string, value: number | 'FOREVER', min: number, max: number): void => {
+    if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
+      problems.push(`${where}: ${option} is ${String(value)}; it is an integer from ${min} to ${max}.`);
+    }
+  };
+  integer('versions', all.versions, 1, 2147483647);
+  integer('minVersions', all.minVersions, 0, 2147483647);
+  if (all.ttl !== 'FOREVER') integer('ttl (seconds)', all.ttl, 1, FOREVER);
+  integer('blockSize', all.blockSize, 1024, 16 * 1024 * 1024);
+  integer('replicationScope', all.replicationScope, 0, 1);
+  if (all.minVersions > all.versions) {
+    problems.push(`${where}: minVersions ${all.minVersions} is above versions ${all.versions}.`);
+  }
+  return problems;
+}
+
+/**
+ * A family with HBase's default for every option left out.
+ * @throws SchemaError with every rule it breaks.
+ */
+export function familyDescriptor(name: string, options: FamilyOptions = {}): FamilyDescriptor {
+  const problems = familyProblems(name, options);
+  if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  const given = withoutUndefined(options);
+  const ttl = given.ttl === 'FOREVER' || given.ttl === undefined ? FOREVER : given.ttl;
+  return Object.freeze({
+    ...FAMILY_DEFAULTS,
+    ...given,
+    name,
+    ttl,
+    configuration: Object.freeze({ ...given.configuration }),
+    metadata: Object.freeze({ ...given.metadata }),
+  });
+}
+
+/**
+ * A table of these families.
+ * @throws SchemaError with every rule that the name, the families or the options break.
+ */
+export function tableDescriptor(
+  name: string,
+  families: Readonly<Record<string, FamilyOptions>> | readonly FamilyDescriptor[],
+  options: TableOptions = {},
+): TableDescriptor {
+  const problems: string[] = [];
+  const given: [string, FamilyOptions][] = Array.isArray(families)
+    ? (families as readonly FamilyDescriptor[]).map(({ name: family, ...rest }) => [family, rest])
+    : Object.entries(families as Readonly<Record<string, FamilyOptions>>);
+  if (given.length === 0) problems.push(`Table "${name}": declare at least one column family.`);
+  const seen = new Set<string>();
+  for (const [family, rest] of given) {
+    problems.push(...familyProblems(family, rest));
+    if (seen.has(family)) problems.push(`Table "${name}": family "${family}" is declared twice.`);
+    seen.add(family);
+  }
+  for (const option of Object.keys(options)) {
+    if (!(option in TABLE_DEFAULTS)) {
+      problems.push(
+        `Table "${name}": unknown option "${option}". Known: ${Object.keys(TABLE_DEFAULTS).join(', ')}.`,
+      );
+    }
+  }
+  const all = { ...TABLE_DEFAULTS, ...withoutUndefined(options) };
+  if (!(DURABILITIES as readonly string[]).includes(all.durability)) {
+    problems.push(
+      `Table "${name}": durability is "${all.durability}"; write one of ${DURABILITIES.join(', ')}.`,
+    );
+  }
+  let canonical = name;
+  try {
+    canonical = canonicalTableName(name);
+  } catch (error) {
+    problems.push((error as Error).message);
+  }
+  if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  return Object.freeze({
+    ...all,
+    name: canonical,
+    families: Object.freeze(
+      given
+        .map(([family, rest]) => familyDescriptor(family, rest))
+        .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
+    ),
+    configuration: Object.freeze({ ...all.configuration }),
+    metadata: Object.freeze({ ...all.metadata }),
+  });
+}
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(options: T): Defined<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

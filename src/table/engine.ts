@@ -1,0 +1,27 @@
+import type { Admin } from './admin.js';
+import type { Table } from './table.js';
+
+/** What an engine can do beyond the {@link Table} that all give. Asking for what one lacks is an `ERR_UNSUPPORTED`. */
+export interface Capabilities {
+  /** `batch(…, { atomic: true })` over several rows. */
+  readonly atomicBatch: boolean;
+  /** Tables are {@link import('./table.js').SyncTable}s. */
+  readonly sync: boolean;
+  /** A scan sees the table as it was when the scan began. */
+  readonly snapshotScans: boolean;
+  /** An openable copy of the store while writes go on. */
+  readonly checkpoint: boolean;
+  /** `Consistency` `TIMELINE`. */
+  readonly timelineReads: boolean;
+}
+
+/** An embedded store or an HBase cluster. */
+export interface Engine {
+  /** "embedded" or "hbase". */
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  readonly admin: Admin;
+  /** A handle; it does not check that the table exists. */
+  table(name: string): Table;
+  close(): Promise<void>;
+}

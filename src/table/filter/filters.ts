@@ -1,0 +1,198 @@
+/** Constructors of filters and comparators: checked, frozen, with HBase's defaults. */
+
+import { type BytesLike, compareBytes } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { checkBytes, checkFamily, checkPositiveInteger, checkRow, checkTimestamp } from '../checks.js';
+import type { Comparator, CompareOperator } from './comparator.js';
+import type { Filter, RowRange } from './filter.js';
+
+/** Comparators by HBase's names. */
+export const comparators = Object.freeze({
+  binary: (value: BytesLike): Comparator =>
+    Object.freeze({ kind: 'binary', value: checkBytes(value, 'value') }),
+  binaryPrefix: (value: BytesLike): Comparator =>
+    Object.freeze({ kind: 'binaryPrefix', value: checkBytes(value, 'value') }),
+  binaryComponent: (value: BytesLike, offset: number): Comparator =>
+    Object.freeze({
+      kind: 'binaryComponent',
+      value: checkBytes(value, 'value'),
+      offset: checkCount(offset, 'offset'),
+    }),
+  long: (value: bigint): Comparator => Object.freeze({ kind: 'long', value: BigInt.asIntN(64, value) }),
+  bit: (value: BytesLike, operator: 'AND' | 'OR' | 'XOR'): Comparator =>
+    Object.freeze({ kind: 'bit', value: checkBytes(value, 'value'), operator }),
+  null: (): Comparator => Object.freeze({ kind: 'null' }),
+  /** `flags` are JavaScript's `i`, `m` and `s`; the pattern must mean the same to Java and JavaScript. */
+  regex: (pattern: string, flags = ''): Comparator => {
+    if (/[^ims]/.test(flags)) throw new InvalidArgumentError(`Regex flags are i, m and s, not "${flags}".`);
+    try {
+      new RegExp(pattern, flags);
+    } catch (cause) {
+      throw new InvalidArgumentError(`Not a regular expression: ${pattern}`, { cause });
+    }
+    return Object.freeze({ kind: 'regex', pattern, flags });
+  },
+  substring: (value: string): Comparator => Object.freeze({ kind: 'substring', value: value.toLowerCase() }),
+});
+
+function checkCount(value: number, what: string): number {
+  return value === 0 ? 0 : checkPositiveInteger(value, `The ${what} of a filter`);
+}
+
+function comparator(value: BytesLike | Comparator): Comparator {
+  return typeof value === 'string' || value instanceof Uint8Array ? comparators.binary(value) : value;
+}
+
+/** Filters by HBase's names. Byte strings given where a comparator is expected are compared as `binary`. */
+export const filters = Object.freeze({
+  row: (operator: CompareOperator, value: BytesLike | Comparator): Filter =>
+    Object.freeze({ kind: 'row', operator, comparator: comparator(value) }),
+  family: (operator: CompareOperator, value: BytesLike | Comparator): Filter =>
+    Object.freeze({ kind: 'family', operator, comparator: comparator(value) }),
+  qualifier: (operator: CompareOperator, value: BytesLike | Comparator): Filter =>
+    Object.freeze({ kind: 'qualifier', operator, comparator: comparator(value) }),
+  value: (operator: CompareOperator, value: BytesLike | Comparator): Filter =>
+    Object.freeze({ kind: 'value', operator, comparator: comparator(value) }),
+  prefix: (prefix: BytesLike): Filter =>
+    Object.freeze({ kind: 'prefix', prefix: checkBytes(prefix, 'prefix') }),
+  singleColumnValue: (
+    family: string,
+    qualifier: BytesLike,
+    operator: CompareOperator,
+    value: BytesLike | Comparator,
+    options: { readonly filterIfMissing?: boolean; readonly latestVersionOnly?: boolean } = {},
+  ): Filter =>
+    Object.freeze({ kind: 'singleColumnValue', ...single(family, qualifier, operator, value, options) }),
+  singleColumnValueExclude: (
+    family: string,
+    qualifier: BytesLike,
+    operator: CompareOperator,
+    value: BytesLike | Comparator,
+    options: { readonly filterIfMissing?: boolean; readonly latestVersionOnly?: boolean } = {},
+  ): Filter =>
+    Object.freeze({
+      kind: 'singleColumnValueExclude',
+      ...single(family, qualifier, operator, value, options),
+    }),
+  columnValue: (
+    family: string,
+    qualifier: BytesLike,
+    operator: CompareOperator,
+    value: BytesLike | Comparator,
+  ): Filter =>
+    Object.freeze({
+      kind: 'columnValue',
+      family: checkFamily(family),
+      qualifier: checkBytes(qualifier, 'qualifier'),
+      operator,
+      comparator: comparator(value),
+    }),
+  dependentColumn: (
+    family: string,
+    qualifier: BytesLike,
+    options: {
+      readonly dropDependentColumn?: boolean;
+      readonly operator?: CompareOperator;
+      readonly value?: BytesLike | Comparator;
+    } = {},
+  ): Filter =>
+    Object.freeze({
+      kind: 'dependentColumn',
+      family: checkFamily(family),
+      qualifier: checkBytes(qualifier, 'qualifier'),
+      dropDependentColumn: options.dropDependentColumn ?? false,
+      compare:
+        options.value === undefined
+          ? null
+          : Object.freeze({ operator: options.operator ?? 'EQUAL', comparator: comparator(options.value) }),
+    }),
+  columnRange: (
+    minColumn: BytesLike | null,
+    minInclusive: boolean,
+    maxColumn: BytesLike | null,
+    maxInclusive: boolean,
+  ): Filter =>
+    Object.freeze({
+      kind: 'columnRange',
+      minColumn: minColumn === null ? null : checkBytes(minColumn, 'column'),
+      minInclusive,
+      maxColumn: maxColumn === null ? null : checkBytes(maxColumn, 'column'),
+      maxInclusive,
+    }),
+  columnPrefix: (prefix: BytesLike): Filter =>
+    Object.freeze({ kind: 'columnPrefix', prefix: checkBytes(prefix, 'prefix') }),
+  multipleColumnPrefix: (prefixes: readonly BytesLike[]): Filter =>
+    Object.freeze({
+      kind: 'multipleColumnPrefix',
+      prefixes: Object.freeze(prefixes.map((prefix) => checkBytes(prefix, 'prefix')).sort(compareBytes)),
+    }),
+  columnPagination: (limit: number, offset: number | BytesLike): Filter =>
+    Object.freeze({
+      kind: 'columnPagination',
+      limit: checkCount(limit, 'limit'),
+      offset: typeof offset === 'number' ? checkCount(offset, 'offset') : 0,
+      columnOffset: typeof offset === 'number' ? null : checkBytes(offset, 'column'),
+    }),
+  columnCount: (limit: number): Filter =>
+    Object.freeze({ kind: 'columnCount', limit: checkCount(limit, 'limit') }),
+  page: (pageSize: number): Filter =>
+    Object.freeze({ kind: 'page', pageSize: checkCount(pageSize, 'page size') }),
+  keyOnly: (lengthAsValue = false): Filter => Object.freeze({ kind: 'keyOnly', lengthAsValue }),
+  firstKeyOnly: (): Filter => Object.freeze({ kind: 'firstKeyOnly' }),
+  inclusiveStop: (stopRow: BytesLike): Filter =>
+    Object.freeze({ kind: 'inclusiveStop', stopRow: checkRow(stopRow) }),
+  fuzzyRow: (pairs: readonly { readonly row: BytesLike; readonly mask: Uint8Array }[]): Filter =>
+    Object.freeze({
+      kind: 'fuzzyRow',
+      pairs: Object.freeze(
+        pairs.map((pair) => {
+          const row = checkBytes(pair.row, 'fuzzy row');
+          if (row.length !== pair.mask.length || pair.mask.some((byte) => byte > 1)) {
+            throw new InvalidArgumentError(
+              'A fuzzy mask has a byte 0 (equal) or 1 (any) for each byte of its row.',
+            );
+          }
+          return Object.freeze({ row, mask: pair.mask });
+        }),
+      ),
+    }),
+  multiRowRange: (ranges: readonly RowRange[]): Filter =>
+    Object.freeze({ kind: 'multiRowRange', ranges: Object.freeze([...ranges]) }),
+  timestamps: (timestamps: readonly number[], canHint = false): Filter =>
+    Object.freeze({
+      kind: 'timestamps',
+      timestamps: Object.freeze([...timestamps].map(checkTimestamp).sort((a, b) => a - b)),
+      canHint,
+    }),
+  random: (chance: number): Filter => Object.freeze({ kind: 'random', chance }),
+  while: (filter: Filter): Filter => Object.freeze({ kind: 'while', filter }),
+  skip: (filter: Filter): Filter => Object.freeze({ kind: 'skip', filter }),
+  all: (...parts: readonly Filter[]): Filter =>
+    Object.freeze({ kind: 'list', operator: 'MUST_PASS_ALL', filters: Object.freeze([...parts]) }),
+  any: (...parts: readonly Filter[]): Filter =>
+    Object.freeze({ kind: 'list', operator: 'MUST_PASS_ONE', filters: Object.freeze([...parts]) }),
+});
+
+function single(
+  family: string,
+  qualifier: BytesLike,
+  operator: CompareOperator,
+  value: BytesLike | Comparator,
+  options: { readonly filterIfMissing?: boolean; readonly latestVersionOnly?: boolean },
+): {
+  family: string;
+  qualifier: Uint8Array;
+  operator: CompareOperator;
+  comparator: Comparator;
+  filterIfMissing: boolean;
+  latestVersionOnly: boolean;
+} {
+  return {
+    family: checkFamily(family),
+    qualifier: checkBytes(qualifier, 'qualifier'),
+    operator,
+    comparator: comparator(value),
+    filterIfMissing: options.filterIfMissing ?? false,
+    latestVersionOnly: options.latestVersionOnly ?? true,
+  };
+}

@@ -1,0 +1,20 @@
+import type { BytesLike } from '../bytes/index.js';
+import { checkRow } from './checks.js';
+import { Query } from './query.js';
+
+/** Reads one row (HBase `Get`). With no family or column added it reads every family. */
+export class Get extends Query {
+  readonly row: Uint8Array;
+  /** Only whether the row has a matching cell is wanted; the result has no cells (R52). */
+  checkExistenceOnly = false;
+
+  constructor(row: BytesLike) {
+    super();
+    this.row = checkRow(row);
+  }
+
+  setCheckExistenceOnly(checkExistenceOnly: boolean): this {
+    this.checkExistenceOnly = checkExistenceOnly;
+    return this;
+  }
+}

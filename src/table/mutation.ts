@@ -1,0 +1,194 @@
+import { type BytesLike, EMPTY_BYTES } from '../bytes/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import { CellType, LATEST_TIMESTAMP } from './cell.js';
+import { checkBytes, checkFamily, checkPositiveInteger, checkRow, checkTimestamp } from './checks.js';
+import { TimeRange } from './time-range.js';
+
+/**
+ * How safe a write is when it is acknowledged (HBase `Durability`, R87). `FSYNC_WAL` and `SYNC_WAL`: on the disk;
+ * `ASYNC_WAL`: with the operating system; `SKIP_WAL`: in memory only; `USE_DEFAULT`: what the table says.
+ */
+export type Durability = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL';
+
+/** A cell that a mutation will write; `LATEST_TIMESTAMP` stands for the time of writing (R7). */
+export interface MutationCell {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  readonly timestamp: number;
+  readonly type: CellType;
+  readonly value: Uint8Array;
+}
+
+/** A change of one row, applied as a whole or not at all (HBase `Mutation`). */
+export abstract class Mutation {
+  abstract readonly kind: 'put' | 'delete' | 'increment' | 'append';
+  readonly row: Uint8Array;
+  /** Time to live of every cell of this mutation, in milliseconds (R21). */
+  ttl: number | undefined;
+  durability: Durability = 'USE_DEFAULT';
+
+  constructor(row: BytesLike) {
+    this.row = checkRow(row);
+  }
+
+  setTtl(milliseconds: number | undefined): this {
+    this.ttl = milliseconds === undefined ? undefined : checkPositiveInteger(milliseconds, 'A time to live');
+    return this;
+  }
+
+  setDurability(durability: Durability): this {
+    this.durability = durability;
+    return this;
+  }
+}
+
+/** Writes cells of one row (HBase `Put`). */
+export class Put extends Mutation {
+  readonly kind = 'put';
+  readonly cells: MutationCell[] = [];
+  /** The timestamp of cells added without one. */
+  readonly timestamp: number;
+
+  constructor(row: BytesLike, timestamp: number = LATEST_TIMESTAMP) {
+    super(row);
+    this.timestamp = checkTimestamp(timestamp);
+  }
+
+  addColumn(
+    family: string,
+    qualifier: BytesLike,
+    value: BytesLike,
+    timestamp: number = this.timestamp,
+  ): this {
+    this.cells.push({
+      family: checkFamily(family),
+      qualifier: checkBytes(qualifier, 'qualifier'),
+      timestamp: checkTimestamp(timestamp),
+      type: CellType.Put,
+      value: checkBytes(value, 'value'),
+    });
+    return this;
+  }
+}
+
+/**
+ * Writes delete markers into one row (HBase `Delete`, R28-R31). With nothing added it deletes the whole row up to its
+ * timestamp: a `DeleteFamily` marker in every family.
+ */
+export class Delete extends Mutation {
+  readonly kind = 'delete';
+  readonly cells: MutationCell[] = [];
+  readonly timestamp: number;
+
+  constructor(row: BytesLike, timestamp: number = LATEST_TIMESTAMP) {
+    super(row);
+    this.timestamp = checkTimestamp(timestamp);
+  }
+
+  /** Deletes one version: the one of exactly this timestamp, or without a timestamp the newest (R30). */
+  addColumn(family: string, qualifier: BytesLike, timestamp: number = this.timestamp): this {
+    return this.add(CellType.Delete, family, checkBytes(qualifier, 'qualifier'), timestamp);
+  }
+
+  /** Deletes every version of the column up to and including this timestamp; without one, up to now. */
+  addColumns(family: string, qualifier: BytesLike, timestamp: number = this.timestamp): this {
+    return this.add(CellType.DeleteColumn, family, checkBytes(qualifier, 'qualifier'), timestamp);
+  }
+
+  /** Deletes every column of the family up to this timestamp. Drops what was added for the family before (R29). */
+  addFamily(family: string, timestamp: number = this.timestamp): this {
+    const kept = this.cells.filter((cell) => cell.family !== family);
+    this.cells.length = 0;
+    this.cells.push(...kept);
+    return this.add(CellType.DeleteFamily, family, EMPTY_BYTES, timestamp);
+  }
+
+  /** Deletes the versions of exactly this timestamp in every column of the family. */
+  addFamilyVersion(family: string, timestamp: number = this.timestamp): this {
+    return this.add(CellType.DeleteFamilyVersion, family, EMPTY_BYTES, timestamp);
+  }
+
+  private add(type: CellType, family: string, qualifier: Uint8Array, timestamp: number): this {
+    this.cells.push({
+      family: checkFamily(family),
+      qualifier,
+      timestamp: checkTimestamp(timestamp),
+      type,
+      value: EMPTY_BYTES,
+    });
+    return this;
+  }
+}
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** Adds to counters: 8-byte big-endian integers that wrap at 64 bits (HBase `Increment`, R67-R71). */
+export class Increment extends Mutation {
+  readonly kind = 'increment';
+  readonly columns: { readonly family: string; readonly qualifier: Uint8Array; readonly amount: bigint }[] =
+    [];
+  /** The times of the value that is read before it is added to (R69). */
+  timeRange: TimeRange = TimeRange.ALL;
+  returnResults = true;
+
+  addColumn(family: string, qualifier: BytesLike, amount: bigint | number): this {
+    if (typeof amount === 'number' && !Number.isSafeInteger(amount)) {
+      throw new InvalidArgumentError(`An amount is a bigint or a safe integer, not ${amount}.`);
+    }
+    const value = BigInt(amount);
+    if (value < INT64_MIN || value > INT64_MAX) {
+      throw new InvalidArgumentError(`The amount ${value} does not fit into 64 bits.`);
+    }
+    this.columns.push({
+      family: checkFamily(family),
+      qualifier: checkBytes(qualifier, 'qualifier'),
+      amount: value,
+    });
+    return this;
+  }
+
+  setTimeRange(min: number, max: number = LATEST_TIMESTAMP): this {
+    this.timeRange = new TimeRange(min, max);
+    return this;
+  }
+
+  setReturnResults(returnResults: boolean): this {
+    this.returnResults = returnResults;
+    return this;
+  }
+}
+
+/** Adds bytes at the end of values; an absent value counts as empty (HBase `Append`, R68). */
+export class Append extends Mutation {
+  readonly kind = 'append';
+  readonly columns: {
+    readonly family: string;
+    readonly qualifier: Uint8Array;
+    readonly value: Uint8Array;
+  }[] = [];
+  timeRange: TimeRange = TimeRange.ALL;
+  returnResults = true;
+
+  addColumn(family: string, qualifier: BytesLike, value: BytesLike): this {
+    this.columns.push({
+      family: checkFamily(family),
+      qualifier: checkBytes(qualifier, 'qualifier'),
+      value: checkBytes(value, 'value'),
+    });
+    return this;
+  }
+
+  setTimeRange(min: number, max: number = LATEST_TIMESTAMP): this {
+    this.timeRange = new TimeRange(min, max);
+    return this;
+  }
+
+  setReturnResults(returnResults: boolean): this {
+    this.returnResults = returnResults;
+    return this;
+  }
+}
+
+/** One of the four changes of a row. */
+export type RowMutation = Put | Delete | Increment | Append;

@@ -1,0 +1,99 @@
+import { type BytesLike, equalBytes } from '../bytes/index.js';
+import { LATEST_TIMESTAMP } from './cell.js';
+import { checkBytes, checkFamily, checkPositiveInteger } from './checks.js';
+import type { Filter } from './filter/filter.js';
+import { TimeRange } from './time-range.js';
+
+/** "As many as the family keeps", the argument of `readVersions` that `readAllVersions` gives. */
+export const ALL_VERSIONS: number = 2147483647;
+
+/** `STRONG` reads the primary; `TIMELINE` may answer from a replica that lags behind (HBase `Consistency`). */
+export type Consistency = 'STRONG' | 'TIMELINE';
+
+/** What get and scan have in common: which columns, versions and times, and a filter (HBase `Query`). */
+export abstract class Query {
+  /** Family -> its columns in byte order, or null for the whole family. Empty: every family. */
+  readonly families: Map<string, Uint8Array[] | null> = new Map();
+  readonly familyTimeRanges: Map<string, TimeRange> = new Map();
+  timeRange: TimeRange = TimeRange.ALL;
+  /** The newest versions wanted of each column; default 1 (R9). */
+  maxVersions = 1;
+  filter: Filter | undefined;
+  cacheBlocks = true;
+  consistency: Consistency = 'STRONG';
+  /** At most this many cells of each row and family; undefined: all (R55). */
+  maxResultsPerColumnFamily: number | undefined;
+  /** Cells to pass over at the head of each row and family (R55). */
+  rowOffsetPerColumnFamily = 0;
+
+  /** Asks for the whole family, whatever columns of it were asked for before. */
+  addFamily(family: string): this {
+    this.families.set(checkFamily(family), null);
+    return this;
+  }
+
+  /** Asks for one column. After `addFamily` of the same family it narrows the family to its columns, as in HBase. */
+  addColumn(family: string, qualifier: BytesLike): this {
+    const bytes = checkBytes(qualifier, 'qualifier');
+    const columns = this.families.get(checkFamily(family));
+    if (columns) {
+      if (!columns.some((column) => equalBytes(column, bytes))) columns.push(bytes);
+    } else {
+      this.families.set(family, [bytes]);
+    }
+    return this;
+  }
+
+  /** Only cells with a timestamp in [min, max). */
+  setTimeRange(min: number, max: number = LATEST_TIMESTAMP): this {
+    this.timeRange = new TimeRange(min, max);
+    return this;
+  }
+
+  /** Only cells with exactly this timestamp. */
+  setTimestamp(timestamp: number): this {
+    return this.setTimeRange(timestamp, timestamp + 1);
+  }
+
+  /** A time range of one family, which takes the place of the query's for that family (R51). */
+  setColumnFamilyTimeRange(family: string, min: number, max: number = LATEST_TIMESTAMP): this {
+    this.familyTimeRanges.set(checkFamily(family), new TimeRange(min, max));
+    return this;
+  }
+
+  readVersions(versions: number): this {
+    this.maxVersions = checkPositiveInteger(versions, 'The number of versions');
+    return this;
+  }
+
+  readAllVersions(): this {
+    this.maxVersions = ALL_VERSIONS;
+    return this;
+  }
+
+  setFilter(filter: Filter | undefined): this {
+    this.filter = filter;
+    return this;
+  }
+
+  setCacheBlocks(cacheBlocks: boolean): this {
+    this.cacheBlocks = cacheBlocks;
+    return this;
+  }
+
+  setConsistency(consistency: Consistency): this {
+    this.consistency = consistency;
+    return this;
+  }
+
+  setMaxResultsPerColumnFamily(limit: number): this {
+    this.maxResultsPerColumnFamily = checkPositiveInteger(limit, 'The number of cells a row and family');
+    return this;
+  }
+
+  setRowOffsetPerColumnFamily(offset: number): this {
+    this.rowOffsetPerColumnFamily =
+      offset === 0 ? 0 : checkPositiveInteger(offset, 'The offset in a row and family');
+    return this;
+  }
+}

@@ -1,0 +1,106 @@
+import { type BytesLike, equalBytes, toStringBinary } from '../bytes/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import { checkRow } from './checks.js';
+import type { CompareOperator } from './filter/comparator.js';
+import type { Filter } from './filter/filter.js';
+import type { RowMutation } from './mutation.js';
+import type { Result } from './result.js';
+import { TimeRange } from './time-range.js';
+
+/** Several changes of one row that take effect together (HBase `RowMutations`, R76). */
+export class RowMutations {
+  readonly kind = 'rowMutations';
+  readonly row: Uint8Array;
+  readonly mutations: RowMutation[] = [];
+
+  constructor(row: BytesLike) {
+    this.row = checkRow(row);
+  }
+
+  /** @throws InvalidArgumentError when a mutation is of another row. */
+  add(...mutations: readonly RowMutation[]): this {
+    for (const mutation of mutations) {
+      if (!equalBytes(mutation.row, this.row)) {
+        throw new InvalidArgumentError(
+          `The mutation is of row ${toStringBinary(mutation.row)}, the row mutations are of ${toStringBinary(this.row)}.`,
+        );
+      }
+      this.mutations.push(mutation);
+    }
+    return this;
+  }
+}
+
+/** What a conditional change asks of the row first. */
+export type CheckCondition =
+  | {
+      readonly kind: 'column';
+      readonly family: string;
+      readonly qualifier: Uint8Array;
+      readonly operator: CompareOperator;
+      /** The expected value, the left side of the comparison (R72); null: the column is to be absent or empty (R73). */
+      readonly value: Uint8Array | null;
+      readonly timeRange: TimeRange;
+    }
+  | { readonly kind: 'filter'; readonly filter: Filter; readonly timeRange: TimeRange };
+
+/** Changes a row if it is as expected, in one atomic step (HBase `CheckAndMutate`, R72-R75). */
+export class CheckAndMutate {
+  readonly kind = 'checkAndMutate';
+  private constructor(
+    readonly row: Uint8Array,
+    readonly condition: CheckCondition,
+    readonly action: RowMutation | RowMutations,
+  ) {
+    if (!equalBytes(action.row, row)) {
+      throw new InvalidArgumentError('The action of a checkAndMutate must be of the row that is checked.');
+    }
+  }
+
+  /** If `value operator stored` holds, in this order: `'GREATER'` passes when the given value is greater (R72). */
+  static ifMatches(
+    column: {
+      readonly family: string;
+      readonly qualifier: Uint8Array;
+      readonly operator: CompareOperator;
+      readonly value: Uint8Array | null;
+      readonly timeRange?: TimeRange;
+    },
+    action: RowMutation | RowMutations,
+  ): CheckAndMutate {
+    const timeRange = column.timeRange ?? TimeRange.ALL;
+    return new CheckAndMutate(action.row, { kind: 'column', ...column, timeRange }, action);
+  }
+
+  static ifEquals(
+    family: string,
+    qualifier: Uint8Array,
+    value: Uint8Array,
+    action: RowMutation | RowMutations,
+  ): CheckAndMutate {
+    return CheckAndMutate.ifMatches({ family, qualifier, operator: 'EQUAL', value }, action);
+  }
+
+  static ifNotExists(
+    family: string,
+    qualifier: Uint8Array,
+    action: RowMutation | RowMutations,
+  ): CheckAndMutate {
+    return CheckAndMutate.ifMatches({ family, qualifier, operator: 'EQUAL', value: null }, action);
+  }
+
+  /** If a get with this filter finds anything (R74). */
+  static ifFilter(
+    filter: Filter,
+    action: RowMutation | RowMutations,
+    timeRange: TimeRange = TimeRange.ALL,
+  ): CheckAndMutate {
+    return new CheckAndMutate(action.row, { kind: 'filter', filter, timeRange }, action);
+  }
+}
+
+export interface CheckAndMutateResult {
+  readonly success: boolean;
+  /** What an increment or append of the action answered, if it ran and there was one. */
+  readonly result: Result | undefined;
+}

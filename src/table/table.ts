@@ -1,0 +1,79 @@
+import type { RowanError } from '../errors.js';
+import type { Get } from './get.js';
+import type { Append, Delete, Increment, Put } from './mutation.js';
+import type { Result } from './result.js';
+import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
+import type { Scan } from './scan.js';
+
+/** What every call takes besides its operation. */
+export interface OperationOptions {
+  /** Ends the call with `ERR_ABORTED`. A write that was already sent may still take effect. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for the whole call, retries included; default: the engine's. */
+  readonly timeout?: number | undefined;
+}
+
+/** One item of a batch. */
+export type BatchAction = Get | Put | Delete | Increment | Append | RowMutations | CheckAndMutate;
+
+/** What became of one item: its answer (empty for puts and deletes) or its error. */
+export type BatchOutcome =
+  | { readonly ok: true; readonly result: Result; readonly success?: boolean }
+  | { readonly ok: false; readonly error: RowanError };
+
+export interface BatchOptions extends OperationOptions {
+  /** All rows or none. Needs the capability `atomicBatch`; default false: each row stands alone (R76, R77). */
+  readonly atomic?: boolean | undefined;
+}
+
+/** The rows of a scan, in order. Closing twice is allowed; leaving a `for await` closes it. */
+export interface ResultScanner extends AsyncIterable<Result> {
+  /** The next result, or undefined at the end. */
+  next(): Promise<Result | undefined>;
+  /** Up to `count` further results; fewer, or none, only at the end. */
+  nextBatch(count: number): Promise<Result[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * One table, as every engine gives it, with HBase's semantics (R1-R88 of `docs/semantics.md`). A change of one row is
+ * atomic over its families. An acknowledged change is as durable as its `Durability` says.
+ *
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_DISABLED`, `ERR_NO_SUCH_FAMILY`, `ERR_INVALID_ARGUMENT`,
+ * `ERR_CLOSED`, and what the engine's medium adds (`ERR_IO`, `ERR_CORRUPTION`, `ERR_CONNECTION`, `ERR_TIMEOUT`).
+ */
+export interface Table {
+  /** "namespace:name", or "name" in the default namespace. */
+  readonly name: string;
+
+  /** The cells of one row; {@link Result.EMPTY} when there are none. */
+  get(get: Get, options?: OperationOptions): Promise<Result>;
+  /** As `get` for each, answers in the order of the gets. */
+  getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]>;
+  exists(get: Get, options?: OperationOptions): Promise<boolean>;
+  put(put: Put, options?: OperationOptions): Promise<void>;
+  /** Every put, each row for itself. @throws the first failure when any failed; `batch` tells them apart. */
+  putAll(puts: readonly Put[], options?: OperationOptions): Promise<void>;
+  delete(del: Delete, options?: OperationOptions): Promise<void>;
+  /** The new values, or an empty result with `returnResults` false. */
+  increment(increment: Increment, options?: OperationOptions): Promise<Result>;
+  append(append: Append, options?: OperationOptions): Promise<Result>;
+  /** Applies all of the row's mutations or none; answers what its increments and appends answered. */
+  mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result>;
+  checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult>;
+  /** An outcome for each action, in order. Actions of one row take effect in their order. */
+  batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]>;
+  scan(scan: Scan, options?: OperationOptions): ResultScanner;
+}
+
+/** A table that answers without leaving the thread (capability `sync`). */
+export interface SyncTable extends Table {
+  getSync(get: Get): Result;
+  scanSync(scan: Scan): SyncResultScanner;
+}
+
+export interface SyncResultScanner extends Iterable<Result> {
+  next(): Result | undefined;
+  nextBatch(count: number): Result[];
+  close(): void;
+}
