@@ -1,0 +1,134 @@
+/**
+ * Where a memstore keeps its cells: chunks of shared memory that only grow, so that a worker thread can read a frozen
+ * memstore without a copy.
+ *
+ * A cell begins at a multiple of 8:
+ *
+ *     0   timestamp     float64
+ *     8   seq           float64
+ *     16  qualifier length  int32
+ *     20  value length      int32
+ *     24  row length        uint16
+ *     26  type              uint8
+ *     27  flags             uint8: 1 = a time to live follows
+ *     28  row, qualifier, value, then, at the next multiple of 8, the time to live as float64
+ */
+
+/** Log2 of the largest regular chunk: 1 MiB. A cell that does not fit gets a chunk of its own. */
+const CHUNK_BITS = 20;
+const CHUNK_BYTES = 1 << CHUNK_BITS;
+const OFFSET_MASK = CHUNK_BYTES - 1;
+/** The first chunk of a memstore, so that a hundred idle families do not take a hundred mebibytes. */
+const FIRST_CHUNK_BYTES = 1 << 14;
+export const CELL_HEADER_BYTES = 28;
+const FLAG_TTL = 1;
+
+/** A cell's place: chunk number << 20 | offset in the chunk. Below 2^32, kept in Uint32Arrays. */
+export type CellRef = number;
+
+/** One chunk under its three views. */
+export class Chunk {
+  readonly bytes: Uint8Array;
+  readonly ints: Int32Array;
+  readonly doubles: Float64Array;
+
+  constructor(readonly buffer: SharedArrayBuffer) {
+    this.bytes = new Uint8Array(buffer);
+    this.ints = new Int32Array(buffer);
+    this.doubles = new Float64Array(buffer);
+  }
+}
+
+/** Grows by cells; nothing is ever freed or moved. Not shared for writing: one thread writes, others read when frozen. */
+export class CellArena {
+  readonly chunks: Chunk[] = [];
+  private used = CHUNK_BYTES;
+  private capacity = 0;
+  /** Bytes of memory taken. */
+  allocated = 0;
+
+  /** A view of chunks that another thread made. */
+  static of(buffers: readonly SharedArrayBuffer[]): CellArena {
+    const arena = new CellArena();
+    for (const buffer of buffers) arena.chunks.push(new Chunk(buffer));
+    return arena;
+  }
+
+  /** Writes a cell and gives its place. `ttl` 0 is none. */
+  write(
+    row: Uint8Array,
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: number,
+    seq: number,
+    ttl: number,
+    value: Uint8Array,
+  ): CellRef {
+    const rowLength = row.length;
+    const qualifierLength = qualifier.length;
+    const valueLength = value.length;
+    let size = (CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + 7) & ~7;
+    if (ttl !== 0) size += 8;
+    if (this.used + size > this.capacity) this.grow(size);
+    const chunkNumber = this.chunks.length - 1;
+    const chunk = this.chunks[chunkNumber]!;
+    const offset = this.used;
+    this.used += size;
+    const doubles = chunk.doubles;
+    doubles[offset >>> 3] = timestamp;
+    doubles[(offset >>> 3) + 1] = seq;
+    const ints = chunk.ints;
+    ints[(offset >>> 2) + 4] = qualifierLength;
+    ints[(offset >>> 2) + 5] = valueLength;
+    ints[(offset >>> 2) + 6] = rowLength | (type << 16) | (ttl !== 0 ? FLAG_TTL << 24 : 0);
+    const bytes = chunk.bytes;
+    let at = offset + CELL_HEADER_BYTES;
+    put(bytes, at, row, rowLength);
+    at += rowLength;
+    put(bytes, at, qualifier, qualifierLength);
+    at += qualifierLength;
+    put(bytes, at, value, valueLength);
+    if (ttl !== 0) doubles[(offset + size - 8) >>> 3] = ttl;
+    return chunkNumber * CHUNK_BYTES + offset;
+  }
+
+  private grow(size: number): void {
+    const regular = this.chunks.length === 0 ? FIRST_CHUNK_BYTES : CHUNK_BYTES;
+    const bytes = Math.max(regular, size);
+    this.chunks.push(new Chunk(new SharedArrayBuffer(bytes)));
+    // Offsets have 20 bits: behind a cell that has a larger chunk of its own there is no room for another.
+    this.capacity = bytes;
+    this.used = 0;
+    this.allocated += bytes;
+  }
+}
+
+function put(target: Uint8Array, at: number, source: Uint8Array, length: number): void {
+  if (length < 16) for (let i = 0; i < length; i++) target[at + i] = source[i]!;
+  else target.set(source, at);
+}
+
+export function chunkOf(ref: CellRef): number {
+  return Math.floor(ref / CHUNK_BYTES);
+}
+
+export function offsetOf(ref: CellRef): number {
+  return ref & OFFSET_MASK;
+}
+
+/** The time to live of the cell at `offset`, 0 for none. */
+export function ttlAt(chunk: Chunk, offset: number): number {
+  const word = chunk.ints[(offset >>> 2) + 6]!;
+  if (word >>> 24 === 0) return 0;
+  const bytes =
+    CELL_HEADER_BYTES + (word & 0xffff) + chunk.ints[(offset >>> 2) + 4]! + chunk.ints[(offset >>> 2) + 5]!;
+  return chunk.doubles[(offset + ((bytes + 7) & ~7)) >>> 3]!;
+}
+
+/** Bytes that the cell at `offset` has for readers: row, qualifier, value and its header. */
+export function cellBytes(chunk: Chunk, offset: number): number {
+  const word = chunk.ints[(offset >>> 2) + 6]!;
+  return (
+    CELL_HEADER_BYTES + (word & 0xffff) + chunk.ints[(offset >>> 2) + 4]! + chunk.ints[(offset >>> 2) + 5]!
+  );
+}

@@ -1,0 +1,295 @@
+/**
+ * The cells of one family and region that are in no file yet (HBase `MemStore`). Written by one thread; once frozen it
+ * changes no more, and may be read by a worker through `share`.
+ */
+
+import { CellType } from '../../table/index.js';
+import { CellCursor, compareToSeekKey, type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { CELL_HEADER_BYTES, CellArena, type CellRef, cellBytes, chunkOf, offsetOf, ttlAt } from './arena.js';
+import { CellList, type Leaf } from './cell-list.js';
+
+/** A frozen memstore as it is handed to a worker. */
+export interface SharedMemstore {
+  readonly buffers: readonly SharedArrayBuffer[];
+  readonly refs: Uint32Array;
+}
+
+export class Memstore {
+  private readonly arena = new CellArena();
+  private readonly list = new CellList(this.arena);
+  /** Bytes of its cells, headers included. */
+  bytes = 0;
+  minSeq = Number.POSITIVE_INFINITY;
+  maxSeq = -1;
+  minTimestamp = Number.POSITIVE_INFINITY;
+  maxTimestamp = -1;
+  /** Delete markers of the whole family, of any row (R4): point reads may pass over the top of a row without them. */
+  familyMarkers = 0;
+  /** Delete markers of any kind. */
+  markers = 0;
+  /** Any cell has a time to live of its own. */
+  hasTtl = false;
+
+  get size(): number {
+    return this.list.size;
+  }
+
+  /** Bytes of memory taken. */
+  get allocated(): number {
+    return this.arena.allocated;
+  }
+
+  add(
+    row: Uint8Array,
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: number,
+    seq: number,
+    ttl: number,
+    value: Uint8Array,
+  ): void {
+    const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value);
+    if (this.list.insert(ref, row))
+      this.bytes += CELL_HEADER_BYTES + row.length + qualifier.length + value.length;
+    if (seq < this.minSeq) this.minSeq = seq;
+    if (seq > this.maxSeq) this.maxSeq = seq;
+    if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
+    if (timestamp > this.maxTimestamp) this.maxTimestamp = timestamp;
+    if (type !== CellType.Put) {
+      this.markers++;
+      if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.familyMarkers++;
+      // A column or family marker hides everything below its timestamp (R56).
+      if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
+    }
+    if (ttl !== 0) this.hasTtl = true;
+  }
+
+  /**
+   * Drops the older puts of a column whose seq is at most `readPoint`, all but the newest of them: what an increment
+   * or append does in a family of one version (R70, `CellSet` upsert).
+   */
+  dropOlderVersions(row: Uint8Array, qualifier: Uint8Array, readPoint: number): void {
+    const cursor = this.cursor();
+    const key = columnStart(row, qualifier);
+    const doomed: CellRef[] = [];
+    let seen = 0;
+    for (cursor.seek(key); cursor.valid && isColumn(cursor, row, qualifier); cursor.next()) {
+      if (cursor.type !== CellType.Put || cursor.seq > readPoint) continue;
+      if (seen++ > 0) doomed.push(cursor.ref);
+    }
+    for (const ref of doomed) {
+      this.list.locateRef(ref, this.list.prefixOfRef(ref));
+      const leaf = this.list.leaves[this.list.foundLeaf]!;
+      if (leaf.refs[this.list.foundIndex] !== ref) continue;
+      this.bytes -= cellBytes(this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
+      this.list.remove(this.list.foundLeaf, this.list.foundIndex);
+    }
+  }
+
+  cursor(): MemstoreCursor {
+    return new MemstoreCursor(this.arena, this.list);
+  }
+
+  share(): SharedMemstore {
+    return { buffers: this.arena.chunks.map((chunk) => chunk.buffer), refs: this.list.toRefs() };
+  }
+}
+
+/** The seek key of a column's newest cell. */
+function columnStart(row: Uint8Array, qualifier: Uint8Array): SeekKey {
+  return {
+    row,
+    rowOffset: 0,
+    rowLength: row.length,
+    qualifier,
+    qualifierOffset: 0,
+    qualifierLength: qualifier.length,
+    timestamp: Number.MAX_SAFE_INTEGER,
+    type: TYPE_MAXIMUM,
+  };
+}
+
+function isColumn(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): boolean {
+  if (cursor.rowLength !== row.length || cursor.qualifierLength !== qualifier.length) return false;
+  for (let i = 0; i < row.length; i++) if (cursor.key[cursor.rowOffset + i] !== row[i]) return false;
+  for (let i = 0; i < qualifier.length; i++)
+    if (cursor.key[cursor.qualifierOffset + i] !== qualifier[i]) return false;
+  return true;
+}
+
+/** A position in a memstore that may be written to meanwhile: it then finds its cell again before it moves. */
+export class MemstoreCursor extends CellCursor {
+  ref: CellRef = 0;
+  private leafNumber = 0;
+  private index = 0;
+  private leaf: Leaf;
+  private version = -1;
+
+  constructor(
+    private readonly arena: CellArena,
+    private readonly list: CellList,
+  ) {
+    super();
+    this.leaf = list.leaves[0]!;
+  }
+
+  override seekToFirst(): boolean {
+    return this.settle(0, 0);
+  }
+
+  override seek(target: SeekKey): boolean {
+    this.list.locate(target);
+    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+  }
+
+  override reseek(target: SeekKey): boolean {
+    return this.seek(target);
+  }
+
+  override next(): boolean {
+    if (this.version !== this.list.version) {
+      this.list.locateRef(this.ref, this.list.prefixOfRef(this.ref));
+      // The cell itself may be gone (an upsert): then its successor stands where it stood.
+      const leaf = this.list.leaves[this.list.foundLeaf]!;
+      const there = leaf.refs[this.list.foundIndex] === this.ref && this.list.foundIndex < leaf.count;
+      return this.settle(this.list.foundLeaf, this.list.foundIndex + (there ? 1 : 0));
+    }
+    const index = this.index + 1;
+    if (index < this.leaf.count) {
+      this.index = index;
+      this.load(this.leaf.refs[index]!);
+      return true;
+    }
+    return this.settle(this.leafNumber + 1, 0);
+  }
+
+  override seekToPreviousRow(row: Uint8Array | null): boolean {
+    if (row === null) {
+      this.list.foundLeaf = this.list.leaves.length - 1;
+      this.list.foundIndex = this.list.leaves[this.list.foundLeaf]!.count;
+    } else {
+      this.list.locate(rowStart(row, 0, row.length));
+    }
+    let leafNumber = this.list.foundLeaf;
+    let index = this.list.foundIndex - 1;
+    while (index < 0) {
+      if (--leafNumber < 0) {
+        this.valid = false;
+        return false;
+      }
+      index = this.list.leaves[leafNumber]!.count - 1;
+    }
+    this.load(this.list.leaves[leafNumber]!.refs[index]!);
+    this.list.locate(rowStart(this.key, this.rowOffset, this.rowLength));
+    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+  }
+
+  override close(): void {
+    this.valid = false;
+  }
+
+  private settle(leafNumber: number, index: number): boolean {
+    const leaves = this.list.leaves;
+    let number = leafNumber;
+    let at = index;
+    while (number < leaves.length && at >= leaves[number]!.count) {
+      number++;
+      at = 0;
+    }
+    this.version = this.list.version;
+    if (number >= leaves.length) {
+      this.valid = false;
+      return false;
+    }
+    this.leafNumber = number;
+    this.index = at;
+    this.leaf = leaves[number]!;
+    this.load(this.leaf.refs[at]!);
+    this.valid = true;
+    return true;
+  }
+
+  private load(ref: CellRef): void {
+    this.ref = ref;
+    loadCell(this, this.arena, ref);
+  }
+}
+
+function rowStart(row: Uint8Array, offset: number, length: number): SeekKey {
+  return {
+    row,
+    rowOffset: offset,
+    rowLength: length,
+    qualifier: row,
+    qualifierOffset: 0,
+    qualifierLength: 0,
+    timestamp: Number.MAX_SAFE_INTEGER,
+    type: TYPE_MAXIMUM,
+  };
+}
+
+/** Points a cursor at a cell of an arena. */
+function loadCell(cursor: CellCursor, arena: CellArena, ref: CellRef): void {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const offset = offsetOf(ref);
+  const ints = chunk.ints;
+  const word = ints[(offset >>> 2) + 6]!;
+  const rowLength = word & 0xffff;
+  const qualifierLength = ints[(offset >>> 2) + 4]!;
+  cursor.key = chunk.bytes;
+  cursor.rowOffset = offset + CELL_HEADER_BYTES;
+  cursor.rowLength = rowLength;
+  cursor.qualifierOffset = offset + CELL_HEADER_BYTES + rowLength;
+  cursor.qualifierLength = qualifierLength;
+  cursor.timestamp = chunk.doubles[offset >>> 3]!;
+  cursor.seq = chunk.doubles[(offset >>> 3) + 1]!;
+  cursor.type = (word >>> 16) & 0xff;
+  cursor.value = chunk.bytes;
+  cursor.valueOffset = offset + CELL_HEADER_BYTES + rowLength + qualifierLength;
+  cursor.valueLength = ints[(offset >>> 2) + 5]!;
+  cursor.ttl = word >>> 24 === 0 ? 0 : ttlAt(chunk, offset);
+}
+
+/** Reads a frozen memstore from first to last; the only way in which a worker needs it. */
+export class SharedMemstoreCursor extends CellCursor {
+  private readonly arena: CellArena;
+  private readonly refs: Uint32Array;
+  private index = 0;
+
+  constructor(shared: SharedMemstore) {
+    super();
+    this.arena = CellArena.of(shared.buffers);
+    this.refs = shared.refs;
+  }
+
+  override seekToFirst(): boolean {
+    this.index = -1;
+    return this.next();
+  }
+
+  override next(): boolean {
+    this.index++;
+    this.valid = this.index < this.refs.length;
+    if (this.valid) loadCell(this, this.arena, this.refs[this.index]!);
+    return this.valid;
+  }
+
+  override seek(target: SeekKey): boolean {
+    if (!this.valid) this.seekToFirst();
+    return this.reseek(target);
+  }
+
+  override reseek(target: SeekKey): boolean {
+    while (this.valid && compareToSeekKey(this, target) < 0) this.next();
+    return this.valid;
+  }
+
+  override seekToPreviousRow(): boolean {
+    this.valid = false;
+    return false;
+  }
+
+  override close(): void {
+    this.valid = false;
+  }
+}

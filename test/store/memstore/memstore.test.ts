@@ -1,0 +1,178 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compareBytes, toBytes } from '../../../src/bytes/index.js';
+import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
+import { Memstore, SharedMemstoreCursor } from '../../../src/store/memstore/memstore.js';
+import { CellType } from '../../../src/table/index.js';
+
+interface Entry {
+  row: Uint8Array;
+  qualifier: Uint8Array;
+  timestamp: number;
+  type: number;
+  seq: number;
+  ttl: number;
+  value: Uint8Array;
+}
+
+function compareEntries(a: Entry, b: Entry): number {
+  return (
+    compareBytes(a.row, b.row) ||
+    compareBytes(a.qualifier, b.qualifier) ||
+    b.timestamp - a.timestamp ||
+    b.type - a.type ||
+    b.seq - a.seq
+  );
+}
+
+function at(cursor: CellCursor): Entry {
+  return {
+    row: cursor.key.slice(cursor.rowOffset, cursor.rowOffset + cursor.rowLength),
+    qualifier: cursor.key.slice(cursor.qualifierOffset, cursor.qualifierOffset + cursor.qualifierLength),
+    timestamp: cursor.timestamp,
+    type: cursor.type,
+    seq: cursor.seq,
+    ttl: cursor.ttl,
+    value: cursor.value.slice(cursor.valueOffset, cursor.valueOffset + cursor.valueLength),
+  };
+}
+
+function plain(entry: Entry): unknown[] {
+  const { row, qualifier, timestamp, type, seq, ttl, value } = entry;
+  return [[...row], [...qualifier], timestamp, type, seq, ttl, [...value]];
+}
+
+function drain(cursor: CellCursor): unknown[] {
+  const out: unknown[] = [];
+  for (let more = cursor.seekToFirst(); more; more = cursor.next()) out.push(plain(at(cursor)));
+  return out;
+}
+
+const bytes = fc.oneof(
+  fc.uint8Array({ min: 0, max: 3, maxLength: 3 }),
+  fc.uint8Array({ maxLength: 12 }),
+  fc.integer({ min: 0, max: 5000 }).map((n) => toBytes(`user${String(n).padStart(9, '0')}`)),
+);
+const row = bytes.map((value) => (value.length === 0 ? Uint8Array.of(7) : value));
+const type = fc.constantFrom(...Object.values(CellType));
+const cell = fc.record({
+  row,
+  qualifier: bytes,
+  timestamp: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.maxSafeInteger().map(Math.abs)),
+  type,
+  ttl: fc.constantFrom(0, 0, 1000),
+  value: fc.uint8Array({ maxLength: 30 }),
+});
+
+function fill(cells: readonly Omit<Entry, 'seq'>[]): { memstore: Memstore; entries: Entry[] } {
+  const memstore = new Memstore();
+  const entries = cells.map((each, seq) => ({ ...each, seq }));
+  for (const { row: r, qualifier, timestamp, type: t, seq, ttl, value } of entries) {
+    memstore.add(r, qualifier, timestamp, t, seq, ttl, value);
+  }
+  return { memstore, entries: entries.sort(compareEntries) };
+}
+
+function seekKey(entry: Pick<Entry, 'row' | 'qualifier' | 'timestamp' | 'type'>): SeekKey {
+  const key = new SeekKey();
+  key.row = entry.row;
+  key.rowLength = entry.row.length;
+  key.qualifier = entry.qualifier;
+  key.qualifierLength = entry.qualifier.length;
+  key.timestamp = entry.timestamp;
+  key.type = entry.type;
+  return key;
+}
+
+describe('memstore', () => {
+  test('gives its cells back in order, to this thread and through shared memory', () => {
+    fc.assert(
+      fc.property(fc.array(cell, { maxLength: 700 }), (cells) => {
+        const { memstore, entries } = fill(cells);
+        const expected = entries.map(plain);
+        expect(drain(memstore.cursor())).toEqual(expected);
+        expect(drain(new SharedMemstoreCursor(memstore.share()))).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('seeks to the first cell at or after a key, forwards and to the previous row', () => {
+    fc.assert(
+      fc.property(fc.array(cell, { maxLength: 400 }), fc.array(cell, { maxLength: 20 }), (cells, targets) => {
+        const { memstore, entries } = fill(cells);
+        const cursor = memstore.cursor();
+        for (const target of targets) {
+          const found = entries.find((entry) => compareEntries(entry, { ...target, seq: Infinity }) >= 0);
+          expect(cursor.seek(seekKey(target))).toBe(found !== undefined);
+          if (found) expect(plain(at(cursor))).toEqual(plain(found));
+          const before = entries.filter((entry) => compareBytes(entry.row, target.row) < 0).at(-1);
+          const first = before && entries.find((entry) => compareBytes(entry.row, before.row) === 0);
+          expect(cursor.seekToPreviousRow(target.row)).toBe(first !== undefined);
+          if (first) expect(plain(at(cursor))).toEqual(plain(first));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('a cursor goes on in order while cells are added behind and before it', () => {
+    fc.assert(
+      fc.property(
+        fc.array(cell, { minLength: 1, maxLength: 600 }),
+        fc.array(cell, { maxLength: 600 }),
+        (first, later) => {
+          const { memstore, entries } = fill(first);
+          const cursor = memstore.cursor();
+          const seen: unknown[] = [];
+          let seq = first.length;
+          for (let more = cursor.seekToFirst(); more; more = cursor.next()) {
+            if (cursor.seq < first.length) seen.push(plain(at(cursor)));
+            const extra = later[seq - first.length];
+            if (extra)
+              memstore.add(extra.row, extra.qualifier, extra.timestamp, extra.type, seq++, 0, extra.value);
+          }
+          expect(seen).toEqual(entries.map(plain));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('of two cells that are equal in everything the later stands', () => {
+    const memstore = new Memstore();
+    memstore.add(toBytes('r'), toBytes('q'), 5, CellType.Put, 9, 0, toBytes('a'));
+    memstore.add(toBytes('r'), toBytes('q'), 5, CellType.Put, 9, 0, toBytes('b'));
+    expect(drain(memstore.cursor()).length).toBe(1);
+    const cursor = memstore.cursor();
+    cursor.seekToFirst();
+    expect(at(cursor).value).toEqual(toBytes('b'));
+  });
+
+  test('cells larger than a chunk stand beside small ones', () => {
+    const memstore = new Memstore();
+    const large = new Uint8Array(3 << 20).fill(7);
+    memstore.add(toBytes('b'), toBytes('q'), 1, CellType.Put, 1, 5, large);
+    memstore.add(toBytes('a'), toBytes('q'), 1, CellType.Put, 2, 6, toBytes('small'));
+    memstore.add(toBytes('c'), toBytes('q'), 1, CellType.Put, 3, 7, large.subarray(0, 900_000));
+    const lengths: number[][] = [];
+    const cursor = memstore.cursor();
+    for (let more = cursor.seekToFirst(); more; more = cursor.next())
+      lengths.push([cursor.valueLength, cursor.ttl]);
+    expect(lengths).toEqual([
+      [5, 6],
+      [3 << 20, 5],
+      [900_000, 7],
+    ]);
+  });
+
+  test('an upsert drops the older puts of its column that everybody can see', () => {
+    const memstore = new Memstore();
+    for (let seq = 1; seq <= 5; seq++)
+      memstore.add(toBytes('r'), toBytes('q'), seq, CellType.Put, seq, 0, toBytes(`${seq}`));
+    memstore.add(toBytes('r'), toBytes('q2'), 1, CellType.Put, 6, 0, toBytes('other'));
+    memstore.dropOlderVersions(toBytes('r'), toBytes('q'), 4);
+    const seqs = drain(memstore.cursor()).map((entry) => (entry as number[])[4]);
+    expect(seqs).toEqual([5, 4, 6]);
+  });
+});
