@@ -11,6 +11,7 @@ export * from './query.js';
 export * from './result.js';
 export * from './row-mutations.js';
 export * from './scan.js';
+export * from './splits.js';
 export * from './table.js';
 export * from './table-name.js';
 export * from './time-range.js';

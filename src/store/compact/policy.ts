@@ -1,0 +1,100 @@
+/**
+ * Which files of a store to merge next (HBase `ExploringCompactionPolicy`, `RatioBasedCompactionPolicy`). Files stand
+ * oldest first; only neighbours are merged, so that the order of files stays the order of their writes.
+ */
+
+/** What the policy knows of a file. */
+export interface CompactionCandidate {
+  /** Bytes on disk. */
+  readonly size: number;
+  /** A half of a parent region's file: merged first, for a region with halves cannot be split. */
+  readonly reference: boolean;
+}
+
+export interface CompactionSettings {
+  /** Fewest files worth merging; default 3 (`hbase.hstore.compaction.min`). */
+  readonly minFiles: number;
+  /** Most files merged at once; default 10 (`hbase.hstore.compaction.max`). */
+  readonly maxFiles: number;
+  /** No file of a selection is larger than this times the sum of the others; default 1.2. */
+  readonly ratio: number;
+  /** Selections smaller than this many bytes need not keep the ratio; default: the memstore's flush size. */
+  readonly minSize: number;
+  /** Files larger than this are left to major compactions; default: no limit. */
+  readonly maxSize: number;
+  /** From so many files on something is merged even if no selection keeps the ratio; default 16. */
+  readonly blockingFiles: number;
+}
+
+export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
+  minFiles: 3,
+  maxFiles: 10,
+  ratio: 1.2,
+  minSize: 16 * 1024 * 1024,
+  maxSize: Number.MAX_SAFE_INTEGER,
+  blockingFiles: 16,
+});
+
+/** A run of neighbours: `start` inclusive, `end` exclusive. */
+export interface Selection {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The files to merge, or undefined when nothing is worth while. */
+export function selectFiles(
+  files: readonly CompactionCandidate[],
+  settings: CompactionSettings = DEFAULT_COMPACTION,
+): Selection | undefined {
+  const references = files.findIndex((file) => file.reference);
+  if (references >= 0) return { start: references, end: referencesEnd(files, references) };
+  let first = 0;
+  while (first < files.length && files[first]!.size > settings.maxSize) first++;
+  const stuck = files.length >= settings.blockingFiles;
+  let best: (Selection & { readonly size: number }) | undefined;
+  let smallest: (Selection & { readonly size: number }) | undefined;
+  for (let start = first; start < files.length; start++) {
+    let size = 0;
+    for (let end = start; end < Math.min(files.length, start + settings.maxFiles); end++) {
+      size += files[end]!.size;
+      if (end - start + 1 < settings.minFiles || size > settings.maxSize) continue;
+      const selection = { start, end: end + 1, size };
+      if (!smallest || size < smallest.size) smallest = selection;
+      if (size >= settings.minSize && !keepsRatio(files, selection, settings.ratio)) continue;
+      if (!best || isBetter(selection, best, stuck)) best = selection;
+    }
+  }
+  const chosen = best ?? (stuck ? smallest : undefined);
+  return chosen && { start: chosen.start, end: chosen.end };
+}
+
+function referencesEnd(files: readonly CompactionCandidate[], start: number): number {
+  let end = start;
+  for (let i = start; i < files.length; i++) if (files[i]!.reference) end = i + 1;
+  return end;
+}
+
+function keepsRatio(
+  files: readonly CompactionCandidate[],
+  selection: Selection & { size: number },
+  ratio: number,
+): boolean {
+  for (let i = selection.start; i < selection.end; i++) {
+    const size = files[i]!.size;
+    if (size > (selection.size - size) * ratio) return false;
+  }
+  return true;
+}
+
+/** More files, then fewer bytes; when the store is near its limit of files, more files for each byte. */
+function isBetter(
+  candidate: Selection & { size: number },
+  best: Selection & { size: number },
+  stuck: boolean,
+): boolean {
+  const files = candidate.end - candidate.start;
+  const bestFiles = best.end - best.start;
+  if (stuck && best.size > 0 && candidate.size > 0)
+    return files / candidate.size > (bestFiles / best.size) * 1.05;
+  return files > bestFiles || (files === bestFiles && candidate.size < best.size);
+}

@@ -1,0 +1,167 @@
+/**
+ * What the write-ahead log holds of a write (docs/formats.md, "Write records"): row mutations one after the other, each
+ * with the store-wide number of its region. The seq of mutation i is that of the record + i.
+ *
+ *     mutation   region varint | row length varint | row | cell count varint | cells
+ *     cell       family number varint | type uint8, 80 set when a ttl follows | timestamp varint
+ *                | qualifier length varint | qualifier | value length varint | value | ttl varint
+ *
+ * All the mutations of a record take effect or none does.
+ */
+
+import { EMPTY_BYTES } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+
+const FLAG_TTL = 0x80;
+const INITIAL_BYTES = 1 << 16;
+/** A longer buffer is given back after its record, so that one large value does not hold its memory for ever. */
+const KEPT_BYTES = 1 << 22;
+
+/** Builds one record at a time in a buffer that is used again. */
+export class WriteRecordBuilder {
+  buffer: Uint8Array = new Uint8Array(INITIAL_BYTES);
+  length = 0;
+
+  reset(): void {
+    this.length = 0;
+    if (this.buffer.length > KEPT_BYTES) this.buffer = new Uint8Array(INITIAL_BYTES);
+  }
+
+  beginMutation(region: number, row: Uint8Array, cells: number): void {
+    this.reserve(row.length + 24);
+    this.varint(region);
+    this.varint(row.length);
+    this.bytes(row);
+    this.varint(cells);
+  }
+
+  cell(
+    family: number,
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: number,
+    ttl: number,
+    value: Uint8Array,
+  ): void {
+    this.reserve(qualifier.length + value.length + 48);
+    this.varint(family);
+    this.buffer[this.length++] = ttl === 0 ? type : type | FLAG_TTL;
+    this.varint(timestamp);
+    this.varint(qualifier.length);
+    this.bytes(qualifier);
+    this.varint(value.length);
+    this.bytes(value);
+    if (ttl !== 0) this.varint(ttl);
+  }
+
+  private reserve(bytes: number): void {
+    if (this.length + bytes <= this.buffer.length) return;
+    const larger = new Uint8Array(Math.max(this.buffer.length * 2, this.length + bytes));
+    larger.set(this.buffer.subarray(0, this.length));
+    this.buffer = larger;
+  }
+
+  private varint(value: number): void {
+    const buffer = this.buffer;
+    let rest = value;
+    while (rest >= 0x80) {
+      buffer[this.length++] = (rest % 0x80) | 0x80;
+      rest = rest < 0x80000000 ? rest >>> 7 : Math.floor(rest / 0x80);
+    }
+    buffer[this.length++] = rest;
+  }
+
+  private bytes(value: Uint8Array): void {
+    const length = value.length;
+    if (length < 24) {
+      const buffer = this.buffer;
+      const at = this.length;
+      for (let i = 0; i < length; i++) buffer[at + i] = value[i]!;
+    } else {
+      this.buffer.set(value, this.length);
+    }
+    this.length += length;
+  }
+}
+
+/** Takes the cells of a record one by one; `mutation` is the index of the row mutation a cell belongs to. */
+export interface WriteRecordSink {
+  cell(
+    mutation: number,
+    region: number,
+    row: Uint8Array,
+    family: number,
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: number,
+    ttl: number,
+    value: Uint8Array,
+  ): void;
+}
+
+/**
+ * Reads a record. Byte strings handed to the sink are views of `payload`.
+ * @returns the number of row mutations.
+ * @throws CorruptionError when the payload ends early or a number is out of range, before which the sink may have been
+ * given some cells: read a record into a list first where that matters.
+ */
+export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): number {
+  const reader = new PayloadReader(payload);
+  let mutation = 0;
+  while (reader.at < payload.length) {
+    const region = reader.varint();
+    const row = reader.bytes(reader.varint());
+    const cells = reader.varint();
+    for (let i = 0; i < cells; i++) {
+      const family = reader.varint();
+      const typeAndFlags = reader.byte();
+      const timestamp = reader.varint();
+      const qualifier = reader.bytes(reader.varint());
+      const value = reader.bytes(reader.varint());
+      const ttl = (typeAndFlags & FLAG_TTL) !== 0 ? reader.varint() : 0;
+      sink.cell(mutation, region, row, family, qualifier, timestamp, typeAndFlags & ~FLAG_TTL, ttl, value);
+    }
+    mutation++;
+  }
+  return mutation;
+}
+
+class PayloadReader {
+  at = 0;
+
+  constructor(private readonly payload: Uint8Array) {}
+
+  byte(): number {
+    const byte = this.payload[this.at++];
+    if (byte === undefined) throw this.ended();
+    return byte;
+  }
+
+  varint(): number {
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 8; i++) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) {
+        if (value > Number.MAX_SAFE_INTEGER) break;
+        return value;
+      }
+      scale *= 0x80;
+    }
+    throw new CorruptionError(`A number in a write record is out of range at byte ${this.at} of the record.`);
+  }
+
+  bytes(length: number): Uint8Array {
+    if (length === 0) return EMPTY_BYTES;
+    const end = this.at + length;
+    if (end > this.payload.length) throw this.ended();
+    const bytes = this.payload.subarray(this.at, end);
+    this.at = end;
+    return bytes;
+  }
+
+  private ended(): CorruptionError {
+    return new CorruptionError(`A write record ends within a cell, at byte ${this.payload.length}.`);
+  }
+}

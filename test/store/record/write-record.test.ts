@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CorruptionError } from '../../../src/errors.js';
+import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/record/write-record.js';
+
+const bytes = (maxLength: number) => fc.uint8Array({ maxLength });
+const mutations = fc.array(
+  fc.record({
+    region: fc.nat(),
+    row: fc.uint8Array({ minLength: 1, maxLength: 40 }),
+    cells: fc.array(
+      fc.tuple(
+        fc.nat(300),
+        bytes(40),
+        fc.maxSafeInteger().map(Math.abs),
+        fc.constantFrom(4, 8, 10, 12, 14),
+        fc.constantFrom(0, 1, 10 ** 12),
+        fc.oneof(bytes(60), fc.constant(new Uint8Array(200_000).fill(3))),
+      ),
+      { maxLength: 5 },
+    ),
+  }),
+  { maxLength: 6 },
+);
+
+function build(
+  list: readonly {
+    region: number;
+    row: Uint8Array;
+    cells: [number, Uint8Array, number, number, number, Uint8Array][];
+  }[],
+): Uint8Array {
+  const builder = new WriteRecordBuilder();
+  for (const { region, row, cells } of list) {
+    builder.beginMutation(region, row, cells.length);
+    for (const [family, qualifier, timestamp, type, ttl, value] of cells) {
+      builder.cell(family, qualifier, timestamp, type, ttl, value);
+    }
+  }
+  return builder.buffer.slice(0, builder.length);
+}
+
+describe('write records', () => {
+  test('give back what was written', () => {
+    fc.assert(
+      fc.property(mutations, (list) => {
+        const seen: unknown[] = [];
+        const count = readWriteRecord(build(list), {
+          cell: (index, region, row, family, qualifier, timestamp, type, ttl, value) => {
+            seen.push([
+              index,
+              region,
+              [...row],
+              family,
+              [...qualifier],
+              timestamp,
+              type,
+              ttl,
+              Buffer.from(value).toString('hex'),
+            ]);
+          },
+        });
+        expect(count).toBe(list.length);
+        const expected = list.flatMap(({ region, row, cells }, index) =>
+          cells.map(([family, qualifier, timestamp, type, ttl, value]) => [
+            index,
+            region,
+            [...row],
+            family,
+            [...qualifier],
+            timestamp,
+            type,
+            ttl,
+            Buffer.from(value).toString('hex'),
+          ]),
+        );
+        expect(seen).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('every cut within a mutation is corruption', () => {
+    const payload = build([
+      {
+        region: 300,
+        row: Uint8Array.of(1, 2),
+        cells: [[1, Uint8Array.of(5), 2 ** 40, 4, 9, Uint8Array.of(6, 7)]],
+      },
+    ]);
+    for (let length = 1; length < payload.length; length++) {
+      expect(() => readWriteRecord(payload.subarray(0, length), { cell: () => {} })).toThrow(CorruptionError);
+    }
+  });
+
+  test('a number beyond 2^53 is corruption', () => {
+    expect(() => readWriteRecord(new Uint8Array(9).fill(0xff), { cell: () => {} })).toThrow(CorruptionError);
+  });
+});
