@@ -1,0 +1,53 @@
+/** What a store tells its `onEvent` listener. */
+
+import type { RowanError } from '../errors.js';
+
+/** Whose files an event is about. */
+export interface StoreLocation {
+  readonly table: string;
+  /** The number of the region. */
+  readonly region: number;
+  readonly family: string;
+}
+
+export type StoreEvent =
+  | ({ readonly kind: 'flushBegin'; readonly bytes: number } & StoreLocation)
+  /** `file` is undefined when nothing was left to write. */
+  | ({
+      readonly kind: 'flushEnd';
+      readonly file: number | undefined;
+      readonly cells: number;
+      readonly bytesWritten: number;
+      readonly milliseconds: number;
+    } & StoreLocation)
+  | ({
+      readonly kind: 'compactionBegin';
+      readonly files: readonly number[];
+      readonly major: boolean;
+    } & StoreLocation)
+  | ({
+      readonly kind: 'compactionEnd';
+      readonly files: readonly number[];
+      readonly file: number | undefined;
+      readonly major: boolean;
+      readonly bytesRead: number;
+      readonly bytesWritten: number;
+      readonly milliseconds: number;
+    } & StoreLocation)
+  /** Files whose every cell had expired were dropped without reading them. */
+  | ({ readonly kind: 'filesExpired'; readonly files: readonly number[] } & StoreLocation)
+  | {
+      readonly kind: 'split';
+      readonly table: string;
+      readonly region: number;
+      readonly daughters: readonly [number, number];
+    }
+  /** Writers waited for memory. */
+  | { readonly kind: 'stall'; readonly milliseconds: number; readonly memstoreBytes: number }
+  | { readonly kind: 'corruption'; readonly error: RowanError }
+  /** A flush, compaction or split failed; the store tries again at the next occasion. */
+  | {
+      readonly kind: 'backgroundError';
+      readonly work: 'flush' | 'compaction' | 'split';
+      readonly error: RowanError;
+    };

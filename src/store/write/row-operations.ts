@@ -1,0 +1,171 @@
+/**
+ * What increments, appends, deletes and checks do to a row, worked out against its present cells: HBase's
+ * `HRegion.reckonDeltas`, `prepareDeleteTimestamps` and `checkAndMutateInternal` (R28-R31, R67-R75).
+ */
+
+import { compareBytes, concatBytes, EMPTY_BYTES } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import {
+  type Append,
+  type Cell,
+  CellType,
+  type CheckCondition,
+  type CompareOperator,
+  type Delete,
+  Get,
+  type Increment,
+  LATEST_TIMESTAMP,
+  type MutationCell,
+  type Result,
+  type RowMutation,
+} from '../../table/index.js';
+
+/** A cell of an increment or append: its time to live is its own, or carried over from the value it replaces. */
+export interface PreparedCell extends MutationCell {
+  readonly ttl: number;
+}
+
+/** Reads a row as it is with every write so far, acknowledged or not, and knows the ttl of the cells it gave. */
+export interface RowReader {
+  read(get: Get): Result;
+  /** The time to live of a cell of the last result, 0 for none. */
+  ttlOf(cell: Cell): number;
+  readonly families: readonly string[];
+}
+
+/** The markers of a delete with their timestamps settled. */
+export function prepareDelete(del: Delete, reader: RowReader, now: number): MutationCell[] {
+  if (del.cells.length === 0) {
+    const timestamp = del.timestamp === LATEST_TIMESTAMP ? now : del.timestamp;
+    return reader.families.map((family) => ({
+      family,
+      qualifier: EMPTY_BYTES,
+      timestamp,
+      type: CellType.DeleteFamily,
+      value: EMPTY_BYTES,
+    }));
+  }
+  const taken = new Map<string, number>();
+  return del.cells.map((cell) => {
+    if (cell.timestamp !== LATEST_TIMESTAMP) return cell;
+    if (cell.type !== CellType.Delete) return { ...cell, timestamp: now };
+    // The n-th "newest version" of a column in one delete is the column's n-th newest (R30).
+    const column = `${cell.family}:${Buffer.from(cell.qualifier).toString('latin1')}`;
+    const count = (taken.get(column) ?? 0) + 1;
+    taken.set(column, count);
+    const get = new Get(del.row).addColumn(cell.family, cell.qualifier).readVersions(count);
+    const found = reader.read(get).cells;
+    return { ...cell, timestamp: found.length < count ? now : found[count - 1]!.timestamp };
+  });
+}
+
+/** The new cells of an increment or append. @throws InvalidArgumentError when an incremented value has not 8 bytes. */
+export function prepareDelta(mutation: Increment | Append, reader: RowReader, now: number): PreparedCell[] {
+  const get = new Get(mutation.row);
+  get.timeRange = mutation.timeRange;
+  for (const column of mutation.columns) get.addColumn(column.family, column.qualifier);
+  const current = reader.read(get);
+  const out: PreparedCell[] = [];
+  if (mutation.kind === 'increment') {
+    for (const column of mutation.columns) {
+      const cell = current.getLatest(column.family, column.qualifier);
+      out.push(successor(column, cell, addInt64(cell, column.amount, column), mutation, reader, now));
+    }
+  } else {
+    for (const column of mutation.columns) {
+      const cell = current.getLatest(column.family, column.qualifier);
+      const value = cell ? concatBytes(cell.value, column.value) : column.value;
+      out.push(successor(column, cell, value, mutation, reader, now));
+    }
+  }
+  return out;
+}
+
+/** The cell that takes the place of `cell`: never eclipsed by it (R67), with its time to live or the mutation's (R69). */
+function successor(
+  column: { readonly family: string; readonly qualifier: Uint8Array },
+  cell: Cell | undefined,
+  value: Uint8Array,
+  mutation: RowMutation,
+  reader: RowReader,
+  now: number,
+): PreparedCell {
+  return {
+    family: column.family,
+    qualifier: column.qualifier,
+    timestamp: cell ? Math.max(now, cell.timestamp + 1) : now,
+    type: CellType.Put,
+    value,
+    ttl: mutation.ttl ?? (cell ? reader.ttlOf(cell) : 0),
+  };
+}
+
+function addInt64(
+  cell: Cell | undefined,
+  amount: bigint,
+  column: { readonly family: string; readonly qualifier: Uint8Array },
+): Uint8Array {
+  const out = new Uint8Array(8);
+  const view = new DataView(out.buffer);
+  if (!cell) {
+    view.setBigInt64(0, amount);
+    return out;
+  }
+  if (cell.value.length !== 8) {
+    const name = `${column.family}:${Buffer.from(column.qualifier).toString('latin1')}`;
+    throw new InvalidArgumentError(
+      `Cannot increment ${name}: its value has ${cell.value.length} bytes, a counter has 8 (big-endian int64). ` +
+        'Write it with an increment, or with the counter codec.',
+      { details: { family: column.family } },
+    );
+  }
+  const before = new DataView(cell.value.buffer, cell.value.byteOffset, 8).getBigInt64(0);
+  view.setBigInt64(0, BigInt.asIntN(64, before + amount));
+  return out;
+}
+
+/** What a check found. */
+export interface CheckOutcome {
+  readonly matches: boolean;
+  /** The timestamp of the cell that was compared, 0 without one (R75). */
+  readonly timestamp: number;
+}
+
+/** Compares the row with the condition (R72-R74). */
+export function checkRow(row: Uint8Array, condition: CheckCondition, reader: RowReader): CheckOutcome {
+  const get = new Get(row);
+  get.timeRange = condition.timeRange;
+  if (condition.kind === 'filter') {
+    const found = reader.read(get.setFilter(condition.filter)).cells[0];
+    return { matches: found !== undefined, timestamp: found?.timestamp ?? 0 };
+  }
+  const cell = reader.read(get.addColumn(condition.family, condition.qualifier)).cells[0];
+  const expected = condition.value;
+  if (expected === null || expected.length === 0) {
+    const wanted = condition.operator !== 'NOT_EQUAL';
+    if (!cell) return { matches: wanted, timestamp: 0 };
+    return { matches: (cell.value.length === 0) === wanted, timestamp: cell.timestamp };
+  }
+  if (!cell) return { matches: false, timestamp: 0 };
+  const matches = operatorHolds(condition.operator, compareBytes(expected, cell.value));
+  return { matches, timestamp: cell.timestamp };
+}
+
+function operatorHolds(operator: CompareOperator, comparison: number): boolean {
+  switch (operator) {
+    case 'LESS':
+      return comparison < 0;
+    case 'LESS_OR_EQUAL':
+      return comparison <= 0;
+    case 'EQUAL':
+      return comparison === 0;
+    case 'NOT_EQUAL':
+      return comparison !== 0;
+    case 'GREATER_OR_EQUAL':
+      return comparison >= 0;
+    case 'GREATER':
+      return comparison > 0;
+    case 'NO_OP':
+      throw new InvalidArgumentError('NO_OP compares nothing. Check with one of the other operators.');
+  }
+}
