@@ -30,7 +30,9 @@ export type PartCondition =
       readonly lower?: { readonly value: unknown; readonly inclusive: boolean } | undefined;
       readonly upper?: { readonly value: unknown; readonly inclusive: boolean } | undefined;
     }
-  | { readonly kind: 'startsWith'; readonly value: unknown };
+  | { readonly kind: 'startsWith'; readonly value: unknown }
+  /** Of text; the bytes serve it where the part is kept reversed (`reverse`, `reverseDomain`). */
+  | { readonly kind: 'endsWith'; readonly value: unknown };
 
 /** Conditions by part name. Equality (or `in`) on leading parts, then at most one range; anything else is an error. */
 export type KeyConditions = Readonly<Record<string, PartCondition>>;
@@ -49,8 +51,35 @@ export interface KeyPlan {
   readonly mergeOffset: number;
   /** How many salts or buckets each logical range was spread over; 1 when none. */
   readonly fanOut: number;
-  /** Rows of the ranges that do not meet the conditions must be dropped by this; undefined when the ranges are exact. */
+  /**
+   * A filter that an engine can apply to drop rows of the ranges that do not meet the conditions. It drops no row that
+   * does, and may leave some that do not: `check` decides. Undefined when no filter can say it, or none is needed.
+   */
   readonly residual: Filter | undefined;
+  /** Whether a row of the ranges meets the conditions; undefined when every row of the ranges does. Never throws. */
+  readonly check: ((row: Uint8Array) => boolean) | undefined;
+  /**
+   * Parts whose condition the row alone cannot decide, since it holds only a time bucket of the value: the caller holds
+   * their conditions against the stored column.
+   */
+  readonly inexactParts: readonly string[];
+}
+
+/** A part that stands in the key as a numeric id of a dictionary (`substitute`). */
+export interface KeySubstitution {
+  readonly part: string;
+  /** The dictionary's name. */
+  readonly dictionary: string;
+  /** Width of an id in the key. */
+  readonly bytes: number;
+}
+
+/** What `splitPoints` may be told about the keys to come. */
+export interface SplitOptions {
+  /** Rows that stand for those to come: where the layout has no uniform bytes the splits are their quantiles. */
+  readonly samples?: readonly Uint8Array[] | undefined;
+  /** The first and last value of the leading part (behind salt and literals), e.g. the dates to be loaded. */
+  readonly between?: readonly [unknown, unknown] | undefined;
 }
 
 /** One queryable part of a key. */
@@ -71,6 +100,13 @@ export interface KeyLayout {
   readonly signature: string;
   /** The record type that stands in the keys, or undefined. */
   readonly recordType: number | undefined;
+  /** False when `encode` draws a salt at random: a row is then found by `plan`, which reads every salt. */
+  readonly deterministic: boolean;
+  /**
+   * Parts kept as dictionary ids. `encode`, `decode` and `plan` know only the ids (numbers): a `DictionaryResolver`
+   * puts ids in the values' place before and values in the ids' place after. Empty for most layouts.
+   */
+  readonly substitutions: readonly KeySubstitution[];
 
   /**
    * The row of these part values.
@@ -90,5 +126,7 @@ export interface KeyLayout {
    */
   plan(conditions: KeyConditions): KeyPlan;
   /** Where to split a new table into `regions` regions of about equal load; as many as the layout can tell. */
-  splitPoints(regions: number): Uint8Array[];
+  splitPoints(regions: number, options?: SplitOptions): Uint8Array[];
+  /** The start of the row's time bucket in ms, or undefined when the layout has no `timeBucket`. @throws KeyError. */
+  bucketStart(row: Uint8Array): number | undefined;
 }

@@ -1,0 +1,315 @@
+/** The functions that make the elements of `@RowKey(...)`. Wrong arguments throw a SchemaError at once. */
+
+import type { BytesLike } from '../bytes/index.js';
+import { SchemaError } from '../errors.js';
+import {
+  type BucketElement,
+  DIGEST_LENGTH,
+  type HashAlgorithm,
+  type HashElement,
+  type KeyValue,
+  type LiteralElement,
+  type PartElement,
+  type PartTransform,
+  type RecordTypeElement,
+  type SaltElement,
+  type TimeBucketElement,
+} from './elements.js';
+import type { KeyCodec } from './types.js';
+
+/** One property by an order-preserving codec; without one the codec is taken from the property's type. */
+export function part<const Name extends string>(name: Name): PartElement<Name, KeyValue>;
+export function part<const Name extends string, T>(name: Name, codec: KeyCodec<T>): PartElement<Name, T>;
+export function part(name: string, codec?: KeyCodec<unknown>): PartElement {
+  return makePart(name, codec, undefined);
+}
+
+/** The text with its characters (code points) in reverse: spreads keys that differ in their last characters. */
+export function reverse<const Name extends string>(name: Name): PartElement<Name, string> {
+  return makePart(name, undefined, { kind: 'reverse' }) as PartElement<Name, string>;
+}
+
+/** A domain name with its labels in reverse, `www.apache.org` as `org.apache.www`: one domain's hosts stand together. */
+export function reverseDomain<const Name extends string>(name: Name): PartElement<Name, string> {
+  return makePart(name, undefined, { kind: 'reverseDomain' }) as PartElement<Name, string>;
+}
+
+interface DigitTypes {
+  number: number;
+  string: string;
+  bigint: bigint;
+}
+
+/**
+ * The decimal digits of a number, padded with zeros to `width`, in reverse. `as` is the property's type: a whole
+ * number (default), a bigint, or a text of exactly `width` digits (phone and identity numbers).
+ */
+export function reverseDigits<const Name extends string, As extends keyof DigitTypes = 'number'>(
+  name: Name,
+  width: number,
+  as?: As,
+): PartElement<Name, DigitTypes[As]> {
+  checkInteger('reverseDigits', 'width', width, 1, 38);
+  return makePart(name, undefined, { kind: 'reverseDigits', width, as: as ?? 'number' }) as PartElement<
+    Name,
+    DigitTypes[As]
+  >;
+}
+
+interface TimestampTypes {
+  date: Date;
+  number: number;
+}
+
+/**
+ * Long.MAX_VALUE - ms as 8 bytes, or as 19 digits with `text`: the newest row comes first. `as` is the property's
+ * type, a Date (default) or a number of milliseconds.
+ */
+export function reverseTimestamp<const Name extends string, As extends keyof TimestampTypes = 'date'>(
+  name: Name,
+  options: { readonly as?: As; readonly text?: boolean } = {},
+): PartElement<Name, TimestampTypes[As]> {
+  const transform = {
+    kind: 'reverseTimestamp',
+    as: options.as ?? 'date',
+    text: options.text ?? false,
+  } as const;
+  return makePart(name, undefined, transform) as PartElement<Name, TimestampTypes[As]>;
+}
+
+/**
+ * A text as a numeric id of `bytes` bytes (default 4, at most 6) that a dictionary gives: long names that repeat in
+ * millions of keys take a few bytes each. Ids are given in the order of first use, so ranges on the text do not work.
+ */
+export function substitute<const Name extends string>(
+  name: Name,
+  dictionary: string,
+  options: { readonly bytes?: number } = {},
+): PartElement<Name, string> {
+  const bytes = options.bytes ?? 4;
+  checkInteger('substitute', 'bytes', bytes, 1, 6);
+  return makePart(name, undefined, { kind: 'substitute', dictionary, bytes }) as PartElement<Name, string>;
+}
+
+export interface HashOptions {
+  /** Default md5. murmur3 is the 32-bit x86 one, its 4 bytes big-endian. */
+  readonly algorithm?: HashAlgorithm;
+  /** How many leading bytes of the digest stand in the key. Default all: md5 16, sha1 20, sha256 32, murmur3 4. */
+  readonly bytes?: number;
+  /**
+   * Whether the property follows the digest. Default false: then the key cannot give it back, so it must be stored in
+   * a column too, and only equality finds it.
+   */
+  readonly keep?: boolean;
+  /** Lower-case hex digits in place of bytes: twice as long, readable in the shell. Default binary. */
+  readonly encoding?: 'binary' | 'hex';
+  /** Takes the digest of the number modulo this (as decimal digits) and so groups keys. Default: of the value. */
+  readonly modulo?: number;
+}
+
+/**
+ * A digest of a property, or of several one after the other: of the bytes that their codecs give, without terminators
+ * (so of a text's UTF-8), as `MessageDigest.digest(Bytes.toBytes(text))` has it.
+ */
+export function hash<const Name extends string, T = KeyValue>(
+  of: Name | PartElement<Name, T>,
+  options: HashOptions & { readonly keep: true },
+): HashElement<readonly [Name], true, T>;
+export function hash<const Name extends string, T = KeyValue>(
+  of: Name | PartElement<Name, T>,
+  options?: HashOptions & { readonly keep?: false },
+): HashElement<readonly [Name], false, T>;
+export function hash<const Names extends readonly [string, string, ...string[]]>(
+  of: Names,
+  options?: HashOptions & { readonly keep?: false },
+): HashElement<Names, false, KeyValue>;
+export function hash(
+  of: string | PartElement | readonly string[],
+  options: HashOptions = {},
+): HashElement<readonly string[], boolean, unknown> {
+  const single = typeof of === 'string' ? [of] : isPart(of) ? of.parts : of;
+  if (isPart(of) && of.transform !== undefined) {
+    throw declarationError(`hash(): "${of.parts[0]}" is ${of.transform.kind}(...); hash the plain part.`);
+  }
+  const algorithm = options.algorithm ?? 'md5';
+  const bytes = options.bytes ?? DIGEST_LENGTH[algorithm];
+  checkInteger(`hash of ${algorithm}`, 'bytes', bytes, 1, DIGEST_LENGTH[algorithm]);
+  if (options.modulo !== undefined) checkInteger('hash', 'modulo', options.modulo, 1, 2 ** 31);
+  return Object.freeze({
+    kind: 'hash',
+    parts: Object.freeze(single.map((name) => checkName('hash', name))),
+    exact: options.keep ?? false,
+    codec: isPart(of) ? of.codec : undefined,
+    algorithm,
+    bytes,
+    encoding: options.encoding ?? 'binary',
+    modulo: options.modulo,
+  });
+}
+
+/**
+ * The start of the span of `width` (`30s`, `15m`, `1h`, `1d`, `1w`, counted from 1970-01-01 UTC) that a Date is in:
+ * 8 bytes of ms, or 4 bytes of seconds with `unit: 's'` (as OpenTSDB). Where the key holds the Date whole as well, the
+ * bucket only spreads or groups; otherwise the Date must be stored in a column or be the window of a packed row.
+ */
+export function timeBucket<const Name extends string>(
+  name: Name,
+  width: string,
+  options: { readonly unit?: 'ms' | 's' } = {},
+): TimeBucketElement<Name, Date> {
+  const unit = options.unit ?? 'ms';
+  const ms = parseWidth(width);
+  if (unit === 's' && ms % 1000 !== 0) {
+    throw declarationError(
+      `timeBucket("${name}", "${width}"): with unit "s" the width must be whole seconds.`,
+    );
+  }
+  return Object.freeze({
+    kind: 'timeBucket',
+    parts: Object.freeze([checkName('timeBucket', name)] as const),
+    exact: false,
+    width: ms,
+    unit,
+    descending: false,
+  }) as TimeBucketElement<Name, Date>;
+}
+
+export interface SaltOptions {
+  /** The parts the salt is computed from; default all parts behind it. Entities that share them share their salt. */
+  readonly over?: readonly string[];
+  /** `murmur3` (default), or `phoenix`: Phoenix's function of all bytes behind the salt. */
+  readonly algorithm?: 'murmur3' | 'phoenix';
+  /** `hash` (default), or `random`: drawn at each write, so that reading one row asks for every salt. */
+  readonly assign?: 'hash' | 'random';
+}
+
+/**
+ * Spreads rows over `buckets` (1..256) leading bytes, or over given prefixes of one length (`['a-', 'b-']`): murmur3
+ * (x86, 32 bits, seed 0, unsigned) of the bytes of the parts as they stand in the key, modulo the number of salts.
+ * Literals and the record type are left out, so that the records of one parent stand together.
+ */
+export function salt(
+  buckets: number | readonly BytesLike[],
+  over?: readonly string[] | SaltOptions,
+): SaltElement {
+  const options: SaltOptions = isNames(over) ? { over } : (over ?? {});
+  const prefixes = typeof buckets === 'number' ? undefined : buckets.map(ownBytes);
+  const count = typeof buckets === 'number' ? buckets : buckets.length;
+  checkInteger('salt', 'number of salts', count, 1, 256);
+  const length = prefixes?.[0]?.length ?? 1;
+  if (length === 0 || prefixes?.some((prefix) => prefix.length !== length)) {
+    throw declarationError('salt(): the prefixes must all have the same length of one byte or more.');
+  }
+  if (prefixes !== undefined && new Set(prefixes.map(String)).size !== count) {
+    throw declarationError('salt(): the prefixes must differ from one another.');
+  }
+  const algorithm = options.algorithm ?? 'murmur3';
+  if (algorithm === 'phoenix' && (options.over !== undefined || prefixes !== undefined)) {
+    throw declarationError(
+      'salt(): Phoenix salts with one byte over the whole key; leave out `over` and prefixes.',
+    );
+  }
+  if (options.over?.length === 0) throw declarationError('salt(): `over` names no part.');
+  return Object.freeze({
+    kind: 'salt',
+    parts: Object.freeze([] as const),
+    exact: false,
+    buckets: count,
+    prefixes: prefixes && Object.freeze(prefixes),
+    over: options.over && Object.freeze([...options.over]),
+    algorithm,
+    assign: options.assign ?? 'hash',
+  });
+}
+
+/** The value of a numeric or Date part modulo `buckets` (1..256), one byte: spreads a rising sequence. */
+export function bucket(of: string, buckets: number): BucketElement {
+  checkInteger('bucket', 'number of buckets', buckets, 1, 256);
+  return Object.freeze({
+    kind: 'bucket',
+    parts: Object.freeze([] as const),
+    exact: false,
+    of: checkName('bucket', of),
+    buckets,
+  });
+}
+
+/** Bytes (text as UTF-8) that stand in every key. */
+export function literal(value: BytesLike): LiteralElement {
+  const bytes = ownBytes(value);
+  if (bytes.length === 0) throw declarationError('literal(): the value is empty.');
+  return Object.freeze({ kind: 'literal', parts: Object.freeze([] as const), exact: false, bytes });
+}
+
+/** The entity's record type, one byte: what tells the entities of one table apart. */
+export function recordType(): RecordTypeElement {
+  return Object.freeze({ kind: 'recordType', parts: Object.freeze([] as const), exact: false });
+}
+
+/** The same part in descending order. */
+export function descendingElement<E extends PartElement | TimeBucketElement>(element: E): E {
+  return Object.freeze({ ...element, descending: !element.descending });
+}
+
+function makePart(
+  name: string,
+  codec: KeyCodec<unknown> | undefined,
+  transform: PartTransform | undefined,
+): PartElement {
+  return Object.freeze({
+    kind: 'part',
+    parts: Object.freeze([checkName(transform?.kind ?? 'part', name)] as const),
+    exact: true,
+    codec,
+    descending: false,
+    transform: transform && Object.freeze(transform),
+  });
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+function parseWidth(width: string): number {
+  const match = /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(width);
+  if (match === null) {
+    throw declarationError(
+      `timeBucket(): "${width}" is no width. Write a number and ms, s, m, h, d or w: "1h".`,
+    );
+  }
+  return Number(match[1]) * UNIT_MS[match[2]!]!;
+}
+
+function ownBytes(value: BytesLike): Uint8Array {
+  return typeof value === 'string' ? new TextEncoder().encode(value) : Uint8Array.from(value);
+}
+
+function isNames(value: readonly string[] | SaltOptions | undefined): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function isPart(value: string | PartElement | readonly string[]): value is PartElement {
+  return typeof value === 'object' && 'kind' in value;
+}
+
+function checkName(element: string, name: unknown): string {
+  if (typeof name !== 'string' || name === '') {
+    throw declarationError(`${element}(): the part's name must be a text that is not empty.`);
+  }
+  return name;
+}
+
+function checkInteger(element: string, what: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw declarationError(`${element}: ${what} must be a whole number from ${min} to ${max}, not ${value}.`);
+  }
+}
+
+function declarationError(message: string): SchemaError {
+  return new SchemaError(message);
+}

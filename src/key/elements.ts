@@ -1,0 +1,150 @@
+/**
+ * The elements of a row key, left to right, as plain frozen data: what stands in `@RowKey(...)`. They declare; the
+ * layout (`compileKeyLayout`) checks and encodes them.
+ *
+ * Three sorts: *parts* hold one property so that it can be read back; *digests* (`hash`, `timeBucket`) hold something
+ * computed from properties; *derived* elements (`salt`, `bucket`) and constants (`literal`, `recordType`) are no part
+ * of conditions. A digest of a property that another element holds whole is derived too.
+ */
+
+import type { KeyCodec } from './types.js';
+
+/** What can stand in a row key. */
+export type KeyValue = string | number | bigint | boolean | Date | Uint8Array;
+
+/** How a part's bytes are made of its value; absent for the codec alone. */
+export type PartTransform =
+  | { readonly kind: 'reverse' }
+  | { readonly kind: 'reverseDomain' }
+  | { readonly kind: 'reverseDigits'; readonly width: number; readonly as: 'number' | 'string' | 'bigint' }
+  | { readonly kind: 'reverseTimestamp'; readonly as: 'date' | 'number'; readonly text: boolean }
+  | { readonly kind: 'substitute'; readonly dictionary: string; readonly bytes: number };
+
+/** Holds one property; `T` is the type the property must have. */
+export interface PartElement<Name extends string = string, T = unknown> {
+  readonly kind: 'part';
+  readonly parts: readonly [Name];
+  readonly exact: true;
+  readonly codec: KeyCodec<T> | undefined;
+  readonly descending: boolean;
+  readonly transform: PartTransform | undefined;
+  /** Only in types. */
+  readonly $value?: T;
+}
+
+export type HashAlgorithm = 'md5' | 'sha1' | 'sha256' | 'murmur3';
+
+/** Holds a digest of one or more properties; `exact` when the property itself follows it. */
+export interface HashElement<
+  Names extends readonly string[] = readonly string[],
+  Exact extends boolean = boolean,
+  T = unknown,
+> {
+  readonly kind: 'hash';
+  readonly parts: Names;
+  readonly exact: Exact;
+  readonly codec: KeyCodec<T> | undefined;
+  readonly algorithm: HashAlgorithm;
+  /** How many bytes of the digest are kept. */
+  readonly bytes: number;
+  readonly encoding: 'binary' | 'hex';
+  /** The digest is taken of the value modulo this, written in decimal digits. */
+  readonly modulo: number | undefined;
+  readonly $value?: T;
+}
+
+/** Holds the start of the span of time that a property is in. */
+export interface TimeBucketElement<Name extends string = string, T = unknown> {
+  readonly kind: 'timeBucket';
+  readonly parts: readonly [Name];
+  readonly exact: false;
+  readonly width: number;
+  readonly unit: 'ms' | 's';
+  readonly descending: boolean;
+  readonly $value?: T;
+}
+
+export interface SaltElement {
+  readonly kind: 'salt';
+  readonly parts: readonly [];
+  readonly exact: false;
+  readonly buckets: number;
+  /** What stands in the key for each salt; undefined for one byte 0..buckets-1. */
+  readonly prefixes: readonly Uint8Array[] | undefined;
+  /** The parts it is computed from; undefined for all parts behind it. */
+  readonly over: readonly string[] | undefined;
+  readonly algorithm: 'murmur3' | 'phoenix';
+  readonly assign: 'hash' | 'random';
+}
+
+export interface BucketElement {
+  readonly kind: 'bucket';
+  readonly parts: readonly [];
+  readonly exact: false;
+  readonly of: string;
+  readonly buckets: number;
+}
+
+export interface LiteralElement {
+  readonly kind: 'literal';
+  readonly parts: readonly [];
+  readonly exact: false;
+  readonly bytes: Uint8Array;
+}
+
+export interface RecordTypeElement {
+  readonly kind: 'recordType';
+  readonly parts: readonly [];
+  readonly exact: false;
+}
+
+/** Anything that may stand in `@RowKey(...)`. */
+export type KeyElement =
+  | PartElement
+  | HashElement
+  | TimeBucketElement
+  | SaltElement
+  | BucketElement
+  | LiteralElement
+  | RecordTypeElement;
+
+/**
+ * The names of the queryable parts of `Elements`, in the order of conditions: a digest counts at its place unless the
+ * property is held whole elsewhere. What `declare static readonly key` must be.
+ */
+export type ElementNames<Elements extends readonly KeyElement[]> = NamesIn<Elements, ExactNames<Elements>>;
+
+type ExactNames<Elements extends readonly KeyElement[]> = Extract<
+  Elements[number],
+  { readonly exact: true }
+>['parts'][number];
+
+type NamesIn<Elements extends readonly KeyElement[], Exact extends string> = Elements extends readonly [
+  infer First extends KeyElement,
+  ...infer Rest extends readonly KeyElement[],
+]
+  ? First['exact'] extends true
+    ? [...First['parts'], ...NamesIn<Rest, Exact>]
+    : First['parts'][number] extends Exact
+      ? NamesIn<Rest, Exact>
+      : [...First['parts'], ...NamesIn<Rest, Exact>]
+  : [];
+
+/** The types that the named properties must have (a property may be narrower). */
+export type ElementTypes<Elements extends readonly KeyElement[]> = {
+  readonly [E in Elements[number] as E['exact'] extends true ? E['parts'][number] : never]: ValueOf<E>;
+} & {
+  readonly [E in Elements[number] as E['exact'] extends true
+    ? never
+    : Exclude<E['parts'][number], ExactNames<Elements>>]: ValueOf<E>;
+};
+
+type ValueOf<E> = E extends { readonly $value?: infer T } ? NonNullable<T> : never;
+
+/** Bytes of each digest. */
+export const DIGEST_LENGTH: Readonly<Record<HashAlgorithm, number>> = Object.freeze({
+  md5: 16,
+  sha1: 20,
+  sha256: 32,
+  murmur3: 4,
+});

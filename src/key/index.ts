@@ -1,0 +1,3 @@
+export * from './declare.js';
+export * from './elements.js';
+export type * from './types.js';
