@@ -1,0 +1,173 @@
+/**
+ * The types that repositories take from a class: its key, the conditions on its key, what can be written and selected.
+ * All are aliases of the class, so they print short and a consumer can name them; all grow linearly with the number of
+ * key parts and columns (the budget is measured by `test/types/budget.test.ts`).
+ */
+
+import type { EntityClass } from './types.js';
+
+/** An entity class with the names of its key's parts, in order: `declare static readonly key: ['a', 'b']`. */
+export interface KeyedClass<E extends object = object> extends EntityClass<E> {
+  readonly key: readonly string[];
+  readonly prototype: E;
+}
+
+/** What the class makes. (Read off `prototype`: inferring it from the constructor costs the compiler three times more.) */
+export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
+
+/** The names of the key's parts. */
+export type KeyNames<C extends KeyedClass> = C['key'][number] & keyof C['prototype'] & string;
+
+/** One whole key: a value for every part. */
+export type KeyOf<C extends KeyedClass> = Pick<C['prototype'], C['key'][number] & keyof C['prototype']>;
+
+/**
+ * A condition on one key part other than equality: `in` (counts as equality: further parts may follow), one lower and
+ * one upper bound, what a text or byte string begins with, or, where the key keeps the text reversed, ends with. What
+ * is given together must make sense, else the query throws.
+ */
+export interface PartTest<T> {
+  readonly in?: readonly T[];
+  readonly gt?: T;
+  readonly gte?: T;
+  readonly lt?: T;
+  readonly lte?: T;
+  readonly startsWith?: T;
+  readonly endsWith?: T;
+}
+
+/** Everything that can be asked of a key part of type `T`. */
+export type PartQuery<T> = T | PartTest<T>;
+
+/** Conditions on key parts, without their order. {@link CheckedPrefix} checks that, with readable messages. */
+export type KeyQuery<C extends KeyedClass> = QueryOf<C['prototype'], C['key'][number]>;
+
+type QueryOf<E, Names> = { readonly [Part in Names & keyof E]?: E[Part] | PartTest<E[Part]> };
+
+/** A message of the compiler. No value has this type. */
+export interface KeyMistake<Message extends string> {
+  readonly __mistake: Message;
+}
+
+/**
+ * Checks a {@link KeyQuery}: equality (or `in`) on leading parts, then at most one range, then nothing. It is `unknown`
+ * when the query is right, else an object type with a {@link KeyMistake} at each wrong part. To be used as
+ * `find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>)`.
+ */
+export type CheckedPrefix<C extends KeyedClass, Q> = Q extends unknown
+  ? UnknownParts<C['key'], Q> & MisplacedParts<C['key'], C['prototype'], Q>
+  : never;
+
+type UnknownParts<Names extends readonly string[], Q> = [Exclude<keyof Q, Names[number]>] extends [never]
+  ? unknown
+  : {
+      readonly [Name in Exclude<
+        keyof Q,
+        Names[number]
+      >]: KeyMistake<`"${Name & string}" is no part of the key. The parts are: ${Joined<Names>}. Put conditions on other columns into where().`>;
+    };
+
+type MisplacedParts<Names extends readonly string[], E, Q> = Names extends readonly [
+  infer Part extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? Part extends keyof Q
+    ? undefined extends Q[Part]
+      ? Q extends { readonly [P in Part]: unknown }
+        ? Undefined<Part>
+        : [NonNullable<Q[Part]>] extends [never]
+          ? Hole<Rest, Q, Part>
+          : Undefined<Part>
+      : Q[Part] extends E[Part & keyof E] | { readonly in: readonly unknown[] }
+        ? MisplacedParts<Rest, E, Q>
+        : Forbidden<
+            Rest[number] & keyof Q,
+            Q,
+            `stands after a range on "${Part}". Only the last part of a prefix may be a range.`
+          >
+    : Hole<Rest, Q, Part>
+  : unknown;
+
+type Hole<Rest extends readonly string[], Q, Part extends string> = Forbidden<
+  Rest[number] & keyof Q,
+  Q,
+  `cannot be searched without "${Part}", which stands before it in the key.`
+>;
+
+type Undefined<Part extends string> = {
+  readonly [Name in Part]: KeyMistake<`"${Name}" may be undefined. Undefined never means "any": leave the part out, or give a value.`>;
+};
+
+/** A mistake at each of the names that has a value: `{ part?: never }` says that the part is absent. */
+type Forbidden<Names extends keyof Q, Q, Why extends string> = [Names] extends [never]
+  ? unknown
+  : {
+      readonly [Name in Names as [NonNullable<Q[Name]>] extends [never]
+        ? never
+        : Name]: KeyMistake<`"${Name & string}" ${Why}`>;
+    };
+
+/** "a, b, c". */
+export type Joined<Names extends readonly string[]> = Names extends readonly [
+  infer First extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? Rest extends readonly []
+    ? First
+    : `${First}, ${Joined<Rest>}`
+  : '';
+
+/**
+ * A key prefix as a type of its own, for variables and parameters: equality (or `in`) on leading parts, then at most
+ * one range, then nothing.
+ */
+export type KeyPrefix<C extends KeyedClass> = PrefixOf<C['key'], C['prototype']>;
+
+type PrefixOf<Names extends readonly string[], E> = Names extends readonly [
+  infer Part extends string,
+  ...infer Rest extends readonly string[],
+]
+  ?
+      | Absent<Names>
+      | ({ readonly [P in Part]: PartQuery<E[P & keyof E]> } & Absent<Rest>)
+      | ({ readonly [P in Part]: E[P & keyof E] | { readonly in: readonly E[P & keyof E][] } } & PrefixOf<
+          Rest,
+          E
+        >)
+  : unknown;
+
+type Absent<Names extends readonly string[]> = { readonly [Name in Names[number]]?: never };
+
+/** The names of everything stored: all properties but methods. */
+export type PropertiesOf<E> = {
+  [Name in keyof E]-?: E[Name] extends ((...args: never[]) => unknown) | undefined ? never : Name;
+}[keyof E] &
+  string;
+
+/** The names of the columns: what can be selected, updated and put into `where`. */
+export type ColumnsOf<C extends KeyedClass> = Exclude<PropertiesOf<C['prototype']>, C['key'][number]>;
+
+/**
+ * What `put` and `insert` take: an instance, or an object with the same properties without the methods. An optional
+ * property may be left out or undefined (a stored cell stays as it is) or null (the cell is deleted).
+ */
+export type Input<C extends { readonly prototype: unknown }> = InputOf<C['prototype']>;
+
+type InputOf<E> = {
+  readonly [Name in keyof E as E[Name] extends (...args: never[]) => unknown
+    ? never
+    : Name]: undefined extends E[Name] ? E[Name] | null | undefined : E[Name];
+};
+
+/** What `update` takes: any of the columns; undefined leaves one alone, null deletes an optional one. */
+export type Patch<C extends KeyedClass> = {
+  readonly [Name in ColumnsOf<C>]?: PatchValue<C['prototype'][Name & keyof C['prototype']]>;
+};
+
+type PatchValue<T> = undefined extends T ? T | null : T | undefined;
+
+/** What `select(...names)` leaves of the entity: those columns and the key. */
+export type Selected<C extends KeyedClass, Names extends ColumnsOf<C>> = Pick<
+  C['prototype'],
+  (Names | KeyNames<C>) & keyof C['prototype']
+>;
