@@ -1,0 +1,77 @@
+/**
+ * One process, and in it one opener, has a store open. The claim is one that the kernel drops with its owner, however
+ * the owner ends: a file with a process id in it would outlive a kill, and in containers every process is number 1.
+ *
+ * Linux: a listening socket in the abstract namespace, named by the folder's device and inode, so that no second path
+ * to the same folder gets past it. macOS, BSD and Windows: the LOCK file opened with an exclusive lock.
+ *
+ * Beside it the LOCK file says who the holder is, for the message to the second opener. It is never removed: a lock on
+ * a removed file and one on its successor would both be granted.
+ *
+ * Not seen are openers in another network namespace (two containers that mount one folder) and, over a network file
+ * system, on another machine.
+ */
+
+import { statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { type DirectoryLock, joinPath } from './file-system.js';
+import { errnoOf, ioError } from './io-error.js';
+import { lockByOpen } from './lock-by-open.js';
+import { LOCK_FILE, lockedError, thisProcess } from './lock-holder.js';
+
+/** Claims `directory`, which must exist. @throws RowanError `ERR_LOCKED` naming the holder. */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const path = joinPath(directory, LOCK_FILE);
+  if (process.platform !== 'linux' && process.platform !== 'android') {
+    return lockByOpen(directory, path, JSON.stringify(thisProcess()));
+  }
+  const server = await listen(directory, abstractName(directory));
+  try {
+    writeFileSync(path, `${JSON.stringify(thisProcess())}\n`);
+  } catch (error) {
+    server.close();
+    throw ioError('write', path, errnoOf(error), error);
+  }
+  return new SocketLock(server);
+}
+
+class SocketLock implements DirectoryLock {
+  private server: Server | undefined;
+
+  constructor(server: Server) {
+    this.server = server;
+  }
+
+  release(): Promise<void> {
+    const server = this.server;
+    this.server = undefined;
+    if (server === undefined) return Promise.resolve();
+    return new Promise((resolve) => server.close(() => resolve()));
+  }
+}
+
+function abstractName(directory: string): string {
+  try {
+    const stat = statSync(directory, { bigint: true });
+    return `\0rowan-store-${stat.dev}-${stat.ino}`;
+  } catch (error) {
+    throw ioError('lock the folder', directory, errnoOf(error), error);
+  }
+}
+
+function listen(directory: string, name: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error) => {
+      const errno = errnoOf(error);
+      reject(
+        errno === 'EADDRINUSE' ? lockedError(directory, error) : ioError('lock', directory, errno, error),
+      );
+    });
+    // exclusive: in a cluster worker the socket would else be shared with its siblings.
+    server.listen({ path: name, exclusive: true }, () => {
+      server.unref();
+      resolve(server);
+    });
+  });
+}

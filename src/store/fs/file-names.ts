@@ -1,0 +1,49 @@
+/** The names of the files of a store. Numbers come from one counter for all kinds, so that none is ever used twice. */
+
+export const CURRENT_FILE = 'CURRENT';
+export const CURRENT_TEMPORARY_FILE = 'CURRENT.tmp';
+
+export type StoreFileKind = 'wal' | 'sorted' | 'manifest' | 'current' | 'current-temporary' | 'lock';
+
+export interface StoreFileName {
+  readonly kind: StoreFileKind;
+  /** 0 for the files that have no number. */
+  readonly number: number;
+}
+
+/** `000007.wal` */
+export function walFileName(number: number): string {
+  return `${sixDigits(number)}.wal`;
+}
+
+/** `000007.sst` */
+export function sortedFileName(number: number): string {
+  return `${sixDigits(number)}.sst`;
+}
+
+/** `MANIFEST-000007` */
+export function manifestFileName(number: number): string {
+  return `MANIFEST-${sixDigits(number)}`;
+}
+
+/** What a name in a store's folder stands for; undefined when no store gives such a name. */
+export function parseStoreFileName(name: string): StoreFileName | undefined {
+  if (name === CURRENT_FILE) return { kind: 'current', number: 0 };
+  if (name === CURRENT_TEMPORARY_FILE) return { kind: 'current-temporary', number: 0 };
+  if (name === 'LOCK') return { kind: 'lock', number: 0 };
+  const match = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.(wal|sst))$/.exec(name);
+  if (match === null) return undefined;
+  const number = Number(match[1] ?? match[2]);
+  const kind = match[1] !== undefined ? 'manifest' : match[3] === 'wal' ? 'wal' : 'sorted';
+  const written =
+    kind === 'manifest'
+      ? manifestFileName(number)
+      : kind === 'wal'
+        ? walFileName(number)
+        : sortedFileName(number);
+  return written === name ? { kind, number } : undefined;
+}
+
+function sixDigits(number: number): string {
+  return String(number).padStart(6, '0');
+}

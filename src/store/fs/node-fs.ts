@@ -1,0 +1,206 @@
+import * as fs from 'node:fs';
+import { InvalidArgumentError } from '../../errors.js';
+import { lockDirectory } from './directory-lock.js';
+import { type DirectoryLock, type FileHandle, type FileSystem, parentPath } from './file-system.js';
+import { errnoOf, ioError } from './io-error.js';
+
+/** What a hard link cannot do on some disks and a copy can. */
+const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EMLINK']);
+
+/** What a folder's fsync answers on systems that have no such thing. */
+const DIRECTORY_SYNC_REFUSED = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EISDIR', 'EBADF']);
+
+/**
+ * The real disk. It has no state but its open files, so that each thread makes its own.
+ *
+ * `sync` is fdatasync, which on macOS libuv makes F_FULLFSYNC. Windows cannot sync a folder: there the names rest on
+ * the file system's own journal.
+ */
+export class NodeFileSystem implements FileSystem {
+  openRead(path: string): FileHandle {
+    return open(path, fs.constants.O_RDONLY, 'open');
+  }
+
+  create(path: string): FileHandle {
+    const { O_RDWR, O_APPEND, O_CREAT, O_EXCL } = fs.constants;
+    return open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, 'create');
+  }
+
+  openAppend(path: string): FileHandle {
+    return open(path, fs.constants.O_RDWR | fs.constants.O_APPEND, 'open');
+  }
+
+  mkdir(path: string): void {
+    attempt('make the folder', path, () => fs.mkdirSync(path, { recursive: true }));
+  }
+
+  readdir(path: string): string[] {
+    return attempt('list the folder', path, () => fs.readdirSync(path)).sort();
+  }
+
+  rename(from: string, to: string): void {
+    attempt('rename', from, () => fs.renameSync(from, to));
+  }
+
+  unlink(path: string): void {
+    attempt('remove', path, () => fs.unlinkSync(path));
+  }
+
+  rmdir(path: string): void {
+    attempt('remove the folder', path, () => fs.rmdirSync(path));
+  }
+
+  exists(path: string): boolean {
+    return attempt('look for', path, () => fs.statSync(path, { throwIfNoEntry: false })) !== undefined;
+  }
+
+  isDirectory(path: string): boolean {
+    const stat = attempt('look for', path, () => fs.statSync(path, { throwIfNoEntry: false }));
+    return stat?.isDirectory() ?? false;
+  }
+
+  fileSize(path: string): number {
+    return attempt('look for', path, () => fs.statSync(path)).size;
+  }
+
+  link(existing: string, path: string): void {
+    try {
+      fs.linkSync(existing, path);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (!LINK_REFUSED.has(errno)) throw ioError('link', errno === 'ENOENT' ? existing : path, errno, error);
+      attempt('copy', path, () => fs.copyFileSync(existing, path, fs.constants.COPYFILE_EXCL));
+      const copy = this.openAppend(path);
+      try {
+        copy.sync();
+      } finally {
+        copy.close();
+      }
+    }
+  }
+
+  syncDirectory(path: string): void {
+    if (process.platform === 'win32') return;
+    const fd = attempt('open the folder', path, () => fs.openSync(path, fs.constants.O_RDONLY));
+    try {
+      fs.fsyncSync(fd);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (!DIRECTORY_SYNC_REFUSED.has(errno)) throw ioError('sync the folder', path, errno, error);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  lock(directory: string): Promise<DirectoryLock> {
+    return lockDirectory(directory);
+  }
+}
+
+function attempt<T>(call: string, path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw ioError(call, path, errnoOf(error), error);
+  }
+}
+
+function open(path: string, flags: number, call: string): NodeFileHandle {
+  const fd = attempt(call, path, () => fs.openSync(path, flags, 0o666));
+  const stat = attempt(call, path, () => fs.fstatSync(fd));
+  if (stat.isDirectory()) {
+    fs.closeSync(fd);
+    throw ioError(call, path, 'EISDIR');
+  }
+  return new NodeFileHandle(path, fd, stat.size);
+}
+
+class NodeFileHandle implements FileHandle {
+  readonly path: string;
+  private readonly fd: number;
+  private length: number;
+  private isClosed = false;
+  /** Syncs off the thread that still use the descriptor: closing it now would let them sync another file. */
+  private syncing = 0;
+
+  constructor(path: string, fd: number, size: number) {
+    this.path = path;
+    this.fd = fd;
+    this.length = size;
+  }
+
+  get size(): number {
+    return this.length;
+  }
+
+  get closed(): boolean {
+    return this.isClosed;
+  }
+
+  read(buffer: Uint8Array, offset: number, length: number, position: number): number {
+    if (this.isClosed) throw ioError('read', this.path, 'EBADF');
+    let done = 0;
+    try {
+      while (done < length) {
+        const count = fs.readSync(this.fd, buffer, offset + done, length - done, position + done);
+        if (count === 0) break;
+        done += count;
+      }
+    } catch (error) {
+      throw ioError('read', this.path, errnoOf(error), error);
+    }
+    return done;
+  }
+
+  write(buffer: Uint8Array, offset: number, length: number): void {
+    if (this.isClosed) throw ioError('write', this.path, 'EBADF');
+    let done = 0;
+    try {
+      while (done < length) {
+        const count = fs.writeSync(this.fd, buffer, offset + done, length - done);
+        done += count;
+        this.length += count;
+      }
+    } catch (error) {
+      throw ioError('write', this.path, errnoOf(error), error);
+    }
+  }
+
+  sync(): void {
+    if (this.isClosed) throw ioError('sync', this.path, 'EBADF');
+    attempt('sync', this.path, () => fs.fdatasyncSync(this.fd));
+  }
+
+  syncAsync(): Promise<void> {
+    if (this.isClosed) return Promise.reject(ioError('sync', this.path, 'EBADF'));
+    this.syncing++;
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(this.fd, (error) => {
+        this.syncing--;
+        if (this.isClosed && this.syncing === 0) fs.closeSync(this.fd);
+        if (error === null) resolve();
+        else reject(ioError('sync', this.path, errnoOf(error), error));
+      });
+    });
+  }
+
+  truncate(length: number): void {
+    if (this.isClosed) throw ioError('truncate', this.path, 'EBADF');
+    if (length < 0 || length > this.length) {
+      throw new InvalidArgumentError(`Cannot truncate "${this.path}" of ${this.length} bytes to ${length}.`);
+    }
+    attempt('truncate', this.path, () => fs.ftruncateSync(this.fd, length));
+    this.length = length;
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    if (this.syncing === 0) attempt('close', this.path, () => fs.closeSync(this.fd));
+  }
+}
+
+/** Syncs the folder that `path` is in: a new, renamed or removed name is safe after it. */
+export function syncParent(files: FileSystem, path: string): void {
+  files.syncDirectory(parentPath(path));
+}

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A child process that runs a TypeScript file of the tests and answers by lines. */
+export interface Script {
+  readonly pid: number;
+  /** How it ended: the exit code, or the signal. */
+  readonly exit: Promise<number | NodeJS.Signals>;
+  /** All lines so far. */
+  readonly lines: readonly string[];
+  /** The first line that fits. Rejects, with what it wrote on stderr, when the process ends before. */
+  line(fits: (line: string) => boolean): Promise<string>;
+  /** SIGKILL: no handler runs, nothing is flushed. */
+  kill(): void;
+}
+
+export function runScript(file: string, args: readonly string[]): Script {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(process.cwd(), file), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  const waiting = new Set<() => void>();
+  let errors = '';
+  let ended = false;
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const reader = createInterface({ input: child.stdout });
+  const drained = new Promise<void>((resolve) => reader.once('close', resolve));
+  reader.on('line', (line) => {
+    lines.push(line);
+    for (const check of waiting) check();
+  });
+  const exit = new Promise<number | NodeJS.Signals>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', async (code, signal) => {
+      await drained;
+      ended = true;
+      for (const check of waiting) check();
+      resolve(signal ?? code ?? 0);
+    });
+  });
+  return {
+    pid: child.pid ?? -1,
+    exit,
+    lines,
+    line: (fits) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const found = lines.find(fits);
+          if (found === undefined && !ended) return;
+          waiting.delete(check);
+          if (found !== undefined) resolve(found);
+          else reject(new Error(`${file} ended without the awaited line. ${errors}`));
+        };
+        waiting.add(check);
+        check();
+      }),
+    kill: () => child.kill('SIGKILL'),
+  };
+}

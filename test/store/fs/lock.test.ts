@@ -1,0 +1,103 @@
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { NodeFileSystem } from '../../../src/store/fs/index.js';
+import { type LockCalls, lockByOpen } from '../../../src/store/fs/lock-by-open.js';
+import { runScript } from '../../crash/run-script.js';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(join(tmpdir(), 'rowan-lock-'));
+});
+
+afterEach(() => fs.rmSync(directory, { recursive: true }));
+
+describe('the lock of a folder', () => {
+  it('names the process that has it, and goes with a kill -9', async () => {
+    const holder = runScript('test/crash/hold-lock.ts', [directory]);
+    await holder.line((line) => line === 'locked');
+    const files = new NodeFileSystem();
+    await expect(files.lock(directory)).rejects.toMatchObject({
+      code: 'ERR_LOCKED',
+      details: { pid: holder.pid, file: directory },
+    });
+    await expect(files.lock(directory)).rejects.toThrow(`process ${holder.pid}`);
+    holder.kill();
+    await holder.exit;
+    expect(JSON.parse(fs.readFileSync(join(directory, 'LOCK'), 'utf8'))).toMatchObject({ pid: holder.pid });
+    const lock = await files.lock(directory);
+    expect(JSON.parse(fs.readFileSync(join(directory, 'LOCK'), 'utf8'))).toMatchObject({ pid: process.pid });
+    await lock.release();
+  });
+
+  it('does not hold the process up', async () => {
+    const script = runScript('test/crash/hold-lock.ts', [directory, 'end']);
+    expect(await script.exit).toBe(0);
+    expect(script.lines).toEqual(['locked']);
+  });
+
+  it('is found through a symbolic link to the folder', async () => {
+    const other = `${directory}-link`;
+    fs.symlinkSync(directory, other);
+    const files = new NodeFileSystem();
+    const lock = await files.lock(directory);
+    await expect(files.lock(other)).rejects.toMatchObject({ code: 'ERR_LOCKED' });
+    await lock.release();
+    fs.unlinkSync(other);
+  });
+
+  it('is refused with a plain message when the LOCK file tells nothing', async () => {
+    const files = new NodeFileSystem();
+    const lock = await files.lock(directory);
+    fs.writeFileSync(join(directory, 'LOCK'), 'not json');
+    await expect(files.lock(directory)).rejects.toThrow('in use by another process');
+    await lock.release();
+  });
+});
+
+describe('the lock by opening, for the systems that have it', () => {
+  const path = () => join(directory, 'LOCK');
+
+  function fake(open: LockCalls['openSync']): LockCalls {
+    return { ...fs, openSync: open };
+  }
+
+  it('asks for the exclusive lock and writes the holder', async () => {
+    let flags = 0;
+    const lock = lockByOpen(
+      directory,
+      path(),
+      '{"pid":1}',
+      'darwin',
+      fake((file, flag, mode) => {
+        flags = Number(flag);
+        return fs.openSync(file, flags & ~0x20, mode);
+      }),
+    );
+    expect(flags & 0x20).toBe(0x20);
+    expect(fs.readFileSync(path(), 'utf8')).toBe('{"pid":1}\n');
+    await lock.release();
+    await lock.release();
+  });
+
+  it.each([
+    ['darwin', 'EAGAIN', 'ERR_LOCKED'],
+    ['win32', 'EBUSY', 'ERR_LOCKED'],
+    ['darwin', 'EACCES', 'ERR_IO'],
+    ['win32', 'EIO', 'ERR_IO'],
+  ] as const)('on %s takes %s for %s', (platform, errno, code) => {
+    fs.writeFileSync(path(), '{"pid":77,"host":"there"}\n');
+    const calls = fake(() => {
+      throw Object.assign(new Error(errno), { code: errno });
+    });
+    expect(() => lockByOpen(directory, path(), '', platform, calls)).toThrow(
+      expect.objectContaining({ code }) as Error,
+    );
+  });
+
+  it('refuses a system that has no such lock', () => {
+    expect(() => lockByOpen(directory, path(), '', 'aix')).toThrow(/no lock on aix/);
+  });
+});
