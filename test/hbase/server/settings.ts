@@ -1,0 +1,97 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { InstanceLayout } from './layout.js';
+import type { ResolvedOptions } from './options.js';
+
+/** The settings of `hbase-site.xml`: loopback only, no web pages, quick to start, nothing that moves by itself. */
+export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): Record<string, string> {
+  const { regionServers, separateProcesses, handlers } = options;
+  // Region servers in one JVM each take their own share of the one heap; HBase refuses a sum above 0.8.
+  const share = separateProcesses ? '0.35' : (0.39 / regionServers).toFixed(2);
+  return {
+    'hbase.cluster.distributed': String(separateProcesses),
+    'hbase.tmp.dir': layout.data,
+    'hbase.rootdir': `file://${join(layout.data, 'root')}`,
+    'hbase.unsafe.stream.capability.enforce': 'false',
+    'hbase.wal.provider': 'filesystem',
+    // The plain local file system keeps a buffer of its own, which a kill -9 loses with acknowledged edits in it.
+    ...(separateProcesses ? { 'fs.file.impl': 'org.apache.hadoop.fs.RawLocalFileSystem' } : {}),
+    'hbase.zookeeper.quorum': '127.0.0.1',
+    'hbase.zookeeper.property.clientPort': String(options.zooKeeperPort),
+    'hbase.zookeeper.property.clientPortAddress': '127.0.0.1',
+    'hbase.zookeeper.property.dataDir': join(layout.data, 'zk'),
+    'hbase.zookeeper.property.tickTime': separateProcesses ? '1000' : '2000',
+    'hbase.zookeeper.property.maxClientCnxns': '300',
+    'zookeeper.session.timeout': String(options.sessionTimeout),
+    'hbase.master.port': String(options.masterPorts[0]),
+    'hbase.regionserver.port': String(regionServers === 1 ? options.regionServerPorts[0] : 0),
+    'hbase.master.info.port': '-1',
+    'hbase.regionserver.info.port': '-1',
+    'hbase.master.hostname': 'localhost',
+    'hbase.unsafe.regionserver.hostname': 'localhost',
+    'hbase.master.ipc.address': '127.0.0.1',
+    'hbase.regionserver.ipc.address': '127.0.0.1',
+    'hbase.masters': '1',
+    'hbase.regionservers': String(regionServers),
+    'hbase.master.wait.on.regionservers.mintostart': String(regionServers),
+    'hbase.master.wait.on.regionservers.maxtostart': String(regionServers),
+    'hbase.regionserver.msginterval': '100',
+    'hbase.server.thread.wakefrequency': '100',
+    'hbase.regionserver.handler.count': String(handlers),
+    'hbase.master.handler.count': String(Math.max(7, handlers)),
+    'hbase.regionserver.metahandler.count': '3',
+    'hbase.ipc.server.read.threadpool.size': '3',
+    'hbase.netty.worker.count': '3',
+    'hbase.master.procedure.threads': '4',
+    'hbase.procedure.remote.dispatcher.threadpool.size': '3',
+    'hbase.procedure.remote.dispatcher.delay.msec': '10',
+    'hfile.block.cache.size': share,
+    'hbase.regionserver.global.memstore.size': share,
+    'hbase.hregion.memstore.flush.size': String(16 * 1024 * 1024),
+    'hbase.hregion.memstore.mslab.chunksize': String(512 * 1024),
+    'hbase.status.published': 'false',
+    'hbase.balancer.period': '30000000',
+    'hbase.table.sanity.checks': 'true',
+    'hbase.snapshot.enabled': 'true',
+    'hbase.io.compress.snappy.codec': 'org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec',
+    'hbase.io.compress.lz4.codec': 'org.apache.hadoop.hbase.io.compress.aircompressor.Lz4Codec',
+    'hbase.io.compress.lzo.codec': 'org.apache.hadoop.hbase.io.compress.aircompressor.LzoCodec',
+    'hbase.io.compress.zstd.codec': 'org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec',
+    ...options.settings,
+  };
+}
+
+const LOGGING = `status = warn
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %.2000m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+logger.hbase.name = org.apache.hadoop.hbase
+logger.hbase.level = info
+logger.zookeeper.name = org.apache.zookeeper
+logger.zookeeper.level = error
+`;
+
+/** Writes `hbase-site.xml` and the logging set-up into the instance's `conf/`. */
+export async function writeConfiguration(
+  layout: InstanceLayout,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const properties = Object.entries(settings).map(
+    ([name, value]) =>
+      `  <property><name>${escapeXml(name)}</name><value>${escapeXml(value)}</value></property>`,
+  );
+  await mkdir(layout.conf, { recursive: true });
+  await writeFile(
+    join(layout.conf, 'hbase-site.xml'),
+    `<?xml version="1.0"?>\n<configuration>\n${properties.join('\n')}\n</configuration>\n`,
+  );
+  await writeFile(join(layout.conf, 'log4j2.properties'), LOGGING);
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
