@@ -1,0 +1,139 @@
+/**
+ * Blocks in memory, limited by bytes (HBase `LruBlockCache`, with second chances instead of an order by time, so that a
+ * hit is one store). Three segments, each a queue:
+ *
+ * - single: blocks read once so far; the first to go.
+ * - multi: blocks that were read again while they were in `single`.
+ * - memory: blocks of IN_MEMORY families, and of indexes and blooms.
+ *
+ * When room is needed, the segment that is furthest above its share (25, 50 and 25 per cent) gives up its oldest entry,
+ * unless that has been used since it was last looked at: then it goes to the end of its queue, from `single` to `multi`.
+ *
+ * A block that leaves the cache stays as it is for whoever still holds it.
+ */
+
+import { type CacheEntry, CachePriority } from './cache-entry.js';
+import type { CacheSlots } from './cache-slots.js';
+
+const SINGLE = 0;
+const MULTI = 1;
+const MEMORY = 2;
+const SHARES: readonly number[] = [0.25, 0.5, 0.25];
+
+export interface BlockCacheStats {
+  readonly capacity: number;
+  readonly bytes: number;
+  readonly entries: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
+}
+
+interface Segment {
+  oldest: CacheEntry | null;
+  newest: CacheEntry | null;
+  bytes: number;
+  count: number;
+}
+
+export class BlockCache {
+  /** Counted by the readers. */
+  hits = 0;
+  misses = 0;
+  private evictions = 0;
+  private bytes = 0;
+  private readonly segments: readonly [Segment, Segment, Segment] = [
+    emptySegment(),
+    emptySegment(),
+    emptySegment(),
+  ];
+
+  /** `capacity`: bytes; 0 keeps nothing. */
+  constructor(readonly capacity: number) {}
+
+  /** Keeps `entry` at a free place of `slots`. One that is larger than the whole cache is not kept. */
+  insert<Entry extends CacheEntry>(
+    slots: CacheSlots<Entry>,
+    slot: number,
+    entry: Entry,
+    priority: CachePriority,
+  ): void {
+    if (entry.charge > this.capacity) return;
+    slots.entries[slot] = entry;
+    entry.slots = slots as unknown as CacheSlots<CacheEntry>;
+    entry.slot = slot;
+    entry.touched = 0;
+    this.append(entry, priority === CachePriority.Memory ? MEMORY : SINGLE);
+    this.bytes += entry.charge;
+    while (this.bytes > this.capacity) this.giveWay();
+  }
+
+  /** Takes out everything that is in `slots`. */
+  invalidate(slots: CacheSlots<CacheEntry>): void {
+    for (const entry of slots.entries) if (entry !== null) this.remove(entry);
+  }
+
+  stats(): BlockCacheStats {
+    const { capacity, bytes, hits, misses, evictions } = this;
+    let entries = 0;
+    for (const segment of this.segments) entries += segment.count;
+    return { capacity, bytes, entries, hits, misses, evictions };
+  }
+
+  private giveWay(): void {
+    let fullest = SINGLE;
+    let most = Number.NEGATIVE_INFINITY;
+    for (let i = 0; i < this.segments.length; i++) {
+      const segment = this.segments[i]!;
+      const excess = segment.bytes - SHARES[i]! * this.capacity;
+      if (segment.count > 0 && excess > most) {
+        most = excess;
+        fullest = i;
+      }
+    }
+    const entry = this.segments[fullest]!.oldest!;
+    if (entry.touched === 0) {
+      this.remove(entry);
+      this.evictions++;
+      return;
+    }
+    entry.touched = 0;
+    this.unlink(entry);
+    this.append(entry, fullest === SINGLE ? MULTI : fullest);
+  }
+
+  private remove(entry: CacheEntry): void {
+    this.unlink(entry);
+    this.bytes -= entry.charge;
+    entry.slots!.entries[entry.slot] = null;
+    entry.slots = null;
+  }
+
+  private append(entry: CacheEntry, segmentNumber: number): void {
+    const segment = this.segments[segmentNumber]!;
+    entry.segment = segmentNumber;
+    entry.previous = segment.newest;
+    entry.next = null;
+    if (segment.newest === null) segment.oldest = entry;
+    else segment.newest.next = entry;
+    segment.newest = entry;
+    segment.bytes += entry.charge;
+    segment.count++;
+  }
+
+  private unlink(entry: CacheEntry): void {
+    const segment = this.segments[entry.segment]!;
+    if (entry.previous === null) segment.oldest = entry.next;
+    else entry.previous.next = entry.next;
+    if (entry.next === null) segment.newest = entry.previous;
+    else entry.next.previous = entry.previous;
+    entry.previous = null;
+    entry.next = null;
+    segment.bytes -= entry.charge;
+    segment.count--;
+  }
+}
+
+function emptySegment(): Segment {
+  return { oldest: null, newest: null, bytes: 0, count: 0 };
+}

@@ -1,0 +1,20 @@
+import type { CacheSlots } from './cache-slots.js';
+
+/** How long an entry is to stay in a {@link BlockCache}. `MEMORY`: families with IN_MEMORY, index and bloom blocks. */
+export const CachePriority = { Normal: 0, Memory: 1 } as const;
+export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
+
+/** Something that a file has in the cache. Immutable but for the bookkeeping here, which is the cache's own. */
+export abstract class CacheEntry {
+  /** Set to 1 by whoever uses the entry: a hit costs no more than this. */
+  touched = 0;
+  /** Where the entry is found, null once it has left the cache. */
+  slots: CacheSlots<CacheEntry> | null = null;
+  slot = 0;
+  segment = 0;
+  previous: CacheEntry | null = null;
+  next: CacheEntry | null = null;
+
+  /** `charge`: the bytes of memory that the entry stands for. */
+  constructor(readonly charge: number) {}
+}
