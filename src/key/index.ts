@@ -1,3 +1,5 @@
+export * from './codecs/index.js';
 export * from './declare.js';
 export * from './elements.js';
+export * from './infer.js';
 export type * from './types.js';

@@ -1,22 +1,13 @@
 /** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
 
+import type { ValueCodec } from '../codec/types.js';
 import type { KeyLayout } from '../key/types.js';
 import type { Result, RowMutation, TableDescriptor } from '../table/index.js';
 
+export type { ValueCodec } from '../codec/types.js';
+
 /** A class whose instances are entities. */
 export type EntityClass<E extends object = object> = abstract new (...args: never[]) => E;
-
-/** Encodes the values of columns. Stateless and immutable. */
-export interface ValueCodec<T> {
-  /** Stands in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Never renamed. */
-  readonly name: string;
-  /** Byte order of encoded values is their logical order: comparisons can be pushed to the engine. */
-  readonly ordered: boolean;
-  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
-  encode(value: T): Uint8Array;
-  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
-  decode(bytes: Uint8Array): T;
-}
 
 /** How a property is stored. */
 export type ColumnKind =
@@ -42,6 +33,17 @@ export interface ColumnSchema {
   readonly codec: ValueCodec<unknown>;
   /** Of `columns`: how the rest of the qualifier is decoded to the Map's key. */
   readonly qualifierCodec: ValueCodec<unknown> | undefined;
+  /** The column's place in the declaration: properties of loaded entities stand in this order, behind the key's. */
+  readonly order: number;
+}
+
+/** An embedded object: a group of columns that stands in one property. */
+export interface EmbeddedSchema {
+  /** Where the object stands: ["address"]. */
+  readonly path: readonly string[];
+  readonly property: string;
+  /** What loaded objects are instances of. */
+  readonly target: EntityClass;
 }
 
 export interface TableSchema {
@@ -62,6 +64,8 @@ export interface EntitySchema<E extends object = object> {
   readonly columns: readonly ColumnSchema[];
   /** By `ColumnSchema.property`. */
   readonly columnsByProperty: ReadonlyMap<string, ColumnSchema>;
+  /** Embedded objects, outer before inner. */
+  readonly embedded: readonly EmbeddedSchema[];
   /** The families the entity stores cells in. */
   readonly families: readonly string[];
   /** The column whose empty cell says that the row exists, or undefined for tables that others write. */

@@ -1,0 +1,4 @@
+export * from './infer.js';
+export * from './json.js';
+export * from './scalars.js';
+export type * from './types.js';

@@ -1,0 +1,22 @@
+/** The codec of a column that is declared without one, from the type that the compiler emitted for the property. */
+
+import { boolean, bytes, date, double, int64, text } from './scalars.js';
+import type { ValueCodec } from './types.js';
+
+/**
+ * The value codec of a `design:type`: String text, Number double, Boolean, Date, BigInt int64, Uint8Array and Buffer
+ * bytes. Undefined for any other: the codec must then be written.
+ */
+export function inferValueCodec(designType: unknown): ValueCodec<unknown> | undefined {
+  return VALUE_CODECS.get(designType);
+}
+
+const VALUE_CODECS: ReadonlyMap<unknown, ValueCodec<unknown>> = new Map<unknown, ValueCodec<unknown>>([
+  [String, text],
+  [Number, double],
+  [Boolean, boolean],
+  [Date, date],
+  [BigInt, int64],
+  [Uint8Array, bytes],
+  [Buffer, bytes],
+]);

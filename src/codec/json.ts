@@ -1,0 +1,68 @@
+/** JSON columns. */
+
+import { RowanError } from '../errors.js';
+import { badBytes, badValue } from '../key/codecs/base.js';
+import { readUtf8 } from '../key/codecs/utf8.js';
+import type { ValueCodec } from './types.js';
+
+/** What JSON holds and gives back unchanged. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue | undefined };
+
+class JsonCodec<T> implements ValueCodec<T> {
+  readonly name = 'json';
+  readonly ordered = false;
+
+  encode(value: T): Uint8Array {
+    let json: string | undefined;
+    try {
+      json = JSON.stringify(value, refuseLosses);
+    } catch (cause) {
+      if (cause instanceof RowanError) throw cause;
+      throw new RowanError('ERR_CODEC', `json cannot hold the value: ${(cause as Error).message}.`, {
+        cause,
+      });
+    }
+    if (json === undefined)
+      throw badValue(this.name, value, 'an object, array, text, number, boolean or null');
+    return encoder.encode(json);
+  }
+
+  decode(bytes: Uint8Array): T {
+    const json = readUtf8(bytes, 0, bytes.length, this.name);
+    try {
+      return JSON.parse(json) as T;
+    } catch (cause) {
+      throw badBytes(this.name, bytes, 0, bytes.length, `${(cause as Error).message}`);
+    }
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** What JSON would leave out or write as null without a word is an error here. */
+function refuseLosses(this: unknown, key: string, value: unknown): unknown {
+  const where = key === '' ? 'json' : `json at "${key}"`;
+  if (typeof value === 'number' && !Number.isFinite(value)) throw badValue(where, value, 'a finite number');
+  if (typeof value === 'function' || typeof value === 'symbol')
+    throw badValue(where, value, 'a value of JSON');
+  if (value === undefined && Array.isArray(this))
+    throw badValue(where, value, 'a value: arrays have no holes');
+  if (value === null && (this as Record<string, unknown>)[key] !== null) {
+    throw badValue(where, (this as Record<string, unknown>)[key], 'a valid Date');
+  }
+  if (value instanceof Map || value instanceof Set || value instanceof Uint8Array) {
+    throw badValue(where, value, 'an object, array, text, number, boolean or null');
+  }
+  return value;
+}
+
+/** Any value of JSON, as `JSON.stringify` writes it. Give it a type where the shape is known: `json<Settings>()`. */
+export function json<T = JsonValue>(): ValueCodec<T> {
+  return new JsonCodec<T>();
+}

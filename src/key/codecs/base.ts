@@ -1,0 +1,135 @@
+/** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
+
+import { RowanError } from '../../errors.js';
+import type { KeyCodec } from '../types.js';
+import { KeyWriter } from './writer.js';
+
+/** How the end of a value is found when more follows it in a key. */
+export type Framing =
+  /** All values have the same length. */
+  | 'fixed'
+  /** The bytes tell their own length (`endOf`). */
+  | 'self'
+  /** 00 becomes 00 FF, and 00 01 ends the value. */
+  | 'escaped'
+  /** A byte that no value may hold ends it. */
+  | 'separated'
+  /** It cannot be found: only the last part of a key can be such. */
+  | 'rest';
+
+/** A codec of scalars that keys and columns share. Ordered unless it says otherwise. */
+export interface ScalarCodec<T> extends KeyCodec<T> {
+  /** Byte order of encoded values is their logical order. */
+  readonly ordered: boolean;
+  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
+  encode(value: T): Uint8Array;
+  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
+  decode(bytes: Uint8Array): T;
+}
+
+/** Bounds of a range of values. */
+export interface ValueRange {
+  readonly lower: { readonly value: unknown; readonly inclusive: boolean } | undefined;
+  readonly upper: { readonly value: unknown; readonly inclusive: boolean } | undefined;
+}
+
+export abstract class BaseCodec<T> implements ScalarCodec<T> {
+  abstract readonly name: string;
+  abstract readonly fixedLength: number | undefined;
+  readonly framing: Framing = 'fixed';
+  /** With `separated`: the byte that ends a value. */
+  readonly separator: number = 0;
+  /** With `separated`: whether the byte ends a value that is the key's last, too. */
+  readonly endsLast: boolean = false;
+  readonly ordered: boolean = true;
+  /** Byte order is the reverse of logical order. */
+  readonly descending: boolean = false;
+  /** Whether values are spread evenly over all bytes (digests, random ids), so that byte space can be cut evenly. */
+  readonly uniform: boolean = false;
+  readonly $type?: T;
+
+  /** Appends the value's bytes, without escapes or end. @throws RowanError `ERR_CODEC`. */
+  abstract write(value: T, out: KeyWriter): void;
+
+  /** The value of `bytes[start..end)`, which are as `write` made them. @throws RowanError `ERR_CODEC`. */
+  abstract read(bytes: Uint8Array, start: number, end: number): T;
+
+  /** With `self`: the end of the value that starts at `start`, or -1. `mask` is FF where the bytes are inverted. */
+  endOf(_bytes: Uint8Array, _start: number, _mask: number): number {
+    return -1;
+  }
+
+  /**
+   * Appends what the bytes of every value that starts with `value` start with.
+   * @returns whether all values with those leading bytes start with `value`; undefined when the type has no prefixes.
+   */
+  writePrefix(_value: unknown, _out: KeyWriter): boolean | undefined {
+    return undefined;
+  }
+
+  /** As `writePrefix`, of every value that ends with `value`: for texts kept reversed. */
+  writeSuffix(_value: unknown, _out: KeyWriter): boolean | undefined {
+    return undefined;
+  }
+
+  /** The codec whose byte order is the logical order of the values; itself when it is ordered. */
+  get order(): BaseCodec<T> {
+    return this;
+  }
+
+  /** Of a codec that is not ordered: ranges that together are `range` and are ordered each, or undefined. */
+  pieces(_range: ValueRange): readonly ValueRange[] | undefined {
+    return undefined;
+  }
+
+  encode(value: T): Uint8Array {
+    shared.length = 0;
+    this.write(value, shared);
+    return shared.copy();
+  }
+
+  decode(bytes: Uint8Array): T {
+    return this.read(bytes, 0, bytes.length);
+  }
+}
+
+const shared = new KeyWriter();
+
+/** The error of a value that a codec does not take. `expected` completes "it must be ...". */
+export function badValue(codec: string, value: unknown, expected: string): RowanError {
+  return new RowanError(
+    'ERR_CODEC',
+    `${codec} cannot hold ${describeValue(value)}: it must be ${expected}.`,
+    {
+      details: { codec, value },
+    },
+  );
+}
+
+/** The error of bytes that a codec did not write. */
+export function badBytes(
+  codec: string,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  why: string,
+): RowanError {
+  const hex = Buffer.from(bytes.subarray(start, end)).toString('hex');
+  return new RowanError('ERR_CODEC', `The bytes ${hex || '(none)'} are no ${codec}: ${why}.`, {
+    details: { codec, hex },
+  });
+}
+
+/** A value for messages: short, and never throwing. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value);
+  if (value === null || value === undefined || typeof value === 'boolean') return String(value);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+  if (value instanceof Uint8Array) return `${value.length} bytes`;
+  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`;
+  const name = (value as { constructor?: { name?: string } }).constructor?.name;
+  return Array.isArray(value) ? 'an array' : `an object${name && name !== 'Object' ? ` of ${name}` : ''}`;
+}

@@ -1,0 +1,22 @@
+/** The codec of a key part that is declared without one, from the type that the compiler emitted for the property. */
+
+import { boolean, bytes, date, float64, int64, string } from './codecs/index.js';
+import type { KeyCodec } from './types.js';
+
+/**
+ * The key codec of a `design:type`: String text, Number float64 (any number; write an integer codec for shorter keys),
+ * Boolean, Date, BigInt int64, Uint8Array and Buffer bytes. Undefined for any other.
+ */
+export function inferKeyCodec(designType: unknown): KeyCodec<unknown> | undefined {
+  return KEY_CODECS.get(designType);
+}
+
+const KEY_CODECS: ReadonlyMap<unknown, KeyCodec<unknown>> = new Map<unknown, KeyCodec<unknown>>([
+  [String, string],
+  [Number, float64],
+  [Boolean, boolean],
+  [Date, date],
+  [BigInt, int64],
+  [Uint8Array, bytes],
+  [Buffer, bytes],
+]);
