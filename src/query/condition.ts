@@ -1,0 +1,250 @@
+/** Conditions on columns: what `where` was given, normalised. Two-valued: an absent value is a value of its own. */
+
+import { QueryError } from '../errors.js';
+import type { PartCondition } from '../key/types.js';
+import { describeValue, isOperators } from './key-conditions.js';
+
+/** What one column is asked. */
+export type TestOperator =
+  | 'eq'
+  | 'lt'
+  | 'lte'
+  | 'gt'
+  | 'gte'
+  | 'in'
+  | 'startsWith'
+  | 'endsWith'
+  | 'contains'
+  | 'exists';
+
+/** One column's test. Every operator fails on an absent value; `negated` is the exact complement, so it passes there. */
+export interface Test {
+  readonly kind: 'test';
+  /** The property, with dots for embedded objects. */
+  readonly property: string;
+  readonly operator: TestOperator;
+  readonly negated: boolean;
+  /** One value; for `in` any number of them; for `exists` none. */
+  readonly values: readonly unknown[];
+}
+
+/** An immutable condition on an entity's columns. `all` of nothing is true, `any` of nothing is false. */
+export type Condition =
+  | Test
+  | { readonly kind: 'all'; readonly conditions: readonly Condition[] }
+  | { readonly kind: 'any'; readonly conditions: readonly Condition[] };
+
+/** Which properties there are, so that nested objects are told from operators. */
+export interface PropertyResolver {
+  /** `value`: a column or key part; `object`: the head of embedded columns; undefined: no such property. */
+  kindOf(property: string): 'value' | 'object' | undefined;
+  readonly entity: string;
+  readonly names: readonly string[];
+}
+
+const OPERATORS: readonly string[] = [
+  'eq',
+  'ne',
+  'lt',
+  'lte',
+  'gt',
+  'gte',
+  'in',
+  'notIn',
+  'between',
+  'startsWith',
+  'endsWith',
+  'contains',
+  'exists',
+];
+
+/**
+ * Reads `{ status: 'open', total: { gte: 5n }, email: null, address: { city: 'Ulm' } }`; several entries must all hold.
+ * @throws QueryError on an unknown property or operator, and on `undefined`.
+ */
+export function parseWhere(
+  resolver: PropertyResolver,
+  input: Readonly<Record<string, unknown>>,
+  path = '',
+): Condition {
+  const conditions: Condition[] = [];
+  for (const key of Object.keys(input)) {
+    const property = path === '' ? key : `${path}.${key}`;
+    const value = input[key];
+    const kind = resolver.kindOf(property);
+    if (kind === undefined) throw unknownProperty(resolver, property);
+    if (value === undefined) {
+      throw new QueryError(
+        `where: ${resolver.entity}.${property} is undefined. Give a value, null for "absent", or leave it out.`,
+        { details: { entity: resolver.entity, property } },
+      );
+    }
+    if (kind === 'value') conditions.push(...parseTests(resolver.entity, property, value));
+    else if (isOperators(value)) conditions.push(parseWhere(resolver, value, property));
+    else {
+      throw new QueryError(
+        `where: ${resolver.entity}.${property} is an embedded object. Ask for its properties: { ${key}: { … } }.`,
+        { details: { entity: resolver.entity, property } },
+      );
+    }
+  }
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions };
+}
+
+function unknownProperty(resolver: PropertyResolver, property: string): QueryError {
+  return new QueryError(
+    `where: ${resolver.entity} has no column "${property}". Its columns are ${resolver.names.join(', ')}.`,
+    { details: { entity: resolver.entity, property } },
+  );
+}
+
+function parseTests(entity: string, property: string, value: unknown): Condition[] {
+  if (value === null) return [test(property, 'exists', [], true)];
+  if (!isOperators(value)) return [test(property, 'eq', [checkOperand(entity, property, value)])];
+  const operators = Object.keys(value);
+  if (operators.length === 0) {
+    throw new QueryError(`where: ${entity}.${property} is {}. Write an operator: ${OPERATORS.join(', ')}.`, {
+      details: { entity, property },
+    });
+  }
+  return operators.map((operator) => parseOperator(entity, property, operator, value[operator]));
+}
+
+function parseOperator(entity: string, property: string, operator: string, operand: unknown): Condition {
+  const fail = (what: string): QueryError =>
+    new QueryError(`where: ${entity}.${property}: ${what}`, { details: { entity, property } });
+  if (!OPERATORS.includes(operator)) {
+    throw fail(`unknown operator "${operator}". Write one of ${OPERATORS.join(', ')}.`);
+  }
+  if (operand === undefined) throw fail(`${operator} is undefined. Give it a value.`);
+  if (operator === 'exists') {
+    if (typeof operand !== 'boolean') throw fail('"exists" takes true or false.');
+    return test(property, 'exists', [], !operand);
+  }
+  if (operand === null) {
+    if (operator === 'eq') return test(property, 'exists', [], true);
+    if (operator === 'ne') return test(property, 'exists', []);
+    throw fail(`${operator} takes no null: nothing is less or greater than an absent value.`);
+  }
+  if (operator === 'in' || operator === 'notIn') {
+    if (!Array.isArray(operand)) throw fail(`"${operator}" takes an array of values.`);
+    return parseList(entity, property, operand, operator === 'notIn');
+  }
+  if (operator === 'between') {
+    if (!Array.isArray(operand) || operand.length !== 2) throw fail('"between" takes [lowest, highest].');
+    const ends = operand.map((end) => checkOperand(entity, property, end));
+    return {
+      kind: 'all',
+      conditions: [test(property, 'gte', [ends[0]]), test(property, 'lte', [ends[1]])],
+    };
+  }
+  const value = checkOperand(entity, property, operand);
+  if (operator === 'ne') return test(property, 'eq', [value], true);
+  return test(property, operator as TestOperator, [value]);
+}
+
+/** A null among the values stands for "absent". */
+function parseList(
+  entity: string,
+  property: string,
+  values: readonly unknown[],
+  negated: boolean,
+): Condition {
+  const present = values.filter((value) => value !== null);
+  for (const value of present) checkOperand(entity, property, value);
+  const list = test(property, 'in', present, negated);
+  if (present.length === values.length) return list;
+  const absent = test(property, 'exists', [], !negated);
+  return { kind: negated ? 'all' : 'any', conditions: [list, absent] };
+}
+
+function checkOperand(entity: string, property: string, value: unknown): unknown {
+  const comparable =
+    value !== undefined &&
+    value !== null &&
+    (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) &&
+    typeof value !== 'function' &&
+    !(typeof value === 'number' && Number.isNaN(value)) &&
+    !(value instanceof Date && Number.isNaN(value.getTime()));
+  if (comparable) return value;
+  throw new QueryError(
+    `where: ${entity}.${property} cannot be compared with ${describeValue(value)}. ` +
+      'Compare with text, a number, a bigint, a boolean, a valid Date or bytes.',
+    { details: { entity, property } },
+  );
+}
+
+function test(property: string, operator: TestOperator, values: readonly unknown[], negated = false): Test {
+  return { kind: 'test', property, operator, negated, values };
+}
+
+/** The condition on one key part, to be held against the column that stores its value. */
+export function keyPartAsCondition(property: string, condition: PartCondition): Condition {
+  switch (condition.kind) {
+    case 'eq':
+      return test(property, 'eq', [condition.value]);
+    case 'in':
+      return test(property, 'in', condition.values);
+    case 'startsWith':
+    case 'endsWith':
+      return test(property, condition.kind, [condition.value]);
+    case 'range': {
+      const { lower, upper } = condition;
+      const conditions: Condition[] = [];
+      if (lower) conditions.push(test(property, lower.inclusive ? 'gte' : 'gt', [lower.value]));
+      if (upper) conditions.push(test(property, upper.inclusive ? 'lte' : 'lt', [upper.value]));
+      return { kind: 'all', conditions };
+    }
+  }
+}
+
+/** The exact complement. */
+export function negate(condition: Condition): Condition {
+  if (condition.kind === 'test') return { ...condition, negated: !condition.negated };
+  return {
+    kind: condition.kind === 'all' ? 'any' : 'all',
+    conditions: condition.conditions.map(negate),
+  };
+}
+
+/** The conditions that must all hold, nested `all`s opened. */
+export function conjuncts(condition: Condition): Condition[] {
+  return condition.kind === 'all' ? condition.conditions.flatMap(conjuncts) : [condition];
+}
+
+/** Every property that is tested. */
+export function testedProperties(condition: Condition, into: Set<string> = new Set()): Set<string> {
+  if (condition.kind === 'test') into.add(condition.property);
+  else for (const part of condition.conditions) testedProperties(part, into);
+  return into;
+}
+
+const SIGNS: Readonly<Record<TestOperator, string>> = {
+  eq: '=',
+  lt: '<',
+  lte: '<=',
+  gt: '>',
+  gte: '>=',
+  in: 'in',
+  startsWith: 'starts with',
+  endsWith: 'ends with',
+  contains: 'contains',
+  exists: 'is present',
+};
+
+/** The condition as text, e.g. `status = "open" and not (total > 5)`. */
+export function describeCondition(condition: Condition): string {
+  if (condition.kind !== 'test') {
+    if (condition.conditions.length === 0) return condition.kind === 'all' ? 'true' : 'false';
+    const texts = condition.conditions.map(describeCondition);
+    return texts.length === 1 ? texts[0]! : `(${texts.join(condition.kind === 'all' ? ' and ' : ' or ')})`;
+  }
+  const { property, operator, negated, values } = condition;
+  if (operator === 'exists') return `${property} is ${negated ? 'absent' : 'present'}`;
+  if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${describeValue(values[0])}`;
+  if (operator === 'in') {
+    return `${property} ${negated ? 'not in' : 'in'} (${values.map(describeValue).join(', ')})`;
+  }
+  const text = `${property} ${SIGNS[operator]} ${describeValue(values[0])}`;
+  return negated ? `not (${text})` : text;
+}

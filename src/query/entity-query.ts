@@ -1,0 +1,209 @@
+/** The lazy query on one entity. */
+
+import { InvalidArgumentError, QueryError } from '../errors.js';
+import type { ColumnsOf, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
+import type { EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { type OperationOptions, type Result, TimeRange } from '../table/index.js';
+import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
+import { type Explanation, explainQuery } from './explain.js';
+import { describeKeyConditions } from './key-conditions.js';
+import type { Page, PageOptions } from './page.js';
+import { planQuery, type QueryPlan, type QuerySpec } from './plan.js';
+import { propertyNames } from './projection.js';
+import { RowQueryRunner } from './row-query.js';
+import type { TableAccess } from './source.js';
+import { type Predicate, type Where, WhereBuilder } from './where.js';
+
+/** What a query runs on. */
+export interface QueryContext {
+  readonly access: TableAccess;
+  /** Called with each whole instance that was read. */
+  readonly afterLoad: ((entity: object) => void | Promise<void>) | undefined;
+}
+
+/** Options of `find`. */
+export interface FindOptions extends OperationOptions {
+  /** Allows the query to read a whole table. Default false: it throws `ERR_FULL_SCAN`. */
+  readonly fullScan?: boolean;
+  /** Ranges that are read at the same time when salts or buckets are merged; default 16. */
+  readonly concurrency?: number;
+}
+
+/**
+ * A query that reads nothing until it is asked: `for await`, `first`, `all`, `page`, `count`. It is immutable: each
+ * step gives a new query, and a query can be run any number of times.
+ */
+export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements AsyncIterable<T> {
+  private planned: QueryPlan | undefined;
+
+  constructor(
+    private readonly context: QueryContext,
+    private readonly spec: QuerySpec,
+    private readonly options: FindOptions,
+  ) {}
+
+  /**
+   * Conditions on columns; all of them must hold, those of earlier calls too. Decided by the engine where it can
+   * (`explain().filters` says which).
+   * @throws QueryError on an unknown column or operator, and on `undefined`.
+   */
+  where(condition: Where<C> | ((where: WhereBuilder<C>) => Predicate<C>)): EntityQuery<C, T> {
+    const builder = new WhereBuilder<C>(resolverOf(this.spec.schema));
+    const parsed = builder.read(typeof condition === 'function' ? condition(builder) : condition);
+    return this.with({ where: [...this.spec.where, ...conjuncts(parsed)] });
+  }
+
+  /** Reads only these columns and the key. The rest is neither fetched nor in the type. */
+  select<const Names extends ColumnsOf<C>>(...names: readonly Names[]): EntityQuery<C, Selected<C, Names>> {
+    return this.with({ selected: names });
+  }
+
+  /** From the last key to the first. Called twice it is as if it had not been. */
+  reverse(): EntityQuery<C, T> {
+    return this.with({ reversed: !this.spec.reversed });
+  }
+
+  /** At most this many rows. */
+  limit(rows: number): EntityQuery<C, T> {
+    if (!Number.isSafeInteger(rows) || rows < 0) {
+      throw new InvalidArgumentError(`limit takes a whole number of rows, not ${describe(rows)}.`);
+    }
+    return this.with({ limit: rows });
+  }
+
+  /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
+  at(time: number | Date): EntityQuery<C, T> {
+    return this.with({ timeRange: timeRangeAt(time) });
+  }
+
+  /** Only cells written in [from, to). */
+  between(from: number | Date, to: number | Date): EntityQuery<C, T> {
+    return this.with({ timeRange: new TimeRange(Number(from), Number(to)) });
+  }
+
+  /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
+  signal(signal: AbortSignal): EntityQuery<C, T> {
+    return new EntityQuery(this.context, this.spec, { ...this.options, signal });
+  }
+
+  private with<U = T>(change: Partial<QuerySpec>): EntityQuery<C, U> {
+    return new EntityQuery(this.context, { ...this.spec, ...change }, this.options);
+  }
+
+  /** What the query will do. Reads nothing and needs no server. */
+  explain(): Explanation {
+    return explainQuery(this.plan());
+  }
+
+  /** The first row, or null. */
+  async first(): Promise<T | null> {
+    const [row] = await this.limit(Math.min(this.spec.limit ?? 1, 1))
+      .runner()
+      .all(undefined);
+    return row ?? null;
+  }
+
+  /** Every row, in one array. @throws QueryError when there are more than `max`: nothing is cut off silently. */
+  async all(options: { readonly max?: number } = {}): Promise<T[]> {
+    return this.runner().all(options.max);
+  }
+
+  /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */
+  async page(options: PageOptions): Promise<Page<T>> {
+    return this.runner().page(options);
+  }
+
+  /** How many rows there are; reads only the markers of rows and what conditions test. */
+  async count(): Promise<number> {
+    return this.with({ selected: [] }).runner().count();
+  }
+
+  /** Streams the rows; reads on only as fast as they are taken. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    return this.runner().iterate();
+  }
+
+  private plan(): QueryPlan {
+    this.planned ??= planQuery(this.spec);
+    return this.planned;
+  }
+
+  private runner(): RowQueryRunner<T> {
+    const { spec } = this;
+    const plan = this.plan();
+    return new RowQueryRunner<T>(
+      this.context.access,
+      {
+        plan,
+        reversedPlan: () => planQuery({ ...spec, reversed: !spec.reversed }),
+        scope: { identity: identityOf(spec), schemas: [spec.schema] },
+        load: loaderOf(spec.schema, plan, this.context) as (row: Result) => T | null | Promise<T | null>,
+      },
+      { ...this.options, limit: spec.limit },
+    );
+  }
+}
+
+function loaderOf(
+  schema: EntitySchema,
+  plan: QueryPlan,
+  context: QueryContext,
+): (row: Result) => object | null | Promise<object | null> {
+  const { mapper } = schema;
+  const { properties } = plan.read;
+  if (properties !== undefined) return (row) => mapper.fromResultPartial(row, properties);
+  const { afterLoad } = context;
+  if (afterLoad === undefined) return (row) => mapper.fromResult(row);
+  return (row) => {
+    const entity = mapper.fromResult(row);
+    const done = entity === null ? undefined : afterLoad(entity);
+    return done instanceof Promise ? done.then(() => entity) : entity;
+  };
+}
+
+/** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */
+export function timeRangeAt(time: number | Date): TimeRange {
+  const ms = Number(time);
+  if (!Number.isSafeInteger(ms) || ms < 0) {
+    throw new InvalidArgumentError(`at takes a Date or milliseconds since 1970, not ${describe(time)}.`);
+  }
+  return new TimeRange(0, ms + 1);
+}
+
+/** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
+function identityOf(spec: QuerySpec): string {
+  const { schema, key, where, reversed, timeRange } = spec;
+  const times = timeRange === undefined ? '' : `${timeRange.min}..${timeRange.max}`;
+  return JSON.stringify([
+    schema.name,
+    describeKeyConditions(key),
+    where.map(describeCondition).sort(),
+    reversed ? 'reverse' : 'forward',
+    times,
+  ]);
+}
+
+/** Tells columns and key parts from the heads of embedded objects. */
+export function resolverOf(schema: EntitySchema): PropertyResolver {
+  return {
+    entity: schema.name,
+    names: propertyNames(schema),
+    kindOf(property) {
+      const column = schema.columnsByProperty.has(property);
+      if (column || schema.key.parts.some((part) => part.name === property && part.recoverable))
+        return 'value';
+      const head = `${property}.`;
+      return schema.columns.some((other) => other.property.startsWith(head)) ? 'object' : undefined;
+    },
+  };
+}
+
+/** @throws QueryError on options that can never be right. */
+export function checkFindOptions(options: FindOptions): FindOptions {
+  const { concurrency } = options;
+  if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
+    throw new QueryError(`concurrency is a positive integer, not ${describe(concurrency)}.`);
+  }
+  return options;
+}

@@ -1,0 +1,142 @@
+/** Evaluates here the conditions that no engine filter can decide. */
+
+import { compareBytes, equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
+import { QueryError } from '../errors.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { Result } from '../table/index.js';
+import type { Condition, Test } from './condition.js';
+import { encodeOperand } from './pushdown.js';
+
+/** Whether a row passes. */
+export type RowTest = (result: Result) => boolean;
+
+/** Compiles a condition on columns and key parts; both are looked up once, not for each row. */
+export function compileCondition(condition: Condition, schema: EntitySchema): RowTest {
+  if (condition.kind === 'test') return compileTest(condition, schema);
+  const parts = condition.conditions.map((part) => compileCondition(part, schema));
+  return condition.kind === 'all'
+    ? (result) => parts.every((part) => part(result))
+    : (result) => parts.some((part) => part(result));
+}
+
+function compileTest(test: Test, schema: EntitySchema): RowTest {
+  const column = schema.columnsByProperty.get(test.property);
+  if (column === undefined) return compileKeyTest(test, schema);
+  if (column.kind === 'columns') return compileMapTest(test, column);
+  const holds = compileValueTest(test, {
+    encode: (value) => encodeOperand(column, value),
+    ordered: column.codec.ordered,
+  });
+  return (result) => {
+    const stored = result.getValue(column.family, column.qualifier);
+    const present = stored !== undefined && holds(stored, () => column.codec.decode(stored));
+    return present !== test.negated;
+  };
+}
+
+function compileMapTest(test: Test, column: ColumnSchema): RowTest {
+  if (test.operator !== 'exists') {
+    throw new QueryError(
+      `where: ${column.property} holds many columns; it can only be asked whether it { exists: true }.`,
+      { details: { property: column.property } },
+    );
+  }
+  return (result) =>
+    result.cells.some(
+      (cell) => cell.family === column.family && startsWithBytes(cell.qualifier, column.qualifier),
+    ) !== test.negated;
+}
+
+function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
+  const codec = schema.key.parts.find((part) => part.name === test.property)?.codec;
+  const order = codec instanceof BaseCodec ? codec.order : undefined;
+  const encoding =
+    order?.ordered && !order.descending
+      ? { encode: (value: unknown) => order.encode(value), ordered: true }
+      : undefined;
+  const holds = compileValueTest(test, encoding);
+  return (result) => {
+    const value = schema.key.decode(result.row)[test.property];
+    const present = value !== undefined && holds(encoding?.encode(value), () => value);
+    return present !== test.negated;
+  };
+}
+
+/** A test of a present value: by its bytes where they decide, else decoded. */
+type ValueTest = (stored: Uint8Array | undefined, decode: () => unknown) => boolean;
+
+/** How values become bytes that are equal when the values are, and in their order if `ordered`. */
+interface Encoding {
+  readonly encode: (value: unknown) => Uint8Array;
+  readonly ordered: boolean;
+}
+
+function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest {
+  const operands = test.values;
+  switch (test.operator) {
+    case 'exists':
+      return () => true;
+    case 'eq':
+    case 'in': {
+      if (encoding === undefined) {
+        return (_, decode) => operands.some((operand) => compareValues(test, decode(), operand) === 0);
+      }
+      const wanted = operands.map(encoding.encode);
+      return (stored) => wanted.some((bytes) => equalBytes(bytes, stored!));
+    }
+    case 'startsWith':
+      return (_, decode) => startsWithBytes(asBytes(test, decode()), asBytes(test, operands[0]));
+    case 'endsWith':
+      return (_, decode) => asText(test, decode()).endsWith(asText(test, operands[0]));
+    case 'contains':
+      return (_, decode) => asText(test, decode()).includes(asText(test, operands[0]));
+    default: {
+      const holds = SIGNS[test.operator];
+      if (!encoding?.ordered) return (_, decode) => holds(compareValues(test, decode(), operands[0]));
+      const bytes = encoding.encode(operands[0]);
+      return (stored) => holds(compareBytes(stored!, bytes));
+    }
+  }
+}
+
+const SIGNS: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', (order: number) => boolean>> = {
+  lt: (order) => order < 0,
+  lte: (order) => order <= 0,
+  gt: (order) => order > 0,
+  gte: (order) => order >= 0,
+};
+
+/** Numbers, bigints, dates and booleans by value; text by code point; bytes unsigned. */
+function compareValues(test: Test, a: unknown, b: unknown): number {
+  if (isNumeric(a) && isNumeric(b)) return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === 'string' && typeof b === 'string') return compareBytes(toBytes(a), toBytes(b));
+  if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
+  throw new QueryError(
+    `where: ${test.property} holds a ${typeName(a)}, which has no order against a ${typeName(b)}.`,
+    { details: { property: test.property } },
+  );
+}
+
+function isNumeric(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint';
+}
+
+function asBytes(test: Test, value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  return toBytes(asText(test, value));
+}
+
+function asText(test: Test, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new QueryError(
+    `where: ${test.property} holds a ${typeName(value)}; ${test.operator} goes with text${test.operator === 'startsWith' ? ' and bytes' : ''}.`,
+    { details: { property: test.property } },
+  );
+}
+
+function typeName(value: unknown): string {
+  return typeof value === 'object' && value !== null ? (value.constructor?.name ?? 'object') : typeof value;
+}

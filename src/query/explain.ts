@@ -1,0 +1,241 @@
+/** What a query will do, as stable JSON and as text. Needs no server and reads nothing. */
+
+import { toHex, toStringBinary } from '../bytes/index.js';
+import type { KeyPlan, KeyRange } from '../key/types.js';
+import type { EntitySchema } from '../schema/types.js';
+import { LATEST_TIMESTAMP } from '../table/index.js';
+import { describeCondition } from './condition.js';
+import { describeKeyConditions } from './key-conditions.js';
+import type { QueryPlan } from './plan.js';
+import type { ReadSet } from './projection.js';
+
+/** Stable codes of {@link ExplainWarning}. */
+export type ExplainWarningCode =
+  | 'FULL_SCAN'
+  | 'FAN_OUT'
+  | 'UNORDERED'
+  | 'LOCAL_FILTER'
+  | 'READS_WHOLE_ROWS'
+  | 'TIME_TRAVEL';
+
+export interface ExplainWarning {
+  readonly code: ExplainWarningCode;
+  /** What it costs and what would mend it. */
+  readonly message: string;
+}
+
+export interface ExplainRange {
+  /** Hex; inclusive. Empty: the start of the table. */
+  readonly start: string;
+  /** Hex; exclusive. Null: the end of the table. */
+  readonly stop: string | null;
+  /** The same as HBase prints bytes, `\xHH` but for plain ASCII. */
+  readonly printed: string;
+}
+
+/** The answer of `explain()`. Its fields are part of the public interface: tests may hold snapshots of them. */
+export interface QueryExplanation {
+  readonly kind: 'point' | 'points' | 'range' | 'ranges' | 'full';
+  readonly entities: readonly string[];
+  readonly table: string;
+  /** The conditions on the key, e.g. `customerId = "a"`; empty when there are none. */
+  readonly key: string;
+  readonly ranges: readonly ExplainRange[];
+  /** Salts or buckets that each logical range is read from. */
+  readonly fanOut: number;
+  /** `key`: logical key order as read; `merge`: ranges are merged into it; `none`: byte order of hashed keys. */
+  readonly order: 'key' | 'merge' | 'none';
+  readonly direction: 'forward' | 'reverse';
+  readonly filters: {
+    /** Decided by the engine, before rows travel. */
+    readonly pushed: readonly string[];
+    /** Decided here, after rows were read. */
+    readonly local: readonly string[];
+  };
+  /** Families read whole, or the columns read of a family. */
+  readonly reads: Readonly<Record<string, 'all' | readonly string[]>>;
+  readonly limit: number | null;
+  /** Whether each range stops after `limit` rows. */
+  readonly limitPushed: boolean;
+  /** The most rows that can be read, where the plan bounds them. */
+  readonly maxRows: number | null;
+  /** Only cells of these times, [min, max). Null: all; a null max: no upper bound. */
+  readonly timeRange: { readonly min: number; readonly max: number | null } | null;
+  readonly warnings: readonly ExplainWarning[];
+}
+
+/** An explanation that prints as text with `String(…)`. */
+export class Explanation implements QueryExplanation {
+  declare readonly kind: QueryExplanation['kind'];
+  declare readonly entities: readonly string[];
+  declare readonly table: string;
+  declare readonly key: string;
+  declare readonly ranges: readonly ExplainRange[];
+  declare readonly fanOut: number;
+  declare readonly order: QueryExplanation['order'];
+  declare readonly direction: QueryExplanation['direction'];
+  declare readonly filters: QueryExplanation['filters'];
+  declare readonly reads: QueryExplanation['reads'];
+  declare readonly limit: number | null;
+  declare readonly limitPushed: boolean;
+  declare readonly maxRows: number | null;
+  declare readonly timeRange: QueryExplanation['timeRange'];
+  declare readonly warnings: readonly ExplainWarning[];
+
+  constructor(explanation: QueryExplanation) {
+    Object.assign(this, explanation);
+    Object.freeze(this);
+  }
+
+  toString(): string {
+    return explanationText(this);
+  }
+}
+
+/** Explains the plan of a query on one entity. */
+export function explainQuery(plan: QueryPlan): Explanation {
+  const { spec, keyPlan } = plan;
+  const { schema } = spec;
+  const pushed = plan.pushed.map(describeCondition);
+  const local = plan.local.map(describeCondition);
+  if (keyPlan.residual !== undefined) pushed.unshift(`rows of ${schema.name} only`);
+  if (keyPlan.check !== undefined)
+    local.unshift(`keys that meet ${describeKeyConditions(spec.key) || schema.name}`);
+  return new Explanation({
+    kind: keyPlan.kind,
+    entities: [schema.name],
+    table: schema.table.descriptor.name,
+    key: describeKeyConditions(spec.key),
+    ...explainRanges(keyPlan),
+    direction: spec.reversed ? 'reverse' : 'forward',
+    filters: { pushed, local },
+    reads: explainReads(plan.read),
+    limit: spec.limit ?? null,
+    limitPushed: plan.limitPushed,
+    maxRows: maxRows(keyPlan, plan.limitPushed ? spec.limit : undefined),
+    timeRange: explainTimes(plan),
+    warnings: warningsOf(plan, local),
+  });
+}
+
+export function explainRanges(keyPlan: KeyPlan): Pick<QueryExplanation, 'ranges' | 'fanOut' | 'order'> {
+  return {
+    ranges: keyPlan.ranges.map(explainRange),
+    fanOut: keyPlan.fanOut,
+    order: keyPlan.order === 'sequence' ? 'key' : keyPlan.order,
+  };
+}
+
+function explainRange(range: KeyRange): ExplainRange {
+  const { start, stop } = range;
+  const end = stop === undefined ? 'end of table' : toStringBinary(stop);
+  return {
+    start: toHex(start),
+    stop: stop === undefined ? null : toHex(stop),
+    printed: `[${start.length === 0 ? 'start of table' : toStringBinary(start)}, ${end})`,
+  };
+}
+
+export function explainReads(read: ReadSet): QueryExplanation['reads'] {
+  return Object.fromEntries(
+    [...read.families].map(([family, columns]) => [
+      family,
+      columns === null ? ('all' as const) : columns.map((column) => toStringBinary(column)),
+    ]),
+  );
+}
+
+function explainTimes(plan: QueryPlan): QueryExplanation['timeRange'] {
+  const { timeRange } = plan;
+  if (timeRange === undefined) return null;
+  return { min: timeRange.min, max: timeRange.max === LATEST_TIMESTAMP ? null : timeRange.max };
+}
+
+export function maxRows(keyPlan: KeyPlan, pushedLimit: number | undefined): number | null {
+  if (keyPlan.kind === 'point' || keyPlan.kind === 'points') return keyPlan.ranges.length;
+  if (pushedLimit === undefined) return null;
+  return keyPlan.order === 'merge' ? pushedLimit * keyPlan.ranges.length : pushedLimit;
+}
+
+/** Ranges beyond which reading in order is worth a warning. */
+const MANY_RANGES = 64;
+
+function warningsOf(plan: QueryPlan, local: readonly string[]): ExplainWarning[] {
+  const { spec, keyPlan } = plan;
+  const { schema } = spec;
+  const warnings: ExplainWarning[] = [];
+  const warn = (code: ExplainWarningCode, message: string): void => {
+    warnings.push({ code, message });
+  };
+  const first = schema.key.parts[0]?.name ?? '?';
+  if (keyPlan.kind === 'full') {
+    warn('FULL_SCAN', `Reads every row of ${schema.table.descriptor.name}. Give the key part "${first}".`);
+  }
+  if (keyPlan.ranges.length > MANY_RANGES) {
+    warn(
+      'FAN_OUT',
+      `Reads ${keyPlan.ranges.length} ranges. Give more leading key parts, or declare fewer salts.`,
+    );
+  }
+  if (keyPlan.order === 'none' && keyPlan.kind !== 'point') {
+    warn(
+      'UNORDERED',
+      'Rows come in the byte order of hashed keys, which has no meaning. Sort what you collect.',
+    );
+  }
+  if (local.length > 0) {
+    warn(
+      'LOCAL_FILTER',
+      `Decided after reading: ${local.join(' and ')}. Every row of the ranges is read${spec.limit === undefined ? '' : ' until the limit is met'}.`,
+    );
+  }
+  if (spec.selected !== undefined && schema.marker === undefined) {
+    warn(
+      'READS_WHOLE_ROWS',
+      `${schema.name} has no marker column, so select() reads whole families to see which rows exist.`,
+    );
+  }
+  if (plan.timeRange !== undefined) warnAboutTimes(schema, warn);
+  return warnings;
+}
+
+function warnAboutTimes(
+  schema: EntitySchema,
+  warn: (code: ExplainWarningCode, message: string) => void,
+): void {
+  const short = schema.table.descriptor.families.filter(
+    (family) =>
+      schema.families.includes(family.name) && (family.versions === 1 || family.keepDeletedCells === 'FALSE'),
+  );
+  if (short.length === 0) return;
+  warn(
+    'TIME_TRAVEL',
+    `Family ${short.map((family) => family.name).join(', ')} keeps one version or drops deleted cells: ` +
+      'the past is seen only as far as it is kept. Declare versions above 1 and keepDeletedCells TRUE.',
+  );
+}
+
+/** The explanation as a few lines. */
+export function explanationText(explanation: QueryExplanation): string {
+  const { kind, entities, table, key, ranges, fanOut, order, direction, filters, limit } = explanation;
+  const lines = [`${kind} on ${table} for ${entities.join(', ')}${key === '' ? '' : ` where ${key}`}`];
+  const shown = ranges.length <= 4 ? ranges : [...ranges.slice(0, 2), undefined, ranges.at(-1)!];
+  for (const range of shown) {
+    lines.push(range === undefined ? `  … ${ranges.length - 3} more` : `  range  ${range.printed}`);
+  }
+  lines.push(`  order  ${order}, ${direction}${fanOut > 1 ? `, fan-out ${fanOut}` : ''}`);
+  const reads = Object.entries(explanation.reads).map(([family, columns]) =>
+    columns === 'all' ? `${family}:*` : columns.map((column) => `${family}:${column}`).join(' '),
+  );
+  lines.push(`  reads  ${reads.join(' ')}`);
+  if (filters.pushed.length > 0) lines.push(`  pushed ${filters.pushed.join(' and ')}`);
+  if (filters.local.length > 0) lines.push(`  local  ${filters.local.join(' and ')}`);
+  if (limit !== null)
+    lines.push(`  limit  ${limit}${explanation.limitPushed ? ', pushed to each range' : ''}`);
+  if (explanation.maxRows !== null) lines.push(`  rows   at most ${explanation.maxRows}`);
+  if (explanation.timeRange !== null) {
+    lines.push(`  times  [${explanation.timeRange.min}, ${explanation.timeRange.max ?? 'now'})`);
+  }
+  for (const warning of explanation.warnings) lines.push(`  ! ${warning.code}: ${warning.message}`);
+  return lines.join('\n');
+}

@@ -1,0 +1,13 @@
+export * from './collection-query.js';
+export * from './entity-query.js';
+export {
+  type ExplainRange,
+  type ExplainWarning,
+  type ExplainWarningCode,
+  type Explanation,
+  explanationText,
+  type QueryExplanation,
+} from './explain.js';
+export * from './page.js';
+export type { TableAccess } from './source.js';
+export type { ColumnOperators, Predicate, Where, WhereBuilder } from './where.js';

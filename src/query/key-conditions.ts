@@ -1,0 +1,138 @@
+/** What a user writes about key parts, turned into the conditions that a key layout plans. */
+
+import { toHex } from '../bytes/index.js';
+import { KeyError, QueryError } from '../errors.js';
+import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
+
+const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
+const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
+
+/**
+ * Reads `{ customerId: 'a', placedAt: { gte: from, lt: to } }`. A plain object stands for operators, anything else for
+ * equality.
+ * @throws KeyError on an unknown part, and on `undefined` or `null` anywhere: neither ever means "all".
+ */
+export function parseKeyConditions(
+  entity: string,
+  layout: KeyLayout,
+  input: Readonly<Record<string, unknown>>,
+): KeyConditions {
+  for (const name of Object.keys(input)) {
+    if (!layout.parts.some((part) => part.name === name)) {
+      throw new KeyError(
+        `${entity} has no key part "${name}". Its parts are ${layout.parts.map((part) => part.name).join(', ')}; ` +
+          'conditions on columns go into where().',
+        { details: { entity, property: name } },
+      );
+    }
+  }
+  // In the order of the key, so that the text of the conditions does not depend on how they were written.
+  const conditions: Record<string, PartCondition> = {};
+  for (const { name } of layout.parts) {
+    if (Object.hasOwn(input, name)) conditions[name] = parsePart(entity, name, input[name]);
+  }
+  return conditions;
+}
+
+function parsePart(entity: string, name: string, value: unknown): PartCondition {
+  checkPresent(entity, name, value);
+  if (!isOperators(value)) return { kind: 'eq', value };
+  const given = Object.keys(value);
+  for (const operator of given) {
+    if (!OPERATORS.includes(operator)) {
+      throw new QueryError(
+        `${entity}.${name}: unknown operator "${operator}". Write one of ${OPERATORS.join(', ')}.`,
+        { details: { entity, property: name } },
+      );
+    }
+    checkPresent(entity, `${name}.${operator}`, value[operator]);
+  }
+  const only = given[0];
+  if (given.length === 1 && (only === 'startsWith' || only === 'endsWith')) {
+    return { kind: only, value: value[only] };
+  }
+  if (given.length === 1 && only === 'in') return parseIn(entity, name, value['in']);
+  return parseRange(entity, name, value);
+}
+
+function parseIn(entity: string, name: string, values: unknown): PartCondition {
+  if (!Array.isArray(values)) {
+    throw new QueryError(`${entity}.${name}: "in" takes an array of values.`, {
+      details: { entity, property: name },
+    });
+  }
+  for (const value of values) checkPresent(entity, name, value);
+  return { kind: 'in', values: [...values] };
+}
+
+function parseRange(entity: string, name: string, value: Readonly<Record<string, unknown>>): PartCondition {
+  const given = Object.keys(value);
+  const wrong =
+    given.length === 0 || given.some((key) => !(RANGE_OPERATORS as readonly string[]).includes(key));
+  if (wrong || ('gt' in value && 'gte' in value) || ('lt' in value && 'lte' in value)) {
+    throw new QueryError(
+      `${entity}.${name}: { ${given.join(', ')} } is no range. Write one of gt and gte, one of lt and lte, or both; ` +
+        'in, startsWith and endsWith stand alone.',
+      { details: { entity, property: name } },
+    );
+  }
+  const lower = 'gt' in value || 'gte' in value;
+  const upper = 'lt' in value || 'lte' in value;
+  return {
+    kind: 'range',
+    lower: lower ? { value: value['gt'] ?? value['gte'], inclusive: 'gte' in value } : undefined,
+    upper: upper ? { value: value['lt'] ?? value['lte'], inclusive: 'lte' in value } : undefined,
+  };
+}
+
+function checkPresent(entity: string, name: string, value: unknown): void {
+  if (value !== undefined && value !== null) return;
+  throw new KeyError(
+    `${entity}.${name} is ${String(value)}. Give it a value, or leave the part out to mean every value.`,
+    { details: { entity, property: name } },
+  );
+}
+
+/** Whether a value is an object of operators rather than a value of its own (dates, bytes, class instances). */
+export function isOperators(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`; "" when there are none. */
+export function describeKeyConditions(conditions: KeyConditions): string {
+  return Object.entries(conditions)
+    .map(([name, condition]) => describePart(name, condition))
+    .join(' and ');
+}
+
+function describePart(name: string, condition: PartCondition): string {
+  switch (condition.kind) {
+    case 'eq':
+      return `${name} = ${describeValue(condition.value)}`;
+    case 'in':
+      return `${name} in (${condition.values.map(describeValue).join(', ')})`;
+    case 'startsWith':
+      return `${name} starts with ${describeValue(condition.value)}`;
+    case 'endsWith':
+      return `${name} ends with ${describeValue(condition.value)}`;
+    case 'range': {
+      const { lower, upper } = condition;
+      const parts: string[] = [];
+      if (lower) parts.push(`${name} ${lower.inclusive ? '>=' : '>'} ${describeValue(lower.value)}`);
+      if (upper) parts.push(`${name} ${upper.inclusive ? '<=' : '<'} ${describeValue(upper.value)}`);
+      return parts.join(' and ');
+    }
+  }
+}
+
+/** A value as it stands in explain and errors. */
+export function describeValue(value: unknown): string {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
+  if (value instanceof Uint8Array) return `0x${toHex(value)}`;
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
+  return String(value);
+}

@@ -1,0 +1,113 @@
+/** Which families and columns a query reads. */
+
+import { QueryError } from '../errors.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { Query } from '../table/index.js';
+
+/** The reading of a query: whole families, and single columns of others. */
+export interface ReadSet {
+  /** In the order of the table's families. Null: the whole family. */
+  readonly families: ReadonlyMap<string, readonly Uint8Array[] | null>;
+  /** True when it is every family of the table, so that nothing needs to be named. */
+  readonly everything: boolean;
+  /** The properties to set in the instances; undefined: all. */
+  readonly properties: ReadonlySet<string> | undefined;
+  /** Versions to read of each column. */
+  readonly versions: number;
+}
+
+/**
+ * The columns that some property names stand for: a column's own name, the head of embedded ones, or a key part (none).
+ * @throws QueryError on an unknown name.
+ */
+export function selectColumns(schema: EntitySchema, names: readonly string[]): ColumnSchema[] {
+  const selected = new Set<ColumnSchema>();
+  for (const name of names) {
+    const column = schema.columnsByProperty.get(name);
+    if (column !== undefined) {
+      selected.add(column);
+      continue;
+    }
+    const embedded = schema.columns.filter((other) => other.property.startsWith(`${name}.`));
+    for (const other of embedded) selected.add(other);
+    if (embedded.length === 0 && !schema.key.parts.some((part) => part.name === name)) {
+      throw new QueryError(
+        `select: ${schema.name} has no property "${name}". It has ${propertyNames(schema).join(', ')}.`,
+        { details: { entity: schema.name, property: name } },
+      );
+    }
+  }
+  return schema.columns.filter((column) => selected.has(column));
+}
+
+/** Columns and key parts, as they are named in messages. */
+export function propertyNames(schema: EntitySchema): string[] {
+  return [...schema.key.parts.map((part) => part.name), ...schema.columnsByProperty.keys()];
+}
+
+/** Everything the entity stores. */
+export function readAll(schema: EntitySchema): ReadSet {
+  return readFamilies(schema, schema.families, schema.columns, undefined);
+}
+
+/**
+ * Only these columns, the marker that says the row exists, and what conditions test. Without a marker any cell may be
+ * the one that says so: then the entity's families are read whole.
+ */
+export function readColumns(
+  schema: EntitySchema,
+  selected: readonly ColumnSchema[],
+  tested: readonly ColumnSchema[],
+  properties: ReadonlySet<string> | undefined,
+): ReadSet {
+  const { marker } = schema;
+  if (marker === undefined) return readFamilies(schema, schema.families, selected, properties);
+  const families = new Map<string, Uint8Array[] | null>();
+  const add = (family: string, qualifier: Uint8Array | undefined): void => {
+    const columns = families.get(family);
+    if (qualifier === undefined || columns === null) families.set(family, null);
+    else if (columns === undefined) families.set(family, [qualifier]);
+    else columns.push(qualifier);
+  };
+  add(marker.family, marker.qualifier);
+  for (const column of [...selected, ...tested]) {
+    add(column.family, column.kind === 'columns' ? undefined : column.qualifier);
+  }
+  return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
+}
+
+function readFamilies(
+  schema: EntitySchema,
+  names: readonly string[],
+  columns: readonly ColumnSchema[],
+  properties: ReadonlySet<string> | undefined,
+): ReadSet {
+  return {
+    families: new Map(names.map((name) => [name, null])),
+    everything: names.length === schema.table.descriptor.families.length,
+    properties,
+    versions: versionsToRead(schema, columns),
+  };
+}
+
+/** One version is enough but where a property is a column's history. */
+function versionsToRead(schema: EntitySchema, columns: readonly ColumnSchema[]): number {
+  let versions = 1;
+  for (const column of columns) {
+    if (column.kind !== 'versions') continue;
+    const family = schema.table.descriptor.families.find((other) => other.name === column.family);
+    versions = Math.max(versions, family?.versions ?? 1);
+  }
+  return versions;
+}
+
+/** Tells a get or scan what to read. */
+export function applyReadSet(query: Query, read: ReadSet): void {
+  if (!read.everything) {
+    for (const [family, columns] of read.families) {
+      if (columns === null) query.addFamily(family);
+      else for (const column of columns) query.addColumn(family, column);
+    }
+  }
+  if (read.versions > 1) query.readVersions(read.versions);
+}

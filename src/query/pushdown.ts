@@ -1,0 +1,97 @@
+/**
+ * Which conditions the engine can decide, as HBase filters. A comparison is pushed only when the codec's byte order is
+ * the values' order; what cannot be pushed is evaluated here and shown so by explain.
+ */
+
+import { RowanError } from '../errors.js';
+import type { ColumnSchema } from '../schema/types.js';
+import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
+import type { Condition, Test } from './condition.js';
+
+/** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
+const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);
+
+const COMPARE: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', readonly [CompareOperator, CompareOperator]>> = {
+  lt: ['LESS', 'GREATER_OR_EQUAL'],
+  lte: ['LESS_OR_EQUAL', 'GREATER'],
+  gt: ['GREATER', 'LESS_OR_EQUAL'],
+  gte: ['GREATER_OR_EQUAL', 'LESS'],
+};
+
+/**
+ * The filter that passes exactly the rows the condition holds for, or undefined when the engine cannot tell. A filter
+ * sees only what the query reads: each tested column must be read too.
+ */
+export function pushCondition(
+  condition: Condition,
+  columns: ReadonlyMap<string, ColumnSchema>,
+): Filter | undefined {
+  if (condition.kind === 'test') {
+    const column = columns.get(condition.property);
+    return column === undefined ? undefined : pushTest(condition, column);
+  }
+  const parts: Filter[] = [];
+  for (const part of condition.conditions) {
+    const filter = pushCondition(part, columns);
+    if (filter === undefined) return undefined;
+    parts.push(filter);
+  }
+  if (parts.length === 0) return undefined;
+  if (parts.length === 1) return parts[0];
+  return condition.kind === 'all' ? filters.all(...parts) : filters.any(...parts);
+}
+
+function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
+  if (column.kind === 'columns') return undefined;
+  const single = (operator: CompareOperator, value: Uint8Array | Comparator): Filter =>
+    filters.singleColumnValue(column.family, column.qualifier, operator, value, {
+      filterIfMissing: !test.negated,
+    });
+  const equality: CompareOperator = test.negated ? 'NOT_EQUAL' : 'EQUAL';
+  switch (test.operator) {
+    case 'exists':
+      // Every value is at or after the empty one, and none is before it.
+      return single(test.negated ? 'LESS' : 'GREATER_OR_EQUAL', new Uint8Array(0));
+    case 'eq':
+      return single(equality, encodeOperand(column, test.values[0]));
+    case 'in': {
+      const parts = test.values.map((value) => single(equality, encodeOperand(column, value)));
+      if (parts.length === 0) return undefined;
+      if (parts.length === 1) return parts[0];
+      return test.negated ? filters.all(...parts) : filters.any(...parts);
+    }
+    case 'startsWith':
+      if (!PLAIN_CODECS.has(column.codec.name)) return undefined;
+      return single(equality, comparators.binaryPrefix(encodeOperand(column, test.values[0])));
+    case 'contains':
+      if (column.codec.name !== 'text') return undefined;
+      return single(equality, comparators.regex(escapeRegex(String(test.values[0])), 's'));
+    case 'endsWith':
+      return undefined;
+    default: {
+      const operator = COMPARE[test.operator][test.negated ? 1 : 0];
+      if (column.kind === 'counter') {
+        return single(operator, comparators.long(BigInt(test.values[0] as bigint | number)));
+      }
+      return column.codec.ordered ? single(operator, encodeOperand(column, test.values[0])) : undefined;
+    }
+  }
+}
+
+/** @throws RowanError `ERR_CODEC` naming the property. */
+export function encodeOperand(column: ColumnSchema, value: unknown): Uint8Array {
+  try {
+    return column.codec.encode(value);
+  } catch (cause) {
+    throw new RowanError(
+      'ERR_CODEC',
+      `where: ${column.property} (${column.codec.name}) cannot be compared with this value: ${(cause as Error).message}`,
+      { cause, details: { property: column.property, family: column.family } },
+    );
+  }
+}
+
+/** Escapes what means something to Java's and JavaScript's regular expressions alike. */
+function escapeRegex(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}

@@ -1,0 +1,76 @@
+/** The types of `where`, and the small builder for alternatives. */
+
+import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
+import { type Condition, negate, type PropertyResolver, parseWhere } from './condition.js';
+
+/** Values that are compared as a whole; other objects are embedded ones. */
+type Scalar = string | number | bigint | boolean | Date | Uint8Array;
+
+/** What one column can be asked. Every operator but `ne`, `notIn`, `exists: false` fails where the column is absent. */
+export interface ColumnOperators<V> {
+  readonly eq?: V | null;
+  readonly ne?: V | null;
+  readonly lt?: V;
+  readonly lte?: V;
+  readonly gt?: V;
+  readonly gte?: V;
+  /** Lowest and highest, both included. */
+  readonly between?: readonly [V, V];
+  readonly in?: readonly (V | null)[];
+  readonly notIn?: readonly (V | null)[];
+  readonly startsWith?: V extends string | Uint8Array ? V : never;
+  readonly endsWith?: V extends string ? string : never;
+  readonly contains?: V extends string ? string : never;
+  readonly exists?: boolean;
+}
+
+type ColumnTest<V> = V extends Scalar
+  ? V | ColumnOperators<V>
+  : V extends readonly unknown[] | ReadonlyMap<unknown, unknown>
+    ? { readonly exists: boolean }
+    : V extends object
+      ? { readonly [P in keyof V]?: ColumnTest<NonNullable<V[P]>> | null } | { readonly exists: boolean }
+      : never;
+
+/** Conditions on columns that must all hold. A bare value is equality, `null` is "absent". */
+export type Where<C extends KeyedClass> = WhereProperties<EntityOf<C>>;
+
+type WhereProperties<E> = {
+  readonly [P in PropertiesOf<E> & keyof E]?: ColumnTest<NonNullable<E[P]>> | null;
+};
+
+/** A condition made by {@link WhereBuilder}. */
+export interface Predicate<C extends KeyedClass> {
+  /** Only in types: keeps the predicates of two entities apart. */
+  readonly $entity?: (entity: C) => void;
+  readonly condition: Condition;
+}
+
+/** Combines conditions: `query.where((w) => w.or({ status: 'open' }, w.not({ total: { gt: 5 } })))`. */
+export class WhereBuilder<C extends KeyedClass> {
+  constructor(private readonly resolver: PropertyResolver) {}
+
+  and(...parts: readonly (Where<C> | Predicate<C>)[]): Predicate<C> {
+    return new BuiltPredicate<C>({ kind: 'all', conditions: parts.map((part) => this.read(part)) });
+  }
+
+  or(...parts: readonly (Where<C> | Predicate<C>)[]): Predicate<C> {
+    return new BuiltPredicate<C>({ kind: 'any', conditions: parts.map((part) => this.read(part)) });
+  }
+
+  /** The exact complement: it also passes where the tested columns are absent. */
+  not(part: Where<C> | Predicate<C>): Predicate<C> {
+    return new BuiltPredicate<C>(negate(this.read(part)));
+  }
+
+  /** The condition of what `where` was given. */
+  read(part: Where<C> | Predicate<C>): Condition {
+    if (part instanceof BuiltPredicate) return part.condition;
+    return parseWhere(this.resolver, part as Readonly<Record<string, unknown>>);
+  }
+}
+
+class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
+  declare readonly $entity?: (entity: C) => void;
+  constructor(readonly condition: Condition) {}
+}
