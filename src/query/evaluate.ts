@@ -6,7 +6,7 @@ import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Result } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
-import { encodeOperand } from './pushdown.js';
+import { encodeOperand, isOrdered } from './pushdown.js';
 
 /** Whether a row passes. */
 export type RowTest = (result: Result) => boolean;
@@ -26,7 +26,7 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
   if (column.kind === 'columns') return compileMapTest(test, column);
   const holds = compileValueTest(test, {
     encode: (value) => encodeOperand(column, value),
-    ordered: column.codec.ordered,
+    ordered: isOrdered(column.codec),
   });
   return (result) => {
     const stored = result.getValue(column.family, column.qualifier);

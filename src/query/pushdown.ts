@@ -4,7 +4,8 @@
  */
 
 import { RowanError } from '../errors.js';
-import type { ColumnSchema } from '../schema/types.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
 
@@ -73,9 +74,14 @@ function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
       if (column.kind === 'counter') {
         return single(operator, comparators.long(BigInt(test.values[0] as bigint | number)));
       }
-      return column.codec.ordered ? single(operator, encodeOperand(column, test.values[0])) : undefined;
+      return isOrdered(column.codec) ? single(operator, encodeOperand(column, test.values[0])) : undefined;
     }
   }
+}
+
+/** Whether greater values have greater bytes; a descending codec keeps order, but the other way round. */
+export function isOrdered(codec: ValueCodec<unknown>): boolean {
+  return codec.ordered && !(codec instanceof BaseCodec && codec.descending);
 }
 
 /** @throws RowanError `ERR_CODEC` naming the property. */

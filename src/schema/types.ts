@@ -46,6 +46,12 @@ export interface EmbeddedSchema {
   readonly target: EntityClass;
 }
 
+/**
+ * The value of a marker cell. Not empty: a checkAndMutate takes an empty value for an absent one (R73), and `insert`
+ * depends on the difference.
+ */
+export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
+
 export interface TableSchema {
   readonly descriptor: TableDescriptor;
   /** Entities of the table, in the order of their record types, then names. */
@@ -68,7 +74,10 @@ export interface EntitySchema<E extends object = object> {
   readonly embedded: readonly EmbeddedSchema[];
   /** The families the entity stores cells in. */
   readonly families: readonly string[];
-  /** The column whose empty cell says that the row exists, or undefined for tables that others write. */
+  /**
+   * The column whose cell says that the row exists, or undefined for tables that others write. Its value is
+   * {@link MARKER_VALUE}.
+   */
   readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
   /** The property that optimistic locking counts up (`@Version`), or undefined. */
   readonly versionProperty: string | undefined;
