@@ -1,0 +1,3 @@
+export * from './replay.js';
+export * from './segment.js';
+export * from './wal.js';

@@ -1,0 +1,178 @@
+import { crc32 } from '../../bytes/index.js';
+import {
+  ChunkReader,
+  FILE_HEADER_END,
+  judgeBreak,
+  logCorruption,
+  readLog,
+  readUint32,
+  readUint48,
+  WAL_KIND,
+} from '../chunk/index.js';
+import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
+import { type ClosedSegment, RECORD_HEADER_SIZE } from './segment.js';
+
+/** A segment as the MANIFEST names it. The one that was written to last has no length and crc yet. */
+export interface SegmentToRead {
+  readonly number: number;
+  readonly closed?: { readonly length: number; readonly crc: number } | undefined;
+}
+
+/** A record of the log. One object for all; its bytes are those of the call only. */
+export class WalRecord {
+  segment = 0;
+  /** Where it begins in the file of its segment. */
+  fileOffset = 0;
+  firstSeq = 0;
+  count = 0;
+  payload: Uint8Array = new Uint8Array(0);
+  offset = 0;
+  length = 0;
+}
+
+/** A torn end that was found: bytes that were never synced, of writes that were never acknowledged as durable. */
+export interface TornTail {
+  readonly file: string;
+  readonly offset: number;
+  /** How many bytes are dropped. */
+  readonly bytes: number;
+}
+
+export interface ReplayResult {
+  readonly records: number;
+  readonly bytes: number;
+  readonly torn: TornTail | undefined;
+  /** What the MANIFEST is to record of the segment that was open, once it is repaired; undefined when none was. */
+  readonly closed: ClosedSegment | undefined;
+}
+
+export interface ReplayOptions {
+  /** Cuts a torn end off and syncs the segment, so that it is as `closed` says. Default true; false for tools. */
+  readonly repair?: boolean;
+}
+
+/**
+ * Gives every record of the segments, in order, to `onRecord`. Only the last segment may be open, and only an open one
+ * may have a torn end. Nothing on the disk is changed before all records were read and taken.
+ *
+ * @throws CorruptionError naming file and offset when a segment is missing, or its bytes are not those that were
+ *   written; a record before the damage may have been given out by then.
+ */
+export function replayWal(
+  files: FileSystem,
+  directory: string,
+  segments: readonly SegmentToRead[],
+  onRecord: (record: WalRecord) => void,
+  options: ReplayOptions = {},
+): ReplayResult {
+  const record = new WalRecord();
+  let records = 0;
+  let size = 0;
+  let torn: TornTail | undefined;
+  let closed: ClosedSegment | undefined;
+  for (const [index, segment] of segments.entries()) {
+    const path = joinPath(directory, walFileName(segment.number));
+    const read = new SegmentReader(readLog(files, path), segment, path, record);
+    if (segment.closed === undefined && index < segments.length - 1)
+      throw logCorruption(WAL_KIND, path, 'it was never closed and yet is not the last', 0);
+    while (read.next()) {
+      records++;
+      onRecord(record);
+    }
+    size += read.goodEnd;
+    if (segment.closed === undefined) {
+      torn = read.torn;
+      closed = read.summary();
+      if (options.repair !== false) repair(files, path, closed.length);
+    }
+  }
+  return { records, bytes: size, torn, closed };
+}
+
+/** The records were perhaps only in the system's cache: what is recorded of the segment must be true of the disk. */
+function repair(files: FileSystem, path: string, length: number): void {
+  const file = files.openAppend(path);
+  try {
+    if (file.size > length) file.truncate(length);
+    file.sync();
+  } finally {
+    file.close();
+  }
+}
+
+class SegmentReader {
+  private readonly bytes: Uint8Array;
+  private readonly segment: SegmentToRead;
+  private readonly path: string;
+  private readonly record: WalRecord;
+  private readonly reader: ChunkReader;
+  private firstSeq = 0;
+  private lastSeq = -1;
+  torn: TornTail | undefined;
+
+  constructor(bytes: Uint8Array, segment: SegmentToRead, path: string, record: WalRecord) {
+    this.bytes = bytes;
+    this.segment = segment;
+    this.path = path;
+    this.record = record;
+    const { closed } = segment;
+    if (closed !== undefined && closed.length !== bytes.length) {
+      const at = Math.min(closed.length, bytes.length);
+      throw logCorruption(WAL_KIND, path, `it has ${bytes.length} bytes and was ${closed.length} long`, at);
+    }
+    this.reader = new ChunkReader(bytes, WAL_KIND, segment.number, path);
+  }
+
+  get goodEnd(): number {
+    return this.torn?.offset ?? this.bytes.length;
+  }
+
+  next(): boolean {
+    const { reader, record } = this;
+    if (!reader.next()) {
+      this.finish();
+      return false;
+    }
+    if (reader.length < RECORD_HEADER_SIZE)
+      throw reader.corruption('a record is shorter than its header', reader.recordStart);
+    record.segment = this.segment.number;
+    record.fileOffset = reader.recordStart;
+    record.firstSeq = readUint48(reader.payload, reader.offset);
+    record.count = readUint32(reader.payload, reader.offset + 6);
+    record.payload = reader.payload;
+    record.offset = reader.offset + RECORD_HEADER_SIZE;
+    record.length = reader.length - RECORD_HEADER_SIZE;
+    if (record.count === 0)
+      throw reader.corruption('a record says that it holds no write', reader.recordStart);
+    if (this.lastSeq < 0 || record.firstSeq < this.firstSeq) this.firstSeq = record.firstSeq;
+    this.lastSeq = Math.max(this.lastSeq, record.firstSeq + record.count - 1);
+    return true;
+  }
+
+  summary(): ClosedSegment {
+    const length = this.goodEnd;
+    return {
+      number: this.segment.number,
+      length,
+      crc: crc32(this.bytes, 0, length),
+      firstSeq: this.firstSeq,
+      lastSeq: this.lastSeq,
+    };
+  }
+
+  private finish(): void {
+    const { reader, segment, bytes } = this;
+    const { broken } = reader;
+    if (segment.closed !== undefined) {
+      if (broken !== undefined)
+        throw reader.corruption(`${broken.reason} in a segment that was closed`, broken.offset);
+      if (crc32(bytes, 0, bytes.length) !== segment.closed.crc)
+        throw reader.corruption('its crc is not the one recorded when it was closed', 0);
+      return;
+    }
+    if (broken === undefined) return;
+    const verdict = judgeBreak(bytes, broken, WAL_KIND, segment.number, FILE_HEADER_END);
+    if (!verdict.torn) throw reader.corruption(`${broken.reason}; ${verdict.why}`, broken.offset);
+    this.torn = { file: this.path, offset: reader.goodEnd, bytes: bytes.length - reader.goodEnd };
+  }
+}
