@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { classPath, requireTools } from './class-path.js';
@@ -114,14 +113,15 @@ export class HBaseServer {
     return this.options.regionServerPorts.indexOf(Number(address.split(':')[1]?.split(',')[0]));
   }
 
-  /** Ends every process, in the order that lets each end by itself. */
+  /** Ends every process, and removes the instance's folder unless it was to outlive this process. */
   async stop(): Promise<void> {
     // The region servers of a cluster wait for their master and the master for them; nothing of it is read again.
-    if (this.options.separateProcesses) return this.kill();
-    await this.masterJvms[0]?.stop();
-    await this.removeState();
+    if (!this.options.separateProcesses) await this.masterJvms[0]?.stop();
+    await this.kill();
+    if (!this.options.detached) await rm(this.layout.root, { recursive: true, force: true });
   }
 
+  /** Kills every process; the logs stay. */
   async kill(): Promise<void> {
     await Promise.all(this.processes().map((jvm) => jvm.kill()));
     await this.removeState();
@@ -241,9 +241,4 @@ async function requireFreePorts(options: ResolvedOptions): Promise<void> {
       );
     }
   }
-}
-
-/** Whether an instance of this name left a state file, which it does while it runs. */
-export function hasState(layout: InstanceLayout): boolean {
-  return existsSync(layout.stateFile);
 }

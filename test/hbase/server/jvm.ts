@@ -91,7 +91,7 @@ export class Jvm {
   }
 
   /** Asks it to end, and kills it when it has not within `milliseconds`. */
-  async stop(milliseconds = 8000): Promise<void> {
+  async stop(milliseconds = 4000): Promise<void> {
     if (this.running) {
       process.kill(this.pid, 'SIGCONT');
       process.kill(this.pid, 'SIGTERM');

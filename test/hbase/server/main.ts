@@ -94,7 +94,7 @@ async function stopInstance(layout: InstanceLayout): Promise<boolean> {
   const ours: number[] = [];
   for (const pid of Object.values(state.processes)) if (await belongsTo(pid, layout)) ours.push(pid);
   for (const pid of ours) signal(pid, 'SIGTERM');
-  const until = Date.now() + 8000;
+  const until = Date.now() + 4000;
   while (ours.some((pid) => signal(pid, 0)) && Date.now() < until) await delay(50);
   for (const pid of ours) signal(pid, 'SIGKILL');
   await rm(layout.stateFile, { force: true });

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import type { TestProject } from 'vitest/node';
+import { type ServerState, startHBase } from './server/hbase-server.js';
+import { InstanceLayout } from './server/layout.js';
+
+/** What the suites are told of the server that they share. */
+export interface SharedHBase {
+  /** The folder name of the instance, for the shell. */
+  readonly instance: string;
+  /** "host:port" of its masters. */
+  readonly masters: readonly string[];
+  /** "host:port". */
+  readonly zooKeeper: string;
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    readonly hbase: SharedHBase;
+  }
+}
+
+/**
+ * Starts one HBase for all suites (three region servers, so that calls are spread over servers) and stops it at the
+ * end, whatever became of the tests. With ROWAN_HBASE=NAME they use the instance of that name that `npm run
+ * hbase:start` has started, which saves the start when one test is run again and again.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const instance = process.env['ROWAN_HBASE'];
+  if (instance !== undefined) {
+    const text = await readFile(new InstanceLayout(instance).stateFile, 'utf8').catch(() => {
+      throw new Error(`ROWAN_HBASE is "${instance}", but no such HBase runs. Start it: npm run hbase:start.`);
+    });
+    const state = JSON.parse(text) as ServerState;
+    project.provide('hbase', { instance, masters: state.masters, zooKeeper: state.zooKeeper });
+    return async () => {};
+  }
+  const server = await startHBase({ regionServers: 3 });
+  const { masters, zooKeeperAddress: zooKeeper } = server;
+  project.provide('hbase', { instance: server.options.name, masters, zooKeeper });
+  return () => server.stop();
+}

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+/** The suites that need a real HBase: `npm run test:hbase`. */
+export default defineConfig({
+  test: {
+    include: ['test/hbase/**/*.test.ts'],
+    globalSetup: ['test/hbase/global-setup.ts'],
+    pool: 'forks',
+    // The suites share one server; the chaos suites start their own beside it.
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    reporters: ['default'],
+  },
+});
