@@ -1,0 +1,2 @@
+export * from './block-codec.js';
+export * from './registry.js';

@@ -1,0 +1,112 @@
+/**
+ * The codecs by name and code. Those of optional packages are loaded once, when a store is opened, so that a missing
+ * package is known before the first block is read.
+ */
+
+import * as zlib from 'node:zlib';
+import { UnsupportedError } from '../../errors.js';
+import { COMPRESSIONS, type Compression } from '../../table/index.js';
+import { type BlockCodec, CODEC_IDS } from './block-codec.js';
+import { Lz4Codec, type Lz4Package } from './lz4-codec.js';
+import { LzoCodec } from './lzo-codec.js';
+import { SnappyCodec, type SnappyPackage } from './snappy-codec.js';
+import { BrotliCodec, GzCodec } from './zlib-codecs.js';
+import { ZSTD_LEVEL, ZstdCodec, type ZstdFunctions } from './zstd-codec.js';
+
+const prepared = new Map<Compression, BlockCodec>();
+
+/**
+ * Makes codecs ready for use in this thread; NONE needs nothing. A second call costs nothing.
+ * @throws UnsupportedError naming the package to install when a codec's package is missing.
+ */
+export async function prepareCodecs(names: Iterable<Compression>): Promise<void> {
+  for (const name of names) {
+    if (name !== 'NONE' && !prepared.has(name)) prepared.set(name, await loadCodec(name));
+  }
+}
+
+/**
+ * A prepared codec; undefined for NONE.
+ * @throws UnsupportedError when `prepareCodecs` was not called for it.
+ */
+export function preparedCodec(name: Compression): BlockCodec | undefined {
+  if (name === 'NONE') return undefined;
+  const codec = prepared.get(name);
+  if (codec) return codec;
+  throw new UnsupportedError(
+    `The codec ${name} is not loaded. Open the store with a table whose families name it, or call prepareCodecs.`,
+    { details: { codec: name } },
+  );
+}
+
+/** The codec of a code in a block header; undefined when there is none. */
+export function compressionOfId(id: number): Compression | undefined {
+  return COMPRESSIONS.find((name) => CODEC_IDS[name] === id);
+}
+
+async function loadCodec(name: Exclude<Compression, 'NONE'>): Promise<BlockCodec> {
+  switch (name) {
+    case 'GZ':
+      return new GzCodec();
+    case 'BROTLI':
+      return new BrotliCodec();
+    case 'LZO':
+      return new LzoCodec();
+    case 'SNAPPY':
+      return new SnappyCodec(await load<SnappyPackage>(name, 'snappy', () => import('snappy')));
+    case 'LZ4':
+      return new Lz4Codec(await load<Lz4Package>(name, 'lz4-napi', () => import('lz4-napi')));
+    case 'ZSTD':
+      return new ZstdCodec(nativeZstd() ?? (await wasmZstd()));
+  }
+}
+
+/** Imports a package; one in CommonJS has what it exports in `default`. */
+async function load<Package>(
+  codec: Compression,
+  name: string,
+  importPackage: () => Promise<unknown>,
+): Promise<Package> {
+  try {
+    const module = (await importPackage()) as { default?: Package };
+    return module.default ?? (module as Package);
+  } catch (cause) {
+    throw new UnsupportedError(
+      `The codec ${codec} needs the package "${name}", which could not be loaded. Install it (npm install ${name}), or choose another compression for the family.`,
+      { cause, details: { codec, package: name } },
+    );
+  }
+}
+
+interface NodeZstd {
+  zstdCompressSync?(data: Uint8Array, options: object): Uint8Array;
+  zstdDecompressSync?(data: Uint8Array, options: object): Uint8Array;
+}
+
+/** Node's own zstd, undefined where it has none. */
+export function nativeZstd(): ZstdFunctions | undefined {
+  const { zstdCompressSync, zstdDecompressSync } = zlib as NodeZstd;
+  if (!zstdCompressSync || !zstdDecompressSync) return undefined;
+  // ZSTD_c_compressionLevel of zstd.h.
+  const params = { 100: ZSTD_LEVEL };
+  return {
+    compress: (data) => zstdCompressSync(data, { params, pledgedSrcSize: data.length }),
+    decompress: (data, rawLength) => zstdDecompressSync(data, { maxOutputLength: Math.max(1, rawLength) }),
+  };
+}
+
+interface ZstdPackage {
+  init(): Promise<void>;
+  compress(data: Uint8Array, level: number): Uint8Array;
+  decompress(data: Uint8Array, options: { defaultHeapSize: number }): Uint8Array;
+}
+
+/** The zstd of a package, for Node 20. */
+export async function wasmZstd(): Promise<ZstdFunctions> {
+  const zstd = await load<ZstdPackage>('ZSTD', '@bokuweb/zstd-wasm', () => import('@bokuweb/zstd-wasm'));
+  await zstd.init();
+  return {
+    compress: (data) => zstd.compress(data, ZSTD_LEVEL),
+    decompress: (data, rawLength) => zstd.decompress(data, { defaultHeapSize: rawLength }),
+  };
+}

@@ -1,0 +1,80 @@
+/** The codecs that Node has itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
+
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  constants,
+  deflateRawSync,
+  inflateRawSync,
+} from 'node:zlib';
+import { type BlockCodec, badBlock, checkRatio, plainView } from './block-codec.js';
+
+/** Deflate's own limit is 1032; the rest is for its framing. */
+const DEFLATE_MOST = 1040;
+/** A brotli meta-block of 2^24 bytes takes a dozen bytes at least. */
+const BROTLI_MOST = 1 << 22;
+/** Brotli's default of 11 is for files that are made once: it compresses 0.5 MB/s. */
+const BROTLI_QUALITY = 4;
+
+/** zlib fills chunks of this size; one chunk means no copy. */
+function chunkSize(rawLength: number): number {
+  return Math.max(64, Math.min(rawLength + 1, 1 << 20));
+}
+
+export class GzCodec implements BlockCodec {
+  readonly name = 'GZ';
+
+  compress(source: Uint8Array, offset: number, length: number): Uint8Array {
+    return plainView(
+      deflateRawSync(source.subarray(offset, offset + length), { level: 6, chunkSize: chunkSize(length) }),
+    );
+  }
+
+  decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
+    checkRatio(this.name, length, rawLength, DEFLATE_MOST);
+    let raw: Uint8Array;
+    try {
+      raw = inflateRawSync(source.subarray(offset, offset + length), {
+        maxOutputLength: Math.max(1, rawLength),
+        chunkSize: chunkSize(rawLength),
+      });
+    } catch (error) {
+      throw badBlock(this.name, (error as Error).message, error);
+    }
+    if (raw.length !== rawLength)
+      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
+    return plainView(raw);
+  }
+}
+
+export class BrotliCodec implements BlockCodec {
+  readonly name = 'BROTLI';
+
+  compress(source: Uint8Array, offset: number, length: number): Uint8Array {
+    return plainView(
+      brotliCompressSync(source.subarray(offset, offset + length), {
+        chunkSize: chunkSize(length),
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+          [constants.BROTLI_PARAM_SIZE_HINT]: length,
+        },
+      }),
+    );
+  }
+
+  decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
+    checkRatio(this.name, length, rawLength, BROTLI_MOST);
+    let raw: Uint8Array;
+    try {
+      raw = brotliDecompressSync(source.subarray(offset, offset + length), {
+        maxOutputLength: Math.max(1, rawLength),
+        chunkSize: chunkSize(rawLength),
+      });
+    } catch (error) {
+      throw badBlock(this.name, (error as Error).message, error);
+    }
+    if (raw.length !== rawLength)
+      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
+    return plainView(raw);
+  }
+}
