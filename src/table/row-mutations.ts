@@ -57,6 +57,11 @@ export class CheckAndMutate {
     }
   }
 
+  /** The same check of the same row with another action. */
+  withAction(action: RowMutation | RowMutations): CheckAndMutate {
+    return new CheckAndMutate(this.row, this.condition, action);
+  }
+
   /** If `value operator stored` holds, in this order: `'GREATER'` passes when the given value is greater (R72). */
   static ifMatches(
     column: {

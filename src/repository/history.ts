@@ -1,0 +1,51 @@
+/** Old versions of one column. */
+
+import { QueryError } from '../errors.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { checkPositiveInteger, describe } from '../table/checks.js';
+import { Get, LATEST_TIMESTAMP, type OperationOptions, type Table } from '../table/index.js';
+import type { HistoryEntry } from './types.js';
+
+export interface HistoryOptions extends OperationOptions {
+  /** Only versions written at or after this time (ms or Date). */
+  readonly from?: number | Date;
+  /** Only versions written before this time. */
+  readonly to?: number | Date;
+  /** The newest so many; default all that the family keeps. */
+  readonly limit?: number;
+}
+
+/** The versions of a column that the family keeps, newest first. */
+export async function readHistory(
+  schema: EntitySchema,
+  table: Table,
+  row: Uint8Array,
+  property: string,
+  options: HistoryOptions,
+): Promise<HistoryEntry<unknown>[]> {
+  const column = historyColumn(schema, property);
+  const get = new Get(row).addColumn(column.family, column.qualifier);
+  if (options.limit === undefined) get.readAllVersions();
+  else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
+  get.setTimeRange(timeOf(options.from, 0), timeOf(options.to, LATEST_TIMESTAMP));
+  const result = await table.get(get, options);
+  return result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) }));
+}
+
+function timeOf(time: number | Date | undefined, fallback: number): number {
+  if (time === undefined) return fallback;
+  const ms = Number(time);
+  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
+  throw new QueryError(`history: from and to are Dates or milliseconds since 1970, not ${describe(time)}.`);
+}
+
+function historyColumn(schema: EntitySchema, property: string): ColumnSchema {
+  const column = schema.columnsByProperty.get(property);
+  if (column !== undefined && column.kind !== 'columns') return column;
+  throw new QueryError(
+    column === undefined
+      ? `history: ${schema.name} has no column "${property}". It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
+      : `history: ${schema.name}.${property} holds many columns; ask for the history of one.`,
+    { details: { entity: schema.name, property } },
+  );
+}

@@ -1,0 +1,10 @@
+export { BatchBuilder, type RepositoryBatchOptions } from './batch.js';
+export { ConditionalWrite } from './conditional.js';
+export { DeleteClock } from './delete-clock.js';
+export type { HistoryOptions } from './history.js';
+export type { WriteOptions } from './options.js';
+export { EntityReader } from './reader.js';
+export { Repository } from './repository.js';
+export type { RepositoryContext } from './row-access.js';
+export { RowBuilder } from './row-builder.js';
+export type * from './types.js';

@@ -1,0 +1,122 @@
+/** The reads of a repository, of the present or of a time past. */
+
+import { timeRangeAt } from '../query/entity-query.js';
+import {
+  type EntityQuery,
+  type FindOptions,
+  EntityQuery as Query,
+  type QueryContext,
+} from '../query/index.js';
+import { parseKeyConditions } from '../query/key-conditions.js';
+import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
+import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
+import type { EntityMapper, EntitySchema } from '../schema/types.js';
+import { Get, type OperationOptions, type Result, type TimeRange } from '../table/index.js';
+
+/** Reads one entity. Immutable; `Repository` and what its `at()` gives are such. */
+export class EntityReader<C extends KeyedClass> {
+  private readonly mapper: EntityMapper;
+  private readonly readSet: ReadSet;
+  private readonly deterministic: boolean;
+
+  constructor(
+    readonly schema: EntitySchema,
+    protected readonly queryContext: QueryContext,
+    private readonly timeRange: TimeRange | undefined,
+  ) {
+    this.mapper = schema.mapper;
+    this.readSet = readAll(schema);
+    this.deterministic = schema.key.deterministic;
+  }
+
+  /**
+   * The entity with this key, or null.
+   * @throws KeyError when a part is missing, undefined, or of a wrong type.
+   */
+  async get(key: KeyOf<C>, options?: OperationOptions): Promise<EntityOf<C> | null> {
+    if (!this.deterministic) return this.query(key, options).first();
+    const get = this.getOf(key);
+    const { sync, table } = this.queryContext.access;
+    const result =
+      sync === undefined || options !== undefined ? await table.get(get, options) : sync.getSync(get);
+    return this.load(result);
+  }
+
+  /** The entities with these keys, in their order, null where there is none. */
+  async getMany(keys: readonly KeyOf<C>[], options?: OperationOptions): Promise<(EntityOf<C> | null)[]> {
+    if (!this.deterministic) {
+      return Promise.all(keys.map((key) => this.query(key, options).first()));
+    }
+    const gets = keys.map((key) => this.getOf(key));
+    const results = await this.queryContext.access.table.getAll(gets, options);
+    const entities: (EntityOf<C> | null)[] = [];
+    for (const result of results) entities.push(await this.load(result));
+    return entities;
+  }
+
+  /** Whether there is an entity with this key. */
+  async exists(key: KeyOf<C>, options?: OperationOptions): Promise<boolean> {
+    if (!this.deterministic) return (await this.query(key, options).count()) > 0;
+    const get = this.getOf(key);
+    const { marker } = this.schema;
+    if (marker !== undefined) {
+      get.families.clear();
+      get.addColumn(marker.family, marker.qualifier);
+    }
+    return this.queryContext.access.table.exists(get.setCheckExistenceOnly(true), options);
+  }
+
+  /**
+   * A lazy query: equality (or `in`) on leading key parts, then at most one range.
+   *
+   * @example
+   * ```ts
+   * for await (const order of orders.find({ customerId: 'c1', placedAt: { gte: january } }).limit(10)) …
+   * ```
+   * @throws KeyError on conditions that the key cannot search. `ERR_FULL_SCAN` comes when the query is run or explained.
+   */
+  find<const Q extends KeyQuery<C>>(
+    prefix: Q & CheckedPrefix<C, Q>,
+    options: FindOptions = {},
+  ): EntityQuery<C> {
+    return this.query(prefix as Readonly<Record<string, unknown>>, options);
+  }
+
+  protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {
+    const { schema } = this;
+    return new Query<C>(
+      this.queryContext,
+      {
+        schema,
+        key: parseKeyConditions(schema.name, schema.key, prefix),
+        where: [],
+        selected: undefined,
+        reversed: false,
+        limit: undefined,
+        timeRange: this.timeRange,
+        fullScan: options.fullScan ?? false,
+      },
+      options,
+    );
+  }
+
+  private getOf(key: KeyOf<C>): Get {
+    const get = new Get(this.mapper.rowOf(key));
+    applyReadSet(get, this.readSet);
+    if (this.timeRange !== undefined) get.setTimeRange(this.timeRange.min, this.timeRange.max);
+    return get;
+  }
+
+  private load(result: Result): EntityOf<C> | null | Promise<EntityOf<C> | null> {
+    const entity = this.mapper.fromResult(result) as EntityOf<C> | null;
+    const { afterLoad } = this.queryContext;
+    if (entity === null || afterLoad === undefined) return entity;
+    const done = afterLoad(entity);
+    return done === undefined ? entity : done.then(() => entity);
+  }
+
+  /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
+  at(time: number | Date): EntityReader<C> {
+    return new EntityReader<C>(this.schema, this.queryContext, timeRangeAt(time));
+  }
+}

@@ -1,0 +1,92 @@
+/** One entity's table, with what every read and write of it shares. */
+
+import { KeyError, RowanError } from '../errors.js';
+import type { TableAccess } from '../query/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import { type OperationOptions, Result, type RowMutation, RowMutations } from '../table/index.js';
+import type { DeleteClock } from './delete-clock.js';
+
+/** What a repository works on. */
+export interface RepositoryContext {
+  readonly access: TableAccess;
+  readonly deleteClock: DeleteClock;
+}
+
+/** The row of a key that must be the only one. @throws KeyError when the layout draws salts at random. */
+export function rowOfKey(
+  schema: EntitySchema,
+  key: Readonly<Record<string, unknown>>,
+  doing: string,
+): Uint8Array {
+  if (!schema.key.deterministic) {
+    throw new KeyError(
+      `${schema.name}.${doing}: the salt of a key is drawn at random, so the key alone does not say which row is meant. ` +
+        'Put and find the rows, or declare the salt over the key (salt(n)).',
+      { details: { entity: schema.name } },
+    );
+  }
+  return schema.mapper.rowOf(key);
+}
+
+/** One mutation as it is, several as one atomic change of the row. */
+export function asAction(row: Uint8Array, mutations: readonly RowMutation[]): RowMutation | RowMutations {
+  return mutations.length === 1 ? mutations[0]! : new RowMutations(row).add(...mutations);
+}
+
+/** Whether the change leaves a delete marker behind. */
+export function hasDelete(action: RowMutation | RowMutations): boolean {
+  if (action.kind === 'rowMutations') return action.mutations.some((mutation) => mutation.kind === 'delete');
+  return action.kind === 'delete';
+}
+
+/** Applies the change; waits first where a delete of the row could swallow it, and remembers its own deletes. */
+export async function applyAction(
+  context: RepositoryContext,
+  action: RowMutation | RowMutations,
+  options: OperationOptions | undefined,
+): Promise<Result> {
+  const { access, deleteClock } = context;
+  const { table } = access;
+  if (action.kind === 'delete') {
+    await table.delete(action, options);
+    deleteClock.noteDelete(action.row);
+    return Result.EMPTY;
+  }
+  const wait = deleteClock.beforeWrite(action.row);
+  if (wait !== undefined) await wait;
+  switch (action.kind) {
+    case 'put':
+      await table.put(action, options);
+      return Result.EMPTY;
+    case 'increment':
+      return table.increment(action, options);
+    case 'append':
+      return table.append(action, options);
+    case 'rowMutations': {
+      const result = await table.mutateRow(action, options);
+      if (hasDelete(action)) deleteClock.noteDelete(action.row);
+      return result;
+    }
+  }
+}
+
+/** The error of a key that has no row. */
+export function notFound(schema: EntitySchema, key: unknown): RowanError {
+  return new RowanError('ERR_NOT_FOUND', `There is no ${schema.name} with the key ${keyText(schema, key)}.`, {
+    details: { entity: schema.name, key },
+  });
+}
+
+/** The key's parts as text. */
+export function keyText(schema: EntitySchema, source: unknown): string {
+  const record = source as Readonly<Record<string, unknown>>;
+  const parts = schema.key.parts.map((part) => `${part.name}: ${printable(record[part.name])}`);
+  return `{ ${parts.join(', ')} }`;
+}
+
+function printable(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value instanceof Uint8Array) return `0x${Buffer.from(value).toString('hex')}`;
+  return JSON.stringify(value) ?? String(value);
+}

@@ -1,0 +1,144 @@
+/** One atomic change of one row, step by step. */
+
+import { QueryError } from '../errors.js';
+import { selectColumns } from '../query/projection.js';
+import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
+import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
+import type { Amounts, Suffixes } from './types.js';
+
+/** The codecs whose bytes can be appended to: the values laid end to end are the value of both. */
+const APPENDABLE: ReadonlySet<string> = new Set(['text', 'bytes']);
+
+/** Collects changes that take effect together. A column may be changed by one step only. */
+export class RowBuilder<C extends KeyedClass> {
+  private readonly mutations: RowMutation[] = [];
+  private readonly changed = new Set<ColumnSchema>();
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly row: Uint8Array,
+    private readonly timestamp: number | undefined,
+  ) {}
+
+  /** Sets columns; null deletes one, undefined leaves it alone. */
+  set(patch: Patch<C>): this {
+    const given = patch as Readonly<Record<string, unknown>>;
+    const names = Object.keys(given).filter((name) => given[name] !== undefined);
+    this.refuseKeyParts(names);
+    this.claim(selectColumns(this.schema, names));
+    this.mutations.push(...this.schema.mapper.toMutations(given, this.row, this.timestamp));
+    return this;
+  }
+
+  /** Deletes every version of these columns. */
+  unset(...names: readonly ColumnsOf<C>[]): this {
+    this.refuseKeyParts(names);
+    const columns = selectColumns(this.schema, names);
+    this.claim(columns);
+    const del = new Delete(this.row, this.timestamp);
+    for (const column of columns) {
+      if (column.kind === 'columns') {
+        throw new QueryError(
+          `unset: ${this.schema.name}.${column.property} holds columns whose names are not known here. Set its entries to null one by one.`,
+          { details: { entity: this.schema.name, property: column.property } },
+        );
+      }
+      del.addColumns(column.family, column.qualifier);
+    }
+    if (columns.length > 0) this.mutations.push(del);
+    return this;
+  }
+
+  /** Adds to counters; an absent one counts as 0. */
+  increment(amounts: Amounts<C>): this {
+    const increment = new Increment(this.row);
+    const given = amounts as Readonly<Record<string, bigint | number | undefined>>;
+    for (const [name, amount] of Object.entries(given)) {
+      const column = this.column('increment', name, amount);
+      if (column.kind !== 'counter') {
+        throw new QueryError(
+          `increment: ${this.schema.name}.${name} is no counter but ${column.codec.name}. Declare it with @Counter.`,
+          { details: { entity: this.schema.name, property: name } },
+        );
+      }
+      increment.addColumn(column.family, column.qualifier, amount!);
+    }
+    if (increment.columns.length > 0) this.mutations.push(increment);
+    return this;
+  }
+
+  /** Adds at the end of text or bytes; an absent value counts as empty. */
+  append(suffixes: Suffixes<C>): this {
+    const append = new Append(this.row);
+    for (const [name, suffix] of Object.entries(suffixes as Readonly<Record<string, unknown>>)) {
+      const column = this.column('append', name, suffix);
+      if (column.kind !== 'column' || !APPENDABLE.has(column.codec.name)) {
+        throw new QueryError(
+          `append: ${this.schema.name}.${name} is ${column.codec.name}; only text and bytes can be appended to.`,
+          { details: { entity: this.schema.name, property: name } },
+        );
+      }
+      append.addColumn(column.family, column.qualifier, column.codec.encode(suffix));
+    }
+    if (append.columns.length > 0) this.mutations.push(append);
+    return this;
+  }
+
+  /** The mutations; what adds to a row also writes the marker that says that the row exists. */
+  build(): RowMutation[] {
+    if (this.mutations.length === 0) {
+      throw new QueryError(
+        `${this.schema.name}: the change is empty. Set, unset, increment or append something.`,
+        {
+          details: { entity: this.schema.name },
+        },
+      );
+    }
+    const { marker } = this.schema;
+    const marked = this.mutations.some((mutation) => mutation.kind === 'put');
+    if (marker === undefined || marked || this.mutations.every((mutation) => mutation.kind === 'delete')) {
+      return this.mutations;
+    }
+    const put = new Put(this.row, this.timestamp).addColumn(marker.family, marker.qualifier, MARKER_VALUE);
+    return [put, ...this.mutations];
+  }
+
+  private column(doing: string, name: string, value: unknown): ColumnSchema {
+    const column = this.schema.columnsByProperty.get(name);
+    if (column === undefined || value === undefined || value === null) {
+      throw new QueryError(
+        column === undefined
+          ? `${doing}: ${this.schema.name} has no column "${name}". It has ${[...this.schema.columnsByProperty.keys()].join(', ')}.`
+          : `${doing}: ${this.schema.name}.${name} is ${String(value)}. Give a value, or leave it out.`,
+        { details: { entity: this.schema.name, property: name } },
+      );
+    }
+    this.claim([column]);
+    return column;
+  }
+
+  private refuseKeyParts(names: readonly string[]): void {
+    for (const name of names) {
+      const isColumn = this.schema.columnsByProperty.has(name);
+      if (isColumn || !this.schema.key.parts.some((part) => part.name === name)) continue;
+      throw new QueryError(
+        `${this.schema.name}.${name} is part of the key and cannot be changed: put a new entity and delete the old one.`,
+        { details: { entity: this.schema.name, property: name } },
+      );
+    }
+  }
+
+  /** Two steps on one column would depend on their order, which one timestamp does not keep. */
+  private claim(columns: readonly ColumnSchema[]): void {
+    for (const column of columns) {
+      if (this.changed.has(column)) {
+        throw new QueryError(
+          `${this.schema.name}.${column.property} is changed twice in one mutation. Say it once.`,
+          { details: { entity: this.schema.name, property: column.property } },
+        );
+      }
+      this.changed.add(column);
+    }
+  }
+}

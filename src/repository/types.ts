@@ -1,0 +1,57 @@
+/** Types of repositories that go beyond those of {@link import('../schema/entity-types.js')}. */
+
+import type { RowanError } from '../errors.js';
+import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
+
+/** The counters of an entity: its columns of type bigint. */
+export type CountersOf<C extends KeyedClass> = {
+  [Name in ColumnsOf<C>]: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> extends bigint ? Name : never;
+}[ColumnsOf<C>];
+
+/** Amounts to add, by counter. */
+export type Amounts<C extends KeyedClass> = { readonly [Name in CountersOf<C>]?: bigint | number };
+
+/** Values after an increment. */
+export type CounterValues<C extends KeyedClass> = { readonly [Name in CountersOf<C>]?: bigint };
+
+/** The columns that can be appended to: text and bytes. */
+export type AppendablesOf<C extends KeyedClass> = {
+  [Name in ColumnsOf<C>]: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> extends string | Uint8Array
+    ? Name
+    : never;
+}[ColumnsOf<C>];
+
+/** What to add at the end, by column. */
+export type Suffixes<C extends KeyedClass> = {
+  readonly [Name in AppendablesOf<C>]?: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]>;
+};
+
+/** One stored version of a column. */
+export interface HistoryEntry<T> {
+  /** Milliseconds. */
+  readonly timestamp: number;
+  readonly value: T;
+}
+
+/** The history of a property: of a `@Versions` property the values inside. */
+export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonly timestamp: number }[]
+  ? V
+  : T;
+
+/** What became of a conditional write. */
+export type CheckOutcome<C extends KeyedClass> =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      /** The entity as it was found after the check failed; null when there is none. */
+      readonly current: EntityOf<C> | null;
+    };
+
+/** What became of one item of a batch, in the order of the items. */
+export type ItemOutcome =
+  | {
+      readonly ok: true;
+      /** Of a `get` the entity or null; else undefined. */
+      readonly value: unknown;
+    }
+  | { readonly ok: false; readonly error: RowanError };

@@ -1,0 +1,94 @@
+/** Turns entities into engine operations, once for single calls and for batches. */
+
+import { ConflictError, type RowanError, UnsupportedError } from '../errors.js';
+import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
+import { type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { CheckAndMutate, filters, Get, type RowMutation, type RowMutations } from '../table/index.js';
+import { applyWriteOptions, type WriteOptions } from './options.js';
+import { asAction, keyText } from './row-access.js';
+import { VersionLock } from './version-lock.js';
+
+/** A write made ready. */
+export interface CompiledWrite {
+  readonly row: Uint8Array;
+  readonly action: RowMutation | RowMutations | CheckAndMutate;
+  /** The error when the check of `action` fails. */
+  readonly onMismatch: (() => RowanError) | undefined;
+  /** To be called when the write has taken effect. */
+  readonly onSuccess: (() => void) | undefined;
+}
+
+export class WriteCompiler {
+  readonly lock: VersionLock | undefined;
+  private readonly readSet: ReadSet;
+
+  constructor(private readonly schema: EntitySchema) {
+    this.lock = VersionLock.of(schema);
+    this.readSet = readAll(schema);
+  }
+
+  put(entity: Record<string, unknown>, options: WriteOptions | undefined): CompiledWrite {
+    const row = this.schema.mapper.rowOf(entity);
+    const { lock } = this;
+    if (lock === undefined) {
+      const mutations = this.schema.mapper.toMutations(entity, row, options?.timestamp);
+      applyWriteOptions(mutations, options);
+      return { row, action: asAction(row, mutations), onMismatch: undefined, onSuccess: undefined };
+    }
+    const mutations = lock.mutationsOf(entity, row, options?.timestamp);
+    applyWriteOptions(mutations, options);
+    return {
+      row,
+      action: lock.check(row, entity[lock.property], mutations),
+      onMismatch: () => lock.conflict(entity),
+      onSuccess: () => lock.commit(entity),
+    };
+  }
+
+  /** @throws UnsupportedError when the entity has no marker by which the engine could tell that there is none yet. */
+  insert(entity: Record<string, unknown>, options: WriteOptions | undefined): CompiledWrite {
+    const { schema, lock } = this;
+    const { marker } = schema;
+    if (marker === undefined) {
+      throw new UnsupportedError(
+        `${schema.name} has no marker column, so no check can tell whether a row exists. Use put, or declare marker: true.`,
+        { details: { entity: schema.name } },
+      );
+    }
+    const row = schema.mapper.rowOf(entity);
+    const mutations =
+      lock === undefined
+        ? schema.mapper.toMutations(entity, row, options?.timestamp)
+        : lock.mutationsOf(entity, row, options?.timestamp);
+    applyWriteOptions(mutations, options);
+    return {
+      row,
+      action: CheckAndMutate.ifNotExists(marker.family, marker.qualifier, asAction(row, mutations)),
+      onMismatch: () => insertConflict(schema, entity),
+      onSuccess: lock === undefined ? undefined : () => lock.commit(entity),
+    };
+  }
+
+  /** The mutations, if the row exists. */
+  ifPresent(row: Uint8Array, mutations: readonly RowMutation[]): CheckAndMutate {
+    const { marker } = this.schema;
+    const action = asAction(row, mutations);
+    return marker === undefined
+      ? CheckAndMutate.ifFilter(filters.firstKeyOnly(), action)
+      : CheckAndMutate.ifEquals(marker.family, marker.qualifier, MARKER_VALUE, action);
+  }
+
+  /** A get of everything the entity stores. */
+  get(row: Uint8Array): Get {
+    const get = new Get(row);
+    applyReadSet(get, this.readSet);
+    return get;
+  }
+}
+
+function insertConflict(schema: EntitySchema, entity: unknown): ConflictError {
+  return new ConflictError(
+    `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it.`,
+    { details: { entity: schema.name } },
+  );
+}
