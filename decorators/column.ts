@@ -1,0 +1,23 @@
+import type { ValueCodec } from '../src/schema/types.js';
+import type { ColumnName } from './declaration.js';
+import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
+
+/**
+ * Stores a property in one cell, "family:qualifier". Without a codec it is taken from the property's type where the
+ * compiler emits types (`emitDecoratorMetadata` of tsc, swc, Vite): string, number (double), bigint (int64), boolean,
+ * Date, Uint8Array. Elsewhere (esbuild, tsx, standard decorators) write the codec; the compiler checks the property's
+ * type against it.
+ *
+ * @example
+ * ```ts
+ * @Column('d:n', text) name!: string;
+ * @Column('d:t', decimal(2)) total?: string | null;
+ * ```
+ */
+export function Column(column: ColumnName): AnyPropertyDecorator;
+export function Column<T>(column: ColumnName, codec: ValueCodec<T>): PropertyDecoratorOf<T>;
+export function Column(column: ColumnName, codec?: ValueCodec<unknown>): AnyPropertyDecorator {
+  return memberDecorator('Column', 'field', (declaration, property) => {
+    declaration.properties.push({ kind: 'column', decorator: 'Column', property, column, codec });
+  });
+}

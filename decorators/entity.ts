@@ -1,0 +1,20 @@
+import type { EntityDeclaration } from './declaration.js';
+import { type AnyClassDecorator, classDecorator } from './modes.js';
+
+/**
+ * Says that the instances of a class are stored as rows of a table.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Crm, recordType: 1 })
+ * @RowKey(salt(16), part('customerId'), recordType())
+ * class Customer {
+ *   declare static readonly key: ['customerId'];
+ *   customerId!: string;
+ *   @Column('d:n', text) name!: string;
+ * }
+ * ```
+ */
+export function Entity(entity: EntityDeclaration): AnyClassDecorator {
+  return classDecorator('Entity', (declaration) => declaration.entities.push(entity));
+}

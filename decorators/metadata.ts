@@ -1,0 +1,60 @@
+/**
+ * Where declarations are kept: with `reflect-metadata`, on the class itself in TypeScript's own decorator mode, and on
+ * the class's metadata object in the standard mode. Importing this file defines `Symbol.metadata` where the runtime
+ * lacks it (every Node up to 24), so that compilers' helpers find it.
+ */
+
+import 'reflect-metadata';
+import { type ClassDeclaration, emptyDeclaration } from './declaration.js';
+
+/** Any class at all. */
+export type AnyClass = abstract new (...args: never[]) => object;
+
+const METADATA: symbol = defineSymbolMetadata();
+const DECLARATION = 'rowan:declaration';
+
+function defineSymbolMetadata(): symbol {
+  const holder = Symbol as { readonly metadata?: symbol };
+  if (holder.metadata === undefined) {
+    Object.defineProperty(Symbol, 'metadata', { value: Symbol.for('Symbol.metadata') });
+  }
+  return holder.metadata ?? Symbol.for('Symbol.metadata');
+}
+
+/** The declaration kept on `holder`, made when there is none yet. A holder is a class or a metadata object. */
+export function declarationOn(holder: object): ClassDeclaration {
+  const existing: ClassDeclaration | undefined = Reflect.getOwnMetadata(DECLARATION, holder);
+  if (existing !== undefined) return existing;
+  const created = emptyDeclaration();
+  Reflect.defineMetadata(DECLARATION, created, holder);
+  return created;
+}
+
+/** What was declared on this class alone; several when decorators of both modes met on it. */
+export function ownDeclarations(target: AnyClass): ClassDeclaration[] {
+  const found: ClassDeclaration[] = [];
+  const legacy: ClassDeclaration | undefined = Reflect.getOwnMetadata(DECLARATION, target);
+  if (legacy !== undefined) found.push(legacy);
+  const holder: unknown = Object.hasOwn(target, METADATA) ? Reflect.get(target, METADATA) : undefined;
+  if (typeof holder === 'object' && holder !== null) {
+    const standard: ClassDeclaration | undefined = Reflect.getOwnMetadata(DECLARATION, holder);
+    if (standard !== undefined) found.push(standard);
+  }
+  return found;
+}
+
+/** The class and the classes it extends, the base first. */
+export function classChain(target: AnyClass): AnyClass[] {
+  const chain: AnyClass[] = [];
+  let current: unknown = target;
+  while (typeof current === 'function' && current !== Function.prototype) {
+    chain.unshift(current as AnyClass);
+    current = Object.getPrototypeOf(current);
+  }
+  return chain;
+}
+
+/** The constructor function that the compiler emitted as the property's type, or undefined when it emitted none. */
+export function emittedType(target: AnyClass, property: string): unknown {
+  return Reflect.getMetadata('design:type', target.prototype as object, property);
+}

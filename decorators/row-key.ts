@@ -1,0 +1,102 @@
+import type { ElementNames, KeyElement, KeyValue } from '../src/key/index.js';
+import type { AnyClass } from './metadata.js';
+import { classDecorator } from './modes.js';
+
+/**
+ * The byte layout of the entity's row keys, left to right. The class lists the parts that can be queried, in the same
+ * order, as `declare static readonly key: ['a', 'b']`; the compiler checks the names, their order and the types of the
+ * properties against the layout.
+ *
+ * @example
+ * ```ts
+ * @RowKey(salt(16, ['customerId']), part('customerId'), recordType(), reverseTimestamp('placedAt'))
+ * class Order {
+ *   declare static readonly key: ['customerId', 'placedAt'];
+ *   customerId!: string;
+ *   placedAt!: Date;
+ * }
+ * ```
+ */
+export function RowKey<const Elements extends readonly KeyElement[]>(
+  ...elements: Elements
+): RowKeyDecorator<Elements> {
+  return classDecorator('RowKey', (declaration) => declaration.rowKeys.push(elements));
+}
+
+/** Accepts only classes whose key and properties fit the elements. */
+export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(
+  target: C & CheckedClass<C, Elements>,
+  context?: ClassDecoratorContext<C>,
+) => void;
+
+/** A message of the compiler about a class. No class has this type. */
+export interface RowKeyMistake<Message extends string> {
+  readonly __mistake: Message;
+}
+
+/** `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. */
+export type CheckedClass<C, Elements extends readonly KeyElement[]> = CheckedNames<
+  C,
+  ElementNames<Elements>,
+  Elements
+>;
+
+type CheckedNames<C, Names extends readonly string[], Elements extends readonly KeyElement[]> = C extends {
+  readonly key: infer Key;
+  readonly prototype: infer E;
+}
+  ? Key extends Readonly<Names>
+    ? CheckedTypes<E, Elements[number]>
+    : RowKeyMistake<`The parts of @RowKey are not those of the class's key. Write: declare static readonly key: [${Quoted<Names>}]`>
+  : RowKeyMistake<`The class does not list its key's parts. Write: declare static readonly key: [${Quoted<Names>}]`>;
+
+/** The types that the properties must have, by part: of the parts held whole, and of those held only as a digest. */
+type PropertyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &
+  TypesOf<Digest<Element, Extract<Element, { readonly exact: true }>['parts'][number]>>;
+
+type TypesOf<Element> = {
+  readonly [E in Element as NamesOf<E>]: StoredType<E>;
+};
+
+type NamesOf<E> = E extends { readonly parts: readonly (infer Name extends string)[] } ? Name : never;
+
+/** Digests of properties that are not held whole as well. */
+type Digest<Element, Exact extends string> = Element extends {
+  readonly exact: false;
+  readonly parts: readonly (infer Name)[];
+}
+  ? [Name] extends [Exact]
+    ? never
+    : Element
+  : never;
+
+/** What the property must be. A part without a codec is text. */
+type StoredType<E> = E extends { readonly $value?: infer T }
+  ? [KeyValue] extends [T]
+    ? string
+    : NonNullable<T>
+  : never;
+
+type CheckedTypes<E, Element extends KeyElement> =
+  E extends PropertyTypes<Element> ? unknown : RowKeyMistake<TypeMistakes<E, PropertyTypes<Element>>>;
+
+type TypeMistakes<E, Types> = {
+  [Name in keyof Types & string]: Name extends keyof E
+    ? undefined extends E[Name]
+      ? `"${Name}" is a part of the key: it may not be optional or undefined`
+      : null extends E[Name]
+        ? `"${Name}" is a part of the key: it may not be null`
+        : E[Name] extends Types[Name]
+          ? never
+          : `The type of "${Name}" is not the one that its codec in @RowKey stores`
+    : `"${Name}" is a part of @RowKey, but the class has no such property`;
+}[keyof Types & string];
+
+type Quoted<Names extends readonly string[]> = Names extends readonly [
+  infer First extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? Rest extends readonly []
+    ? `'${First}'`
+    : `'${First}', ${Quoted<Rest>}`
+  : '';
