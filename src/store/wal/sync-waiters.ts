@@ -18,6 +18,8 @@ class Group {
  */
 export class SyncWaiters {
   private staged: Group | undefined;
+  /** Those who wait only for the write of what is staged. */
+  private forWrite: Group | undefined;
   private written: Group[] = [];
   private underWay: Group[] = [];
 
@@ -40,13 +42,22 @@ export class SyncWaiters {
     return group.promise;
   }
 
+  addForWrite(): Promise<void> {
+    this.forWrite ??= new Group();
+    return this.forWrite.promise;
+  }
+
   stagedIsWritten(): void {
+    this.forWrite?.resolve();
+    this.forWrite = undefined;
     if (this.staged === undefined) return;
     this.written.push(this.staged);
     this.staged = undefined;
   }
 
   rejectStaged(error: unknown): void {
+    this.forWrite?.reject(error);
+    this.forWrite = undefined;
     this.staged?.reject(error);
     this.staged = undefined;
   }

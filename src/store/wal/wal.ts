@@ -44,6 +44,7 @@ export class Wal {
   private lastSeq = -1;
   private syncing = false;
   private startQueued = false;
+  private writeQueued = false;
   private markQueued = false;
   private markedOffset = 0;
   private closed = false;
@@ -122,17 +123,29 @@ export class Wal {
    */
   flushToOs(): void {
     this.checkOpen();
-    try {
-      this.writer.flush();
-    } catch (error) {
-      this.waiters.rejectStaged(error);
-      if (this.writer.poisoned !== undefined) this.waiters.rejectAll(this.writer.poisoned);
-      throw error;
-    }
-    this.waiters.stagedIsWritten();
+    this.flush();
     if (!this.syncing && this.writer.recordsEnd - this.writer.syncedOffset >= this.bytesPerSync) {
       this.startSync();
     }
+  }
+
+  /**
+   * Resolves when everything appended before this call is with the operating system. All callers of a turn share one
+   * write; unlike after `append` and `flushToOs`, each of them is told when it fails, whoever made it.
+   */
+  written(): Promise<void> {
+    if (this.closed) return Promise.reject(closedError());
+    if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
+    if (this.writer.staged === 0) return Promise.resolve();
+    const promise = this.waiters.addForWrite();
+    if (!this.writeQueued) {
+      this.writeQueued = true;
+      queueMicrotask(() => {
+        this.writeQueued = false;
+        this.writeStaged();
+      });
+    }
+    return promise;
   }
 
   /** Resolves when everything appended before this call is on the disk. */
@@ -223,6 +236,27 @@ export class Wal {
     return { number: this.segment, length, crc, firstSeq: this.firstSeq, lastSeq: this.lastSeq };
   }
 
+  /** Writes what is staged and tells those who wait for it; throws what they are told. */
+  private flush(): void {
+    try {
+      this.writer.flush();
+    } catch (error) {
+      this.waiters.rejectStaged(error);
+      if (this.writer.poisoned !== undefined) this.waiters.rejectAll(this.writer.poisoned);
+      throw error;
+    }
+    this.waiters.stagedIsWritten();
+  }
+
+  private writeStaged(): void {
+    if (this.closed) return;
+    try {
+      this.flushToOs();
+    } catch {
+      // Those who wait have been told.
+    }
+  }
+
   private syncWriter(): void {
     try {
       this.writer.sync();
@@ -241,14 +275,9 @@ export class Wal {
   private startSync(): void {
     if (this.closed || this.writer.poisoned !== undefined) return;
     try {
-      this.writer.flush();
-      this.waiters.stagedIsWritten();
-    } catch (error) {
-      this.waiters.rejectStaged(error);
-      if (this.writer.poisoned !== undefined) {
-        this.waiters.rejectAll(this.writer.poisoned);
-        return;
-      }
+      this.flush();
+    } catch {
+      if (this.writer.poisoned !== undefined) return;
     }
     if (this.writer.recordsEnd <= this.writer.syncedOffset) {
       this.waiters.resolveWritten();

@@ -1,0 +1,108 @@
+/**
+ * CURRENT: three lines of ASCII that say which MANIFEST is the store's.
+ *
+ *     rowan 1                   the version of the store's format
+ *     MANIFEST-000005 1234      the file, and how many of its bytes are known to be on the disk
+ *     9ae0daaf                  the crc-32 of the two lines before, line ends included
+ */
+
+import { crc32, toBytes } from '../../bytes/index.js';
+import { CorruptionError, RowanError } from '../../errors.js';
+import {
+  CURRENT_FILE,
+  CURRENT_TEMPORARY_FILE,
+  type FileSystem,
+  joinPath,
+  manifestFileName,
+} from '../fs/index.js';
+
+/** The version of the store's format as a whole. */
+export const STORE_FORMAT_VERSION = 1;
+
+export interface Current {
+  /** The number of the MANIFEST. */
+  readonly manifest: number;
+  /** Bytes of it that were safe when CURRENT was written. */
+  readonly length: number;
+}
+
+/** The content of CURRENT. */
+export function formatCurrent(current: Current): string {
+  const lines = `rowan ${STORE_FORMAT_VERSION}\n${manifestFileName(current.manifest)} ${current.length}\n`;
+  return `${lines}${crcOf(lines)}\n`;
+}
+
+/**
+ * @throws CorruptionError when it is damaged; RowanError `ERR_FORMAT_VERSION` when a newer release wrote it;
+ *   `ERR_NOT_A_STORE` when it is another program's.
+ */
+export function parseCurrent(content: string, path: string): Current {
+  // LevelDB, RocksDB and their kin have a CURRENT of this one line.
+  if (/^MANIFEST-\d+\n?$/.test(content)) {
+    throw new RowanError(
+      'ERR_NOT_A_STORE',
+      `The file "${path}" was written by LevelDB or one of its kin: the folder is no store of Rowan. Give another path.`,
+      { details: { file: path } },
+    );
+  }
+  const match = /^(rowan (\d+)\n([\s\S]*\n))([0-9a-f]{8})\n$/.exec(content);
+  if (match === null || crcOf(match[1]!) !== match[4]) throw damaged(path);
+  const version = Number(match[2]);
+  if (version !== STORE_FORMAT_VERSION) {
+    throw new RowanError(
+      'ERR_FORMAT_VERSION',
+      `The store has format version ${version}; this release of Rowan reads version ${STORE_FORMAT_VERSION}. ` +
+        'Open it with the release that wrote it, or a newer one.',
+      { details: { file: path, version } },
+    );
+  }
+  const line = /^MANIFEST-(\d{6,16}) (\d{1,15})\n$/.exec(match[3]!);
+  if (line === null) throw damaged(path);
+  return { manifest: Number(line[1]), length: Number(line[2]) };
+}
+
+export function readCurrent(files: FileSystem, directory: string): Current {
+  const path = joinPath(directory, CURRENT_FILE);
+  const file = files.openRead(path);
+  try {
+    if (file.size > 4096) throw damaged(path);
+    const bytes = new Uint8Array(file.size);
+    file.read(bytes, 0, bytes.length, 0);
+    return parseCurrent(Buffer.from(bytes).toString('latin1'), path);
+  } finally {
+    file.close();
+  }
+}
+
+/** Writes the file beside CURRENT, complete and synced. Nothing has changed when this fails. */
+export function prepareCurrent(files: FileSystem, directory: string, current: Current): void {
+  const path = joinPath(directory, CURRENT_TEMPORARY_FILE);
+  if (files.exists(path)) files.unlink(path);
+  const file = files.create(path);
+  try {
+    const bytes = toBytes(formatCurrent(current));
+    file.write(bytes, 0, bytes.length);
+    file.sync();
+  } finally {
+    file.close();
+  }
+}
+
+/** Puts what was prepared in the place of CURRENT. When this fails, either may be found after a restart. */
+export function switchCurrent(files: FileSystem, directory: string): void {
+  files.rename(joinPath(directory, CURRENT_TEMPORARY_FILE), joinPath(directory, CURRENT_FILE));
+  files.syncDirectory(directory);
+}
+
+function crcOf(text: string): string {
+  const bytes = Buffer.from(text, 'latin1');
+  return crc32(bytes, 0, bytes.length).toString(16).padStart(8, '0');
+}
+
+function damaged(path: string): CorruptionError {
+  return new CorruptionError(
+    `The file "${path}", which says what the store consists of, is damaged. Nothing was changed. ` +
+      'Restore the store from a copy.',
+    { details: { file: path, offset: 0 } },
+  );
+}

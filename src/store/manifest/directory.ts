@@ -1,0 +1,121 @@
+/** What is in a folder: a store, nothing yet, or something else. */
+
+import { CorruptionError, RowanError } from '../../errors.js';
+import { CHUNK_HEADER_SIZE, FILE_HEADER_END } from '../chunk/index.js';
+import {
+  CURRENT_FILE,
+  type FileSystem,
+  joinPath,
+  manifestFileName,
+  parseStoreFileName,
+  sortedFileName,
+  walFileName,
+} from '../fs/index.js';
+import { encodeEdits } from './edit-codec.js';
+import { applyEdits, emptyState, liveFiles, snapshotEdits, type VersionState } from './version-state.js';
+
+/** The length of the MANIFEST of a new store. */
+const FRESH_LENGTH =
+  FILE_HEADER_END +
+  CHUNK_HEADER_SIZE +
+  encodeEdits(snapshotEdits(applyEdits(emptyState(), [{ type: 'counters', nextFile: 2 }]))).length;
+
+/** What operating systems put into every folder. */
+const IGNORED = /^(\..*|lost\+found|Thumbs\.db|desktop\.ini)$/;
+
+/**
+ * "store" when the folder has one, "new" when one can be made there: it is empty, not there, or the making of a store
+ * was cut short in it. Changes nothing.
+ * @throws RowanError `ERR_NOT_A_STORE` when it has other things in it, or is a file; CorruptionError when it has the
+ *   files of a store but no CURRENT.
+ */
+export function inspectDirectory(files: FileSystem, directory: string): 'store' | 'new' {
+  if (!files.exists(directory)) return 'new';
+  if (!files.isDirectory(directory)) {
+    throw new RowanError(
+      'ERR_NOT_A_STORE',
+      `"${directory}" is a file. A store is a folder: give the path of one, or of one to be made.`,
+      { details: { file: directory } },
+    );
+  }
+  const names = files.readdir(directory).filter((name) => !IGNORED.test(name));
+  if (names.includes(CURRENT_FILE)) return 'store';
+  const strangers = names.filter((name) => parseStoreFileName(name) === undefined);
+  if (strangers.length > 0) {
+    throw new RowanError(
+      'ERR_NOT_A_STORE',
+      `The folder "${directory}" is no store of Rowan: it has no CURRENT, but ${strangers.length} other ` +
+        `${strangers.length === 1 ? 'entry' : 'entries'} (${strangers.slice(0, 3).join(', ')}). ` +
+        'Give the path of a store, or of an empty folder for a new one.',
+      { details: { file: directory } },
+    );
+  }
+  // A store has its first MANIFEST before CURRENT, and everything else after.
+  const first = manifestFileName(1);
+  const beyond = names.filter(
+    (name) => !['lock', 'current-temporary'].includes(parseStoreFileName(name)!.kind),
+  );
+  if (beyond.some((name) => name !== first || files.fileSize(joinPath(directory, name)) > FRESH_LENGTH)) {
+    const path = joinPath(directory, CURRENT_FILE);
+    throw new CorruptionError(
+      `The file "${path}" is missing from a folder with the files of a store. Put it back, or restore the store ` +
+        'from a copy.',
+      { details: { file: path } },
+    );
+  }
+  return 'new';
+}
+
+/**
+ * Checks that every file that the state names is there and as long as it was.
+ * @throws CorruptionError naming the first that is not.
+ */
+export function checkNamedFiles(files: FileSystem, directory: string, state: VersionState): void {
+  const present = new Set(files.readdir(directory));
+  const check = (name: string, size: number | undefined): void => {
+    const path = joinPath(directory, name);
+    if (!present.has(name)) {
+      throw new CorruptionError(
+        `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
+        { details: { file: path } },
+      );
+    }
+    if (size === undefined) return;
+    const found = files.fileSize(path);
+    if (found !== size) {
+      throw new CorruptionError(
+        `The file "${path}" has ${found} bytes and was written with ${size}. Restore it from a copy of the store.`,
+        { details: { file: path, offset: Math.min(found, size) } },
+      );
+    }
+  };
+  for (const segment of state.walSegments.values())
+    check(walFileName(segment.number), segment.closed?.length);
+  for (const file of liveFiles(state).values()) check(sortedFileName(file.number), file.size);
+}
+
+/**
+ * Removes the files of a store that the state does not name: outputs that a crash cut short, and what the last opener
+ * did not come to remove. Files of other names are left alone. Returns the names that were removed.
+ */
+export function removeObsoleteFiles(
+  files: FileSystem,
+  directory: string,
+  state: VersionState,
+  manifest: number,
+): string[] {
+  const live = liveFiles(state);
+  const removed: string[] = [];
+  for (const name of files.readdir(directory)) {
+    const parsed = parseStoreFileName(name);
+    const obsolete =
+      (parsed?.kind === 'wal' && !state.walSegments.has(parsed.number)) ||
+      (parsed?.kind === 'sorted' && !live.has(parsed.number)) ||
+      (parsed?.kind === 'manifest' && parsed.number !== manifest) ||
+      parsed?.kind === 'current-temporary';
+    if (!obsolete) continue;
+    files.unlink(joinPath(directory, name));
+    removed.push(name);
+  }
+  return removed;
+}

@@ -1,0 +1,284 @@
+import { ClosedError, type RowanError } from '../../errors.js';
+import { ChunkWriter, MANIFEST_KIND } from '../chunk/index.js';
+import { type FileSystem, joinPath, manifestFileName, parentPath, parseStoreFileName } from '../fs/index.js';
+import { prepareCurrent, switchCurrent } from './current.js';
+import { checkNamedFiles, inspectDirectory, removeObsoleteFiles } from './directory.js';
+import type { Edit } from './edit.js';
+import { encodeEdits } from './edit-codec.js';
+import { readManifest } from './read-manifest.js';
+import { applyEdits, emptyState, snapshotEdits, type VersionState } from './version-state.js';
+
+export interface ManifestOptions {
+  /** Bytes above which the MANIFEST is written anew, short; default 4 MiB. */
+  readonly rollSize?: number;
+}
+
+const EMPTY = new Uint8Array(0);
+
+/**
+ * The log of what a store consists of. One opener at a time, who holds the folder's lock.
+ *
+ * 1. A state is never seen before the edits that make it are on the disk, and all edits of one call with them or none.
+ * 2. Names come before uses: the folder is synced before an edit that adds a file.
+ * 3. A call that fails with `ERR_IO` has changed nothing and may be made again. After `ERR_READONLY` it is unknown what
+ *    is on the disk: the MANIFEST takes no more edits, and the next opener finds the state before or after.
+ */
+export class Manifest {
+  private readonly files: FileSystem;
+  private readonly directory: string;
+  private readonly rollSize: number;
+  private fileNumber: number;
+  private writer: ChunkWriter;
+  /** On the disk. */
+  private durable: VersionState;
+  /** With the edits that are written and not synced yet. */
+  private pending: VersionState;
+  private nextFile = 0;
+  private nextId = 0;
+  private edits = 0;
+  private durableEdits = 0;
+  private rollAt: number;
+  /** The length that CURRENT vouches for. */
+  private vouched: number;
+  private closed = false;
+
+  private constructor(
+    files: FileSystem,
+    directory: string,
+    state: VersionState,
+    number: number,
+    writer: ChunkWriter,
+    rollSize: number,
+  ) {
+    this.files = files;
+    this.directory = directory;
+    this.rollSize = rollSize;
+    this.durable = state;
+    this.pending = state;
+    this.fileNumber = number;
+    this.writer = writer;
+    this.vouched = writer.writtenLength;
+    this.rollAt = Math.max(rollSize, 2 * this.vouched);
+  }
+
+  /**
+   * Opens the store in `directory`, or makes one in a new or empty folder. What a crash left over is removed, and the
+   * state is written anew to a fresh MANIFEST.
+   * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage and for missing files.
+   */
+  static open(files: FileSystem, directory: string, options: ManifestOptions = {}): Manifest {
+    const rollSize = options.rollSize ?? 4 * 1024 * 1024;
+    const found = inspectDirectory(files, directory);
+    let state = emptyState();
+    let number = 1;
+    if (found === 'store') {
+      const read = readManifest(files, directory);
+      checkNamedFiles(files, directory, read.state);
+      number = nextFreeNumber(files, directory, Math.max(read.state.nextFile, read.number + 1));
+      state = read.state;
+    } else {
+      makeDirectory(files, directory);
+      removeObsoleteFiles(files, directory, state, 0);
+    }
+    state = applyEdits(state, [{ type: 'counters', nextFile: number + 1 }]);
+    const writer = writeSnapshot(files, directory, number, state);
+    try {
+      prepareCurrent(files, directory, { manifest: number, length: writer.writtenLength });
+      switchCurrent(files, directory);
+      removeObsoleteFiles(files, directory, state, number);
+    } catch (error) {
+      writer.file.close();
+      throw error;
+    }
+    return new Manifest(files, directory, state, number, writer, rollSize);
+  }
+
+  /** What the store consists of, as it is on the disk. */
+  get state(): VersionState {
+    return this.durable;
+  }
+
+  /** The number of the file that is written to. */
+  get number(): number {
+    return this.fileNumber;
+  }
+
+  /** A number for a new file; each is given once. One that no edit names may be given again after a restart. */
+  newFileNumber(): number {
+    this.nextFile = Math.max(this.nextFile, this.pending.nextFile);
+    return this.nextFile++;
+  }
+
+  /** A number for a new table, family or region, as `newFileNumber`. */
+  newId(): number {
+    this.nextId = Math.max(this.nextId, this.pending.nextId);
+    return this.nextId++;
+  }
+
+  /** Why no edit can be logged any more; undefined while all is well. */
+  get poisoned(): RowanError | undefined {
+    return this.writer.poisoned;
+  }
+
+  /**
+   * Makes all `edits` at once and returns when they are on the disk.
+   * @throws InvalidArgumentError when they do not fit the state; RowanError `ERR_IO`, `ERR_READONLY` (see above).
+   */
+  log(edits: readonly Edit[]): VersionState {
+    const count = this.write(edits);
+    this.writer.sync();
+    this.publish(this.pending, count);
+    this.afterSync();
+    return this.durable;
+  }
+
+  /** As `log`, without holding up the thread while the disk works. Edits take effect in the order of the calls. */
+  async logAsync(edits: readonly Edit[]): Promise<VersionState> {
+    const count = this.write(edits);
+    const { pending, writer } = this;
+    try {
+      await writer.syncAsync();
+    } catch (error) {
+      // The file may have been rolled away meanwhile; the failure is the disk's all the same.
+      throw this.writer.fail(error);
+    }
+    this.publish(pending, count);
+    if (writer === this.writer) this.afterSync();
+    return this.durable;
+  }
+
+  /** Writes the state anew to a short file and goes on there. */
+  roll(): void {
+    this.checkOpen();
+    const number = this.newFileNumber();
+    const state = applyEdits(this.pending, [{ type: 'counters', nextFile: number + 1 }]);
+    const next = writeSnapshot(this.files, this.directory, number, state);
+    try {
+      prepareCurrent(this.files, this.directory, { manifest: number, length: next.writtenLength });
+    } catch (error) {
+      this.discard(next, number);
+      throw error;
+    }
+    try {
+      switchCurrent(this.files, this.directory);
+    } catch (error) {
+      next.file.close();
+      throw this.writer.fail(error);
+    }
+    const [old, oldNumber] = [this.writer, this.fileNumber];
+    this.writer = next;
+    this.fileNumber = number;
+    this.vouched = next.writtenLength;
+    this.rollAt = Math.max(this.rollSize, 2 * this.vouched);
+    this.pending = state;
+    this.publish(state, this.edits);
+    this.discard(old, oldNumber);
+  }
+
+  /** Records in CURRENT how long the MANIFEST is, so that a later loss of its end is seen, and closes it. */
+  close(): void {
+    if (this.closed) return;
+    try {
+      if (this.writer.poisoned === undefined && this.writer.writtenLength > this.vouched) {
+        this.writer.sync();
+        const length = this.writer.writtenLength;
+        prepareCurrent(this.files, this.directory, { manifest: this.fileNumber, length });
+        switchCurrent(this.files, this.directory);
+      }
+    } finally {
+      this.abandon();
+    }
+  }
+
+  /** Closes the file as it is. */
+  abandon(): void {
+    this.closed = true;
+    this.writer.file.close();
+  }
+
+  private checkOpen(): void {
+    if (this.closed)
+      throw new ClosedError('The MANIFEST is closed: the store was closed before or during this call.');
+    if (this.writer.poisoned !== undefined) throw this.writer.poisoned;
+  }
+
+  /** Hands the edits to the operating system. Returns their number in the order of all edits. */
+  private write(edits: readonly Edit[]): number {
+    this.checkOpen();
+    const next = applyEdits(this.pending, edits);
+    if (edits.some((edit) => edit.type === 'fileAdd' || edit.type === 'walAdd'))
+      this.files.syncDirectory(this.directory);
+    const record = encodeEdits(edits);
+    this.writer.append(EMPTY, record, 0, record.length);
+    this.writer.flush();
+    this.pending = next;
+    return ++this.edits;
+  }
+
+  private publish(state: VersionState, count: number): void {
+    if (count <= this.durableEdits) return;
+    this.durable = state;
+    this.durableEdits = count;
+  }
+
+  /** A mark vouches for the last edit; and a file that has grown long is written anew. Neither is a duty. */
+  private afterSync(): void {
+    if (this.closed || this.writer.poisoned !== undefined) return;
+    try {
+      if (this.writer.recordsEnd <= this.writer.syncedOffset) {
+        this.writer.appendMark();
+        this.writer.flush();
+      }
+      if (this.writer.end > this.rollAt) this.roll();
+    } catch {
+      // The edit itself is safe. Try the roll again when the file has grown some more, not at every edit.
+      this.rollAt = this.writer.end + this.rollSize;
+    }
+  }
+
+  private discard(writer: ChunkWriter, number: number): void {
+    writer.file.close();
+    try {
+      this.files.unlink(joinPath(this.directory, manifestFileName(number)));
+    } catch {
+      // A file that nothing names: the next opener removes it.
+    }
+  }
+}
+
+function writeSnapshot(
+  files: FileSystem,
+  directory: string,
+  number: number,
+  state: VersionState,
+): ChunkWriter {
+  const file = files.create(joinPath(directory, manifestFileName(number)));
+  try {
+    const writer = new ChunkWriter(file, MANIFEST_KIND, number);
+    const record = encodeEdits(snapshotEdits(state));
+    writer.append(EMPTY, record, 0, record.length);
+    writer.sync();
+    files.syncDirectory(directory);
+    return writer;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+/** A number that no file has, be it a leftover that could not be removed. */
+function nextFreeNumber(files: FileSystem, directory: string, least: number): number {
+  let number = least;
+  for (const name of files.readdir(directory)) {
+    number = Math.max(number, (parseStoreFileName(name)?.number ?? 0) + 1);
+  }
+  return number;
+}
+
+/** Makes the folder and those above it, and their names safe. */
+function makeDirectory(files: FileSystem, directory: string): void {
+  const made: string[] = [];
+  for (let path = directory; !files.exists(path); path = parentPath(path)) made.push(parentPath(path));
+  files.mkdir(directory);
+  for (const parent of made) files.syncDirectory(parent);
+}

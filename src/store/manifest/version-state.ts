@@ -1,0 +1,256 @@
+import { InvalidArgumentError } from '../../errors.js';
+import type { TableDescriptor } from '../../table/index.js';
+import type { Edit, FileEntry } from './edit.js';
+
+export interface TableEntry {
+  readonly id: number;
+  readonly descriptor: TableDescriptor;
+  readonly familyNumbers: ReadonlyMap<string, number>;
+  readonly enabled: boolean;
+}
+
+/** The files of one family in one region. */
+export interface StoreEntry {
+  /** Writes up to this number are in the files; -1 when nothing was flushed yet. */
+  readonly flushedSeq: number;
+  /** By number, in the order in which they were added. */
+  readonly files: ReadonlyMap<number, FileEntry>;
+}
+
+export interface RegionEntry {
+  readonly id: number;
+  readonly table: number;
+  readonly startKey: Uint8Array;
+  readonly endKey: Uint8Array;
+  /** By family number; a family without an entry has neither files nor a flush behind it. */
+  readonly stores: ReadonlyMap<number, StoreEntry>;
+}
+
+export interface WalSegmentEntry {
+  readonly number: number;
+  /** Undefined for the segment that is written to. */
+  readonly closed:
+    | { readonly length: number; readonly crc: number; readonly firstSeq: number; readonly lastSeq: number }
+    | undefined;
+}
+
+/** What a store consists of at one moment. Never changed: {@link applyEdits} makes the next one. */
+export interface VersionState {
+  /** All but the default one, which is always there. */
+  readonly namespaces: ReadonlySet<string>;
+  readonly tables: ReadonlyMap<number, TableEntry>;
+  readonly regions: ReadonlyMap<number, RegionEntry>;
+  /** In the order in which they were written. */
+  readonly walSegments: ReadonlyMap<number, WalSegmentEntry>;
+  readonly nextFile: number;
+  readonly nextId: number;
+  readonly lastSeq: number;
+}
+
+export const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: new Map() });
+
+/** A store without anything in it. */
+export function emptyState(): VersionState {
+  return {
+    namespaces: new Set(),
+    tables: new Map(),
+    regions: new Map(),
+    walSegments: new Map(),
+    nextFile: 1,
+    nextId: 1,
+    lastSeq: 0,
+  };
+}
+
+/** The numbers of all sorted files that some store has. */
+export function liveFiles(state: VersionState): Map<number, FileEntry> {
+  const live = new Map<number, FileEntry>();
+  for (const region of state.regions.values()) {
+    for (const store of region.stores.values()) {
+      for (const file of store.files.values()) live.set(file.number, file);
+    }
+  }
+  return live;
+}
+
+/** The edits that make `state` of nothing. */
+export function snapshotEdits(state: VersionState): Edit[] {
+  const { nextFile, nextId, lastSeq } = state;
+  const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq }];
+  for (const name of state.namespaces) edits.push({ type: 'namespaceAdd', name });
+  for (const table of state.tables.values()) edits.push({ type: 'tableAdd', ...table });
+  for (const { stores, ...region } of state.regions.values()) {
+    edits.push({ type: 'regionAdd', ...region });
+    for (const [family, store] of stores) {
+      for (const file of store.files.values())
+        edits.push({ type: 'fileAdd', region: region.id, family, file });
+      if (store.flushedSeq >= 0)
+        edits.push({ type: 'flushed', region: region.id, family, seq: store.flushedSeq });
+    }
+  }
+  for (const { number, closed } of state.walSegments.values()) {
+    edits.push({ type: 'walAdd', number });
+    if (closed !== undefined) edits.push({ type: 'walClosed', number, ...closed });
+  }
+  return edits;
+}
+
+/**
+ * The state after `edits`, all of them.
+ * @throws InvalidArgumentError when one cannot be: what it adds is there, or what it names is not.
+ */
+export function applyEdits(state: VersionState, edits: readonly Edit[]): VersionState {
+  const next = new NextState(state);
+  for (const edit of edits) next.apply(edit);
+  return next.state();
+}
+
+class NextState {
+  private readonly namespaces: Set<string>;
+  private readonly tables: Map<number, TableEntry>;
+  private readonly regions: Map<number, RegionEntry>;
+  private readonly walSegments: Map<number, WalSegmentEntry>;
+  private nextFile: number;
+  private nextId: number;
+  private lastSeq: number;
+
+  constructor(state: VersionState) {
+    this.namespaces = new Set(state.namespaces);
+    this.tables = new Map(state.tables);
+    this.regions = new Map(state.regions);
+    this.walSegments = new Map(state.walSegments);
+    this.nextFile = state.nextFile;
+    this.nextId = state.nextId;
+    this.lastSeq = state.lastSeq;
+  }
+
+  state(): VersionState {
+    const { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq } = this;
+    return { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq };
+  }
+
+  apply(edit: Edit): void {
+    switch (edit.type) {
+      case 'namespaceAdd':
+        if (this.namespaces.has(edit.name)) refuse(`namespace "${edit.name}" is there already`);
+        this.namespaces.add(edit.name);
+        return;
+      case 'namespaceRemove':
+        if (!this.namespaces.delete(edit.name)) refuse(`there is no namespace "${edit.name}"`);
+        return;
+      case 'tableAdd':
+      case 'tableAlter':
+      case 'tableDrop':
+        this.applyToTable(edit);
+        return;
+      case 'regionAdd':
+      case 'regionRemove':
+        this.applyToRegion(edit);
+        return;
+      case 'fileAdd':
+      case 'fileRemove':
+      case 'flushed':
+        this.applyToStore(edit);
+        return;
+      case 'walAdd':
+      case 'walClosed':
+      case 'walRemove':
+        this.applyToWal(edit);
+        return;
+      case 'counters':
+        this.nextFile = Math.max(this.nextFile, edit.nextFile ?? 0);
+        this.nextId = Math.max(this.nextId, edit.nextId ?? 0);
+        this.lastSeq = Math.max(this.lastSeq, edit.lastSeq ?? 0);
+        return;
+    }
+  }
+
+  private applyToTable(edit: Edit & { type: 'tableAdd' | 'tableAlter' | 'tableDrop' }): void {
+    const known = this.tables.get(edit.id);
+    if (edit.type === 'tableAdd') {
+      if (known !== undefined) refuse(`table ${edit.id} is there already`);
+      const { id, descriptor, familyNumbers, enabled } = edit;
+      this.tables.set(id, { id, descriptor, familyNumbers, enabled });
+      this.nextId = Math.max(this.nextId, id + 1, ...[...familyNumbers.values()].map((number) => number + 1));
+      return;
+    }
+    if (known === undefined) refuse(`there is no table ${edit.id}`);
+    if (edit.type === 'tableDrop') {
+      this.tables.delete(edit.id);
+      for (const region of [...this.regions.values()])
+        if (region.table === edit.id) this.regions.delete(region.id);
+      return;
+    }
+    const familyNumbers = edit.familyNumbers ?? known.familyNumbers;
+    this.tables.set(edit.id, {
+      id: edit.id,
+      descriptor: edit.descriptor ?? known.descriptor,
+      familyNumbers,
+      enabled: edit.enabled ?? known.enabled,
+    });
+    const kept = new Set(familyNumbers.values());
+    this.nextId = Math.max(this.nextId, ...[...kept].map((number) => number + 1));
+    for (const region of [...this.regions.values()]) {
+      if (region.table !== edit.id) continue;
+      const stores = new Map([...region.stores].filter(([family]) => kept.has(family)));
+      if (stores.size < region.stores.size) this.regions.set(region.id, { ...region, stores });
+    }
+  }
+
+  private applyToRegion(edit: Edit & { type: 'regionAdd' | 'regionRemove' }): void {
+    if (edit.type === 'regionRemove') {
+      if (!this.regions.delete(edit.id)) refuse(`there is no region ${edit.id}`);
+      return;
+    }
+    const { id, table, startKey, endKey } = edit;
+    if (this.regions.has(id)) refuse(`region ${id} is there already`);
+    if (!this.tables.has(table)) refuse(`there is no table ${table} for region ${id}`);
+    this.regions.set(id, { id, table, startKey, endKey, stores: new Map() });
+    this.nextId = Math.max(this.nextId, id + 1);
+  }
+
+  private applyToStore(edit: Edit & { type: 'fileAdd' | 'fileRemove' | 'flushed' }): void {
+    const region = this.regions.get(edit.region);
+    if (region === undefined) refuse(`there is no region ${edit.region}`);
+    const families = this.tables.get(region.table)?.familyNumbers.values() ?? [];
+    if (![...families].includes(edit.family)) refuse(`region ${edit.region} has no family ${edit.family}`);
+    const store = region.stores.get(edit.family) ?? EMPTY_STORE;
+    let { flushedSeq } = store;
+    const files = new Map(store.files);
+    if (edit.type === 'flushed') {
+      flushedSeq = Math.max(flushedSeq, edit.seq);
+      this.lastSeq = Math.max(this.lastSeq, edit.seq);
+    } else if (edit.type === 'fileAdd') {
+      if (files.has(edit.file.number)) refuse(`file ${edit.file.number} is in region ${edit.region} already`);
+      files.set(edit.file.number, edit.file);
+      this.nextFile = Math.max(this.nextFile, edit.file.number + 1);
+      this.lastSeq = Math.max(this.lastSeq, edit.file.maxSeq, edit.file.bulkSeq ?? 0);
+    } else if (!files.delete(edit.number)) {
+      refuse(`there is no file ${edit.number} in region ${edit.region}`);
+    }
+    const stores = new Map(region.stores).set(edit.family, { flushedSeq, files });
+    this.regions.set(edit.region, { ...region, stores });
+  }
+
+  private applyToWal(edit: Edit & { type: 'walAdd' | 'walClosed' | 'walRemove' }): void {
+    const known = this.walSegments.get(edit.number);
+    if (edit.type === 'walAdd') {
+      if (known !== undefined) refuse(`WAL segment ${edit.number} is there already`);
+      this.walSegments.set(edit.number, { number: edit.number, closed: undefined });
+      this.nextFile = Math.max(this.nextFile, edit.number + 1);
+      return;
+    }
+    if (known === undefined) refuse(`there is no WAL segment ${edit.number}`);
+    if (edit.type === 'walRemove') {
+      this.walSegments.delete(edit.number);
+      return;
+    }
+    const { length, crc, firstSeq, lastSeq } = edit;
+    this.walSegments.set(edit.number, { number: edit.number, closed: { length, crc, firstSeq, lastSeq } });
+    this.lastSeq = Math.max(this.lastSeq, lastSeq);
+  }
+}
+
+function refuse(why: string): never {
+  throw new InvalidArgumentError(`The edit of the MANIFEST cannot be: ${why}.`);
+}
