@@ -2,4 +2,5 @@ export * from './codecs/index.js';
 export * from './declare.js';
 export * from './elements.js';
 export * from './infer.js';
+export * from './layout/index.js';
 export type * from './types.js';

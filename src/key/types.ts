@@ -118,6 +118,8 @@ export interface KeyLayout {
    * @throws KeyError with the row in hex when it is not of this layout.
    */
   decode(row: Uint8Array): Record<string, unknown>;
+  /** As `decode`, setting the part values on `target`. */
+  decodeInto(row: Uint8Array, target: Record<string, unknown>): void;
   /** Whether a row of the table is of this layout and record type. Never throws. */
   matches(row: Uint8Array): boolean;
   /**

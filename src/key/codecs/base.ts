@@ -44,8 +44,8 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
   readonly ordered: boolean = true;
   /** Byte order is the reverse of logical order. */
   readonly descending: boolean = false;
-  /** Whether values are spread evenly over all bytes (digests, random ids), so that byte space can be cut evenly. */
-  readonly uniform: boolean = false;
+  /** Set when values are spread evenly over all bytes (random ids) or digits: their space can be cut evenly. */
+  readonly uniform: 'bytes' | 'digits' | undefined = undefined;
   readonly $type?: T;
 
   /** Appends the value's bytes, without escapes or end. @throws RowanError `ERR_CODEC`. */

@@ -16,7 +16,7 @@ export class DescendingCodec<T> extends BaseCodec<T> {
   override readonly endsLast: boolean;
   override readonly ordered: boolean;
   override readonly descending = true;
-  override readonly uniform: boolean;
+  override readonly uniform: 'bytes' | 'digits' | undefined;
 
   constructor(readonly inner: BaseCodec<T>) {
     super();

@@ -16,7 +16,7 @@ function hexDigit(code: number): number {
 class UuidCodec extends BaseCodec<string> {
   readonly name = 'uuid';
   readonly fixedLength = 16;
-  override readonly uniform = true;
+  override readonly uniform = 'bytes';
 
   write(value: string, out: KeyWriter): void {
     out.ensure(16);

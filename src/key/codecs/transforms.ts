@@ -77,6 +77,7 @@ class ReverseDomainCodec extends TurnedTextCodec {
 
 class ReverseDigitsCodec<T extends number | bigint | string> extends BaseCodec<T> {
   readonly name: string;
+  override readonly uniform = 'digits';
   override readonly ordered = false;
 
   constructor(

@@ -1,0 +1,243 @@
+/** Elements -> a checked, compiled layout. */
+
+import { toHex } from '../../bytes/index.js';
+import { SchemaError } from '../../errors.js';
+import { baseCodec, DescendingCodec } from '../codecs/desc.js';
+import type { BaseCodec } from '../codecs/index.js';
+import { date } from '../codecs/index.js';
+import { transformCodec } from '../codecs/transforms.js';
+import type { HashElement, KeyElement, PartElement, SaltElement } from '../elements.js';
+import type { KeyCodec, KeyLayout, KeyPart, KeySubstitution } from '../types.js';
+import { BucketStep, ConstStep, HashStep, SaltStep, TimeBucketStep } from './derived-steps.js';
+import { FieldStep } from './field-step.js';
+import { CompiledLayout } from './layout.js';
+import type { Step } from './step.js';
+
+/** The codec of a part that is declared without one. Throws (or returns undefined) when none can be told. */
+export type CodecResolver = (part: string) => KeyCodec<unknown> | undefined;
+
+export interface LayoutOptions {
+  /** Numbers 0..1 (exclusive) for random salts. Default Math.random. */
+  readonly random?: () => number;
+}
+
+/**
+ * Compiles a row key.
+ * @throws SchemaError with every problem of the declaration.
+ */
+export function compileKeyLayout(
+  elements: readonly KeyElement[],
+  resolveCodec: CodecResolver,
+  recordType?: number,
+  options: LayoutOptions = {},
+): KeyLayout {
+  return new LayoutCompiler(elements, resolveCodec, recordType, options).compile();
+}
+
+class LayoutCompiler {
+  private readonly problems: string[] = [];
+  private readonly steps: Step[] = [];
+  private readonly parts: KeyPart[] = [];
+  private readonly substitutions: KeySubstitution[] = [];
+  /** Names of parts that stand in the key whole. */
+  private readonly exact: ReadonlySet<string>;
+  private readonly elements: readonly KeyElement[];
+
+  constructor(
+    elements: readonly KeyElement[],
+    private readonly resolveCodec: CodecResolver,
+    private readonly recordType: number | undefined,
+    private readonly options: LayoutOptions,
+  ) {
+    this.elements = elements.flatMap(expandKept);
+    this.exact = new Set(this.elements.flatMap((element) => (element.kind === 'part' ? element.parts : [])));
+  }
+
+  compile(): KeyLayout {
+    this.checkRecordType();
+    this.elements.forEach((element, index) => {
+      try {
+        this.steps.push(this.stepOf(element, index));
+      } catch (error) {
+        if (!(error instanceof SchemaError)) throw error;
+        this.problems.push(...error.problems);
+      }
+    });
+    if (this.parts.length === 0 && this.problems.length === 0) this.problems.push('The row key has no part.');
+    this.checkParts();
+    if (this.problems.length > 0) {
+      throw new SchemaError(`The row key is wrong: ${this.problems.join(' ')}`, this.problems);
+    }
+    return new CompiledLayout(this.steps, this.parts, this.recordType, this.substitutions);
+  }
+
+  private checkRecordType(): void {
+    const { recordType } = this;
+    const declared = this.elements.filter(({ kind }) => kind === 'recordType').length;
+    if (declared > 1) this.problems.push('recordType() stands in the row key more than once.');
+    if (declared > 0 && recordType === undefined) {
+      this.problems.push('The row key has recordType(), but the entity declares no record type.');
+    }
+    if (recordType === undefined) return;
+    if (declared === 0) {
+      this.problems.push(`The entity has record type ${recordType}, but its row key has no recordType().`);
+    }
+    if (!Number.isInteger(recordType) || recordType < 0 || recordType > 255) {
+      this.problems.push(`The record type must be a whole number from 0 to 255, not ${recordType}.`);
+    }
+  }
+
+  private checkParts(): void {
+    const seen = new Set<string>();
+    for (const { name } of this.parts) {
+      if (seen.has(name)) this.problems.push(`Part "${name}" stands in the row key more than once.`);
+      seen.add(name);
+    }
+    for (const element of this.elements) {
+      const named =
+        element.kind === 'salt' ? (element.over ?? []) : element.kind === 'bucket' ? [element.of] : [];
+      for (const name of named) {
+        if (!seen.has(name))
+          this.problems.push(`${element.kind}() is over "${name}", which is no part of the row key.`);
+      }
+    }
+  }
+
+  private stepOf(element: KeyElement, index: number): Step {
+    switch (element.kind) {
+      case 'literal':
+        return new ConstStep(element.bytes, `literal(${toHex(element.bytes)})`);
+      case 'recordType':
+        return new ConstStep(Uint8Array.of(this.recordType ?? 0), `recordType(${this.recordType})`);
+      case 'salt':
+        return new SaltStep(
+          element,
+          index,
+          this.saltRuns(element, index),
+          this.options.random ?? Math.random,
+        );
+      case 'bucket':
+        return new BucketStep(element);
+      case 'part':
+        return this.fieldOf(element, index === this.elements.length - 1);
+      case 'hash':
+        return this.hashOf(element);
+      case 'timeBucket': {
+        const derived = this.exact.has(element.parts[0]);
+        const { descending } = element;
+        if (!derived) {
+          this.parts.push({
+            name: element.parts[0],
+            codec: date as KeyCodec<unknown>,
+            descending,
+            recoverable: false,
+          });
+        }
+        return new TimeBucketStep(element, derived);
+      }
+    }
+  }
+
+  private fieldOf(element: PartElement, last: boolean): FieldStep {
+    const name = element.parts[0];
+    const declared = this.codecOf(element);
+    const inner = declared instanceof DescendingCodec ? (declared.inner as BaseCodec<unknown>) : declared;
+    const inverted = (inner !== declared) !== element.descending;
+    if (inner.framing === 'rest' && (!last || inverted)) {
+      const mend = 'Put it last and ascending, or use a codec of fixed length or one with an end.';
+      throw new SchemaError(`Part "${name}" (${inner.name}) has no end of its own. ${mend}`);
+    }
+    const field = new FieldStep(name, inner, inverted, last);
+    this.parts.push({ name, codec: declared, descending: field.reversed, recoverable: true });
+    if (element.transform?.kind === 'substitute') {
+      const { dictionary, bytes } = element.transform;
+      this.substitutions.push(Object.freeze({ part: name, dictionary, bytes }));
+    }
+    return field;
+  }
+
+  private codecOf(element: PartElement): BaseCodec<unknown> {
+    if (element.transform !== undefined) return transformCodec(element.transform);
+    return element.codec === undefined ? this.resolve(element.parts[0]) : baseCodec(element.codec);
+  }
+
+  private resolve(name: string): BaseCodec<unknown> {
+    const codec = this.resolveCodec(name);
+    if (codec === undefined) {
+      throw new SchemaError(
+        `Part "${name}" has no codec, and its type does not tell one. Write it: part('${name}', string).`,
+      );
+    }
+    return baseCodec(codec);
+  }
+
+  private hashOf(element: HashElement): HashStep {
+    const whole = element.parts.filter((name) => this.exact.has(name)).length;
+    if (whole > 0 && whole < element.parts.length) {
+      throw new SchemaError(
+        `hash() of ${element.parts.join(', ')}: either all or none of them may stand in the row key whole.`,
+      );
+    }
+    const sources = element.parts.map((name) => ({ name, codec: this.sourceCodec(element, name) }));
+    if (whole === 0) {
+      for (const { name, codec } of sources) {
+        this.parts.push({ name, codec, descending: false, recoverable: false });
+      }
+    }
+    return new HashStep(element, sources, whole > 0);
+  }
+
+  /** What a digest is taken of: the part's own bytes, ascending, whatever its order in the key. */
+  private sourceCodec(element: HashElement, name: string): BaseCodec<unknown> {
+    const part = this.elements.find(
+      (other): other is PartElement => other.kind === 'part' && other.parts[0] === name,
+    );
+    const codec =
+      element.codec !== undefined
+        ? baseCodec(element.codec)
+        : part === undefined
+          ? this.resolve(name)
+          : this.codecOf(part);
+    return codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : codec;
+  }
+
+  /** Which steps' bytes a salt hashes, as runs of neighbours; undefined for Phoenix's, which hashes all behind it. */
+  private saltRuns(salt: SaltElement, index: number): [number, number][] | undefined {
+    if (salt.algorithm === 'phoenix') return undefined;
+    const runs: [number, number][] = [];
+    this.elements.forEach((element, i) => {
+      if (!this.isSalted(salt, index, element, i)) return;
+      const last = runs.at(-1);
+      if (last !== undefined && last[1] === i - 1) last[1] = i;
+      else runs.push([i, i]);
+    });
+    if (runs.length === 0 && salt.assign === 'hash') {
+      throw new SchemaError('salt(): no part stands behind it. Name the parts it is over, or put it first.');
+    }
+    return runs;
+  }
+
+  private isSalted(salt: SaltElement, index: number, element: KeyElement, i: number): boolean {
+    const whole = element.kind === 'part';
+    const digest = element.kind === 'hash' || element.kind === 'timeBucket';
+    if (!whole && !(digest && !element.parts.some((name) => this.exact.has(name)))) return false;
+    if (salt.over === undefined) return i > index;
+    return element.parts.some((name) => salt.over!.includes(name));
+  }
+}
+
+/** `hash(..., { keep: true })` is the digest and behind it the part. */
+function expandKept(element: KeyElement): readonly KeyElement[] {
+  if (element.kind !== 'hash' || !element.exact) return [element];
+  return [
+    element,
+    {
+      kind: 'part',
+      parts: [element.parts[0]!],
+      exact: true,
+      codec: element.codec,
+      descending: false,
+      transform: undefined,
+    },
+  ];
+}

@@ -1,0 +1,181 @@
+/** A part that stands in the key whole: its codec's bytes, framed so that the next part can be found. */
+
+import { badValue } from '../codecs/base.js';
+import type { BaseCodec } from '../codecs/index.js';
+import { KeyWriter } from '../codecs/index.js';
+import { type KeyValues, partError, requireValue, rowError, Step } from './step.js';
+
+const ESCAPE = 0xff;
+const END = 0x01;
+
+/** How this field's end is found, here. */
+type Ending = 'length' | 'self' | 'escaped' | 'separated' | 'row';
+
+export class FieldStep extends Step {
+  readonly derived = false;
+  readonly signature: string;
+  readonly width: number | undefined;
+  /** Whether larger values have smaller bytes. */
+  readonly reversed: boolean;
+  private readonly ending: Ending;
+  private readonly mask: number;
+  private readonly scratch: KeyWriter | undefined;
+  /** Set by `endAt`: whether the bytes hold escapes. */
+  private hasEscapes = false;
+
+  constructor(
+    readonly name: string,
+    readonly codec: BaseCodec<unknown>,
+    /** Whether every bit, framing included, is inverted. */
+    readonly inverted: boolean,
+    /** Whether it is the last step of the layout. */
+    readonly last: boolean,
+  ) {
+    super();
+    this.signature = `${name}:${inverted ? `desc(${codec.name})` : codec.name}`;
+    this.reversed = inverted !== codec.descending;
+    this.mask = inverted ? 0xff : 0;
+    // An inverted text that nothing ends would sort behind its own extensions, so it always has an end.
+    this.ending = endingOf(codec, last && !inverted);
+    this.width = codec.fixedLength;
+    this.scratch = codec.fixedLength === undefined || inverted ? new KeyWriter(64) : undefined;
+  }
+
+  encode(values: KeyValues, out: KeyWriter): void {
+    this.write(requireValue(values, this.name), out);
+  }
+
+  /** Appends `value` with its framing. @throws KeyError naming the part. */
+  write(value: unknown, out: KeyWriter): void {
+    const start = out.length;
+    try {
+      this.codec.write(value, out);
+      if (this.codec.framing === 'separated') this.checkSeparator(value, start, out);
+    } catch (error) {
+      throw partError(this.name, value, error);
+    }
+    this.frame(start, out);
+    if (this.mask !== 0) out.invert(start);
+  }
+
+  private frame(start: number, out: KeyWriter): void {
+    if (this.ending === 'escaped') {
+      out.escape(start);
+      out.push(0);
+      out.push(END);
+    } else if (this.ending === 'separated') {
+      out.push(this.codec.separator);
+    }
+  }
+
+  private checkSeparator(value: unknown, start: number, out: KeyWriter): void {
+    const { separator } = this.codec;
+    for (let i = start; i < out.length; i++) {
+      if (out.buffer[i] === separator) {
+        const shown = separator === 0 ? 'NUL' : JSON.stringify(String.fromCharCode(separator));
+        throw badValue(this.codec.name, value, `without ${shown}, which ends it in the key`);
+      }
+    }
+  }
+
+  /**
+   * Appends what the bytes of all values that start (`suffix`: end) with `value` start with.
+   * @returns whether all such bytes are of such values; undefined when the codec has no such prefixes.
+   */
+  writePrefix(value: unknown, suffix: boolean, out: KeyWriter): boolean | undefined {
+    const start = out.length;
+    let exact: boolean | undefined;
+    try {
+      exact = suffix ? this.codec.writeSuffix(value, out) : this.codec.writePrefix(value, out);
+    } catch (error) {
+      throw partError(this.name, value, error);
+    }
+    if (this.ending === 'escaped') out.escape(start);
+    if (this.mask !== 0) out.invert(start);
+    return exact;
+  }
+
+  decode(row: Uint8Array, at: number, target: Record<string, unknown>): number {
+    const end = this.endAt(row, at);
+    if (end < 0) throw rowError(`part "${this.name}" (${this.codec.name}) is cut short or has no end`);
+    try {
+      if (this.mask === 0 && !this.hasEscapes) {
+        target[this.name] = this.codec.read(row, at, end);
+      } else {
+        const plain = this.scratch!;
+        this.unframe(row, at, end, plain);
+        target[this.name] = this.codec.read(plain.buffer, 0, plain.length);
+      }
+    } catch (error) {
+      throw partError(this.name, undefined, error);
+    }
+    return end + this.endLength;
+  }
+
+  private unframe(row: Uint8Array, start: number, end: number, plain: KeyWriter): void {
+    const { mask } = this;
+    plain.length = 0;
+    plain.ensure(end - start);
+    for (let i = start; i < end; i++) {
+      const byte = row[i]! ^ mask;
+      plain.buffer[plain.length++] = byte;
+      if (byte === 0 && this.ending === 'escaped') i++;
+    }
+  }
+
+  private get endLength(): number {
+    return this.ending === 'escaped' ? 2 : this.ending === 'separated' ? 1 : 0;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    const end = this.endAt(row, at);
+    return end < 0 ? -1 : end + this.endLength;
+  }
+
+  /** Where the value's own bytes end, or -1. */
+  private endAt(row: Uint8Array, at: number): number {
+    this.hasEscapes = false;
+    switch (this.ending) {
+      case 'length': {
+        const end = at + this.width!;
+        return end <= row.length ? end : -1;
+      }
+      case 'escaped':
+        return this.escapedEnd(row, at);
+      case 'row':
+        return row.length;
+      case 'self':
+        return this.codec.endOf(row, at, this.mask);
+      case 'separated':
+        return row.indexOf(this.codec.separator ^ this.mask, at);
+    }
+  }
+
+  private escapedEnd(row: Uint8Array, at: number): number {
+    const { mask } = this;
+    for (let i = at; i + 1 < row.length; i++) {
+      if (row[i] !== mask) continue;
+      const next = row[i + 1]! ^ mask;
+      if (next === END) return i;
+      if (next !== ESCAPE) return -1;
+      this.hasEscapes = true;
+      i++;
+    }
+    return -1;
+  }
+}
+
+function endingOf(codec: BaseCodec<unknown>, endsWithRow: boolean): Ending {
+  switch (codec.framing) {
+    case 'fixed':
+      return 'length';
+    case 'self':
+      return 'self';
+    case 'rest':
+      return 'row';
+    case 'escaped':
+      return endsWithRow ? 'row' : 'escaped';
+    case 'separated':
+      return endsWithRow && !codec.endsLast ? 'row' : 'separated';
+  }
+}

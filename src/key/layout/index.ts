@@ -1,0 +1,1 @@
+export { type CodecResolver, compileKeyLayout, type LayoutOptions } from './compile.js';

@@ -1,0 +1,111 @@
+/** The byte ranges of one part's range, behind a prefix of bytes. */
+
+import { compareBytes, concatBytes, keyAfter, prefixEnd } from '../../bytes/index.js';
+import type { ValueRange } from '../codecs/base.js';
+import { KeyWriter } from '../codecs/index.js';
+import type { KeyRange } from '../types.js';
+import { queryError, type SpanCondition } from './conditions.js';
+import type { FieldStep } from './field-step.js';
+
+/** A range relative to a prefix, as bytes that follow it. */
+export interface RelativeRange {
+  /** Where it starts; undefined for the prefix itself. */
+  readonly start: Uint8Array | undefined;
+  readonly startAt: Edge;
+  /** Where it stops; undefined for the prefix's end. */
+  readonly stop: Uint8Array | undefined;
+  readonly stopAt: Edge;
+}
+
+/** Before the bytes, behind the row that they are, or behind all rows that begin with them. */
+export type Edge = 'before' | 'behindRow' | 'behindPrefix';
+
+export interface FieldRanges {
+  readonly ranges: readonly RelativeRange[];
+  /** Whether every row of the ranges meets the condition. */
+  readonly exact: boolean;
+  /** Whether the ranges, in the order given, hold the rows in the order of the part. */
+  readonly ordered: boolean;
+  /** Whether they leave out anything at all. */
+  readonly narrow: boolean;
+}
+
+export const EVERYTHING: RelativeRange = Object.freeze({
+  start: undefined,
+  startAt: 'before',
+  stop: undefined,
+  stopAt: 'before',
+});
+const INEXACT: FieldRanges = { ranges: [EVERYTHING], exact: false, ordered: false, narrow: false };
+const scratch = new KeyWriter();
+
+/** The bytes of `value` in this field. */
+export function fieldBytes(field: FieldStep, value: unknown): Uint8Array {
+  scratch.length = 0;
+  field.write(value, scratch);
+  return scratch.copy();
+}
+
+/** @throws KeyError on a bad value or a condition that the part's type does not have. */
+export function fieldRanges(field: FieldStep, condition: SpanCondition): FieldRanges {
+  if (condition.kind === 'range')
+    return boundedRanges(field, { lower: condition.lower, upper: condition.upper });
+  const suffix = condition.kind === 'endsWith';
+  scratch.length = 0;
+  const exact = field.writePrefix(condition.value, suffix, scratch);
+  if (exact === undefined) {
+    if (
+      suffix &&
+      typeof condition.value === 'string' &&
+      field.codec.writePrefix('', new KeyWriter(8)) !== undefined
+    ) {
+      return { ...INEXACT, ordered: field.codec.ordered };
+    }
+    throw queryError(field.name, `(${field.codec.name}) knows no ${condition.kind}. Use a range or equality`);
+  }
+  if (scratch.length === 0)
+    return exact ? { ...INEXACT, exact } : { ...INEXACT, ordered: field.codec.ordered };
+  const prefix = scratch.copy();
+  const range = { start: prefix, startAt: 'before', stop: prefix, stopAt: 'behindPrefix' } as const;
+  return { ranges: [range], exact, ordered: field.codec.ordered, narrow: true };
+}
+
+function boundedRanges(field: FieldStep, range: ValueRange): FieldRanges {
+  if (field.codec.ordered) {
+    return { ranges: [boundedRange(field, range)], exact: true, ordered: true, narrow: true };
+  }
+  // The codec checks the bounds even where they do not narrow the bytes.
+  if (range.lower !== undefined) fieldBytes(field, range.lower.value);
+  if (range.upper !== undefined) fieldBytes(field, range.upper.value);
+  const pieces = field.codec.pieces(range);
+  if (pieces === undefined) return INEXACT;
+  const ranges = pieces.map((piece) => boundedRange(field, piece));
+  return { ranges, exact: true, ordered: pieces.length < 2, narrow: true };
+}
+
+function boundedRange(field: FieldStep, { lower, upper }: ValueRange): RelativeRange {
+  const [first, last] = field.reversed ? [upper, lower] : [lower, upper];
+  // Behind the last part nothing follows; behind any other stand all keys that begin with its bytes.
+  const behind = field.last ? 'behindRow' : 'behindPrefix';
+  return {
+    start: first && fieldBytes(field, first.value),
+    startAt: first === undefined || first.inclusive ? 'before' : behind,
+    stop: last && fieldBytes(field, last.value),
+    stopAt: last?.inclusive ? behind : 'before',
+  };
+}
+
+/** The rows that a relative range holds behind `prefix`; undefined when there are none. */
+export function absoluteRange(prefix: Uint8Array, range: RelativeRange): KeyRange | undefined {
+  const start = range.start === undefined ? prefix : edge(concatBytes(prefix, range.start), range.startAt);
+  if (start === undefined) return undefined;
+  const stop =
+    range.stop === undefined ? prefixEnd(prefix) : edge(concatBytes(prefix, range.stop), range.stopAt);
+  if (stop !== undefined && compareBytes(start, stop) >= 0) return undefined;
+  return { start, stop };
+}
+
+function edge(bytes: Uint8Array, at: Edge): Uint8Array | undefined {
+  if (at === 'before') return bytes;
+  return at === 'behindRow' ? keyAfter(bytes) : prefixEnd(bytes);
+}
