@@ -58,6 +58,8 @@ export interface TableSchema {
   readonly entities: readonly EntitySchema[];
   /** Where the table is to be split when it is created; strictly increasing, may be empty. */
   readonly splitKeys: readonly Uint8Array[];
+  /** A text of everything that decides the bytes of the table's entities; see `schemaSignature`. */
+  readonly signature: string;
 }
 
 export interface EntitySchema<E extends object = object> {

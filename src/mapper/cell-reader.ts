@@ -1,0 +1,184 @@
+import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import type { Cell, Result } from '../table/index.js';
+import { type MappedEntity, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
+import { shapeCode } from './shape-code.js';
+
+/** One expected column. Of one class, so that the loop over cells stays monomorphic. */
+class ExpectedColumn {
+  /** The qualifier object that was last found equal: engines may share one between rows, and then nothing is compared. */
+  seen: Uint8Array;
+
+  constructor(
+    readonly schema: ColumnSchema,
+    readonly slot: number,
+    readonly qualifier: Uint8Array,
+    readonly codec: ValueCodec<unknown>,
+    /** One cell makes the value; otherwise a Map (`columns`) or a history (`versions`) is filled. */
+    readonly single: boolean,
+    /** The qualifier is what all cells of the property begin with. */
+    readonly prefix: boolean,
+  ) {
+    this.seen = qualifier;
+  }
+}
+
+/** The expected columns of one family stand at `from` to `to` - 1. */
+interface FamilySpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+const NOTHING: FamilySpan = { from: 0, to: 0 };
+
+/** An older value of a column, in properties declared with `@Versions`. */
+export interface StoredVersion {
+  readonly value: unknown;
+  readonly timestamp: number;
+}
+
+/**
+ * Makes objects of results. Cells come in the order of family and qualifier, and so do the expected columns: one walk
+ * over both decodes the cells that are expected and passes over the others.
+ */
+export class CellReader {
+  private readonly columns: ExpectedColumn[] = [];
+  private readonly families = new Map<string, FamilySpan>();
+  private readonly code: ShapeCode;
+
+  constructor(
+    private readonly entity: MappedEntity,
+    shape: ObjectShape,
+  ) {
+    this.code = shapeCode(shape);
+    const wanted = new Set(slotsOf(shape));
+    entity.columns.forEach((column, slot) => {
+      if (!wanted.has(slot)) return;
+      const single = column.kind === 'column' || column.kind === 'counter';
+      this.columns.push(
+        new ExpectedColumn(column, slot, column.qualifier, column.codec, single, column.kind === 'columns'),
+      );
+    });
+    this.columns.forEach(({ schema }, index) => {
+      const from = this.families.get(schema.family)?.from ?? index;
+      this.families.set(schema.family, { from, to: index + 1 });
+    });
+  }
+
+  /** @throws RowanError of the key's or a column's codec, with the entity, the property and the key. */
+  read(result: Result): object {
+    const entity = this.code.create();
+    this.entity.key.decodeInto(result.row, entity as Record<string, unknown>);
+    const cells = result.cells;
+    let family: string | undefined;
+    let next = 0;
+    let end = 0;
+    let collector: Collector | undefined;
+    for (let i = 0; i < cells.length; i++) {
+      const cell = cells[i]!;
+      if (cell.family !== family) {
+        family = cell.family;
+        const span = this.families.get(family) ?? NOTHING;
+        next = span.from;
+        end = span.to;
+        collector = undefined;
+      }
+      while (next < end) {
+        const column = this.columns[next]!;
+        const order = compareColumn(cell.qualifier, column);
+        if (order < 0) break;
+        if (order > 0) {
+          next++;
+          collector = undefined;
+          continue;
+        }
+        if (column.single) {
+          next++;
+          this.code.assign(entity, column.slot, this.decode(column, cell));
+        } else {
+          collector ??= this.startCollecting(entity, column);
+          this.collect(column, cell, collector);
+        }
+        break;
+      }
+    }
+    return entity;
+  }
+
+  private startCollecting(entity: object, column: ExpectedColumn): Collector {
+    const collector: Collector = column.schema.kind === 'columns' ? new Map() : [];
+    this.code.assign(entity, column.slot, collector);
+    return collector;
+  }
+
+  private collect(column: ExpectedColumn, cell: Cell, collector: Collector): void {
+    if (Array.isArray(collector)) {
+      collector.push({ value: this.decode(column, cell), timestamp: cell.timestamp });
+      return;
+    }
+    const { marker } = this.entity;
+    if (marker?.family === cell.family && equalBytes(marker.qualifier, cell.qualifier)) return;
+    const rest = cell.qualifier.subarray(column.qualifier.length);
+    const key = this.guard(column, cell, () => column.schema.qualifierCodec!.decode(rest));
+    // Newest first: a further cell of the same qualifier is an older version.
+    if (!collector.has(key)) collector.set(key, this.decode(column, cell));
+  }
+
+  private decode(column: ExpectedColumn, cell: Cell): unknown {
+    try {
+      return column.codec.decode(cell.value);
+    } catch (cause) {
+      throw this.failure(column.schema, cell, cause);
+    }
+  }
+
+  private guard<T>(column: ExpectedColumn, cell: Cell, decode: () => T): T {
+    try {
+      return decode();
+    } catch (cause) {
+      throw this.failure(column.schema, cell, cause);
+    }
+  }
+
+  private failure(column: ColumnSchema, cell: Cell, cause: unknown): RowanError {
+    const name = `${column.family}:${toStringBinary(column.qualifier)}`;
+    return new RowanError(
+      'ERR_CODEC',
+      `Entity "${this.entity.name}", property "${column.property}" (${name}) of row ${toStringBinary(cell.row)}: ` +
+        `the stored ${cell.value.length} bytes cannot be read by ${column.codec.name}. ${(cause as Error).message}`,
+      {
+        cause,
+        details: {
+          entity: this.entity.name,
+          property: column.property,
+          table: this.entity.tableName,
+          family: column.family,
+          key: keyOrUndefined(this.entity, cell.row),
+          keyHex: toHex(cell.row),
+        },
+      },
+    );
+  }
+}
+
+type Collector = Map<unknown, unknown> | StoredVersion[];
+
+function keyOrUndefined(entity: MappedEntity, row: Uint8Array): unknown {
+  return entity.key.matches(row) ? entity.key.decode(row) : undefined;
+}
+
+/** Negative: the cell stands before the column and is of none that is expected. Positive: the column has no cell. */
+function compareColumn(qualifier: Uint8Array, column: ExpectedColumn): number {
+  if (qualifier === column.seen) return 0;
+  const wanted = column.qualifier;
+  const length = qualifier.length < wanted.length ? qualifier.length : wanted.length;
+  for (let i = 0; i < length; i++) {
+    const difference = qualifier[i]! - wanted[i]!;
+    if (difference !== 0) return difference;
+  }
+  const difference = qualifier.length - wanted.length;
+  if (difference > 0 && column.prefix) return 0;
+  if (difference === 0) column.seen = qualifier;
+  return difference;
+}

@@ -1,0 +1,183 @@
+import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import { type ColumnSchema, MARKER_VALUE } from '../schema/types.js';
+import { CellType, Delete, Put, type RowMutation } from '../table/index.js';
+import { type MappedEntity, type ObjectShape, type ShapeCode, shapeOf } from './shape.js';
+import { shapeCode } from './shape-code.js';
+
+/**
+ * Makes mutations of objects: a put of every column that has a value, a delete of the columns that are null; undefined
+ * leaves the stored cell alone. No column is in both, so that the delete hides nothing that the put writes though both
+ * have one timestamp.
+ */
+export class CellWriter {
+  private readonly columns: readonly ColumnSchema[];
+  private readonly code: ShapeCode;
+  private readonly known: ReadonlySet<string>;
+
+  constructor(
+    private readonly entity: MappedEntity,
+    shape: ObjectShape = shapeOf(entity),
+  ) {
+    this.columns = entity.columns;
+    this.code = shapeCode(shape);
+    this.known = new Set([
+      ...entity.key.parts.map((part) => part.name),
+      ...shape.properties.map((property) => property.name),
+    ]);
+  }
+
+  /** @throws RowanError `ERR_CODEC` with entity and property, `ERR_INVALID_ARGUMENT` on a property that is not declared. */
+  write(source: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
+    this.checkProperties(source);
+    const put = new Put(row, timestamp);
+    const values: unknown[] = [];
+    this.code.read(source, values);
+    const { marker } = this.entity;
+    if (marker !== undefined) pushCell(put, marker.family, marker.qualifier, put.timestamp, MARKER_VALUE);
+    let del: Delete | undefined;
+    const columns = this.columns;
+    for (let slot = 0; slot < columns.length; slot++) {
+      const value = values[slot];
+      if (value === undefined) continue;
+      const column = columns[slot]!;
+      if (column.kind === 'column' || column.kind === 'counter') {
+        if (value === null) del = deleteColumn(del, put, column.family, column.qualifier);
+        else pushCell(put, column.family, column.qualifier, put.timestamp, this.encode(column, value));
+      } else {
+        del = this.writeMany(column, value, put, del);
+      }
+    }
+    if (put.cells.length > 0) return del === undefined ? [put] : [put, del];
+    if (del !== undefined) return [del];
+    throw new InvalidArgumentError(
+      `Entity "${this.entity.name}": there is nothing to write, every column is undefined, and the entity has no ` +
+        'marker cell that would say that the row exists. Give a column a value.',
+      { details: { entity: this.entity.name } },
+    );
+  }
+
+  /** A plain object with a property that is not declared is a mistake; instances may have fields of their own. */
+  private checkProperties(source: Readonly<Record<string, unknown>>): void {
+    const prototype: unknown = Object.getPrototypeOf(source);
+    if (prototype !== Object.prototype && prototype !== null) return;
+    for (const name in source) {
+      if (!this.known.has(name) && source[name] !== undefined) {
+        throw new InvalidArgumentError(
+          `Entity "${this.entity.name}" has no stored property "${name}". Declare it with @Column, or leave it out. ` +
+            `Stored: ${[...this.known].join(', ')}.`,
+          { details: { entity: this.entity.name, property: name } },
+        );
+      }
+    }
+  }
+
+  private writeMany(
+    column: ColumnSchema,
+    value: unknown,
+    put: Put,
+    del: Delete | undefined,
+  ): Delete | undefined {
+    if (column.kind === 'versions') return this.writeVersions(column, value, put, del);
+    if (!(value instanceof Map)) {
+      const mend =
+        value === null
+          ? 'Null cannot delete columns whose names are not known: set the entries to null one by one.'
+          : 'Give a Map from qualifier to value.';
+      throw this.failure(column, `${describe(value)} is no Map. ${mend}`);
+    }
+    let deletes = del;
+    for (const [key, inner] of value as Map<unknown, unknown>) {
+      const qualifier = this.dynamicQualifier(column, key);
+      if (inner === null) deletes = deleteColumn(deletes, put, column.family, qualifier);
+      else if (inner !== undefined)
+        pushCell(put, column.family, qualifier, put.timestamp, this.encode(column, inner));
+    }
+    return deletes;
+  }
+
+  /** The qualifier of one entry of a `columns` property. */
+  dynamicQualifier(column: ColumnSchema, key: unknown): Uint8Array {
+    let rest: Uint8Array;
+    try {
+      rest = column.qualifierCodec!.encode(key);
+    } catch (cause) {
+      throw this.failure(column, `the key of an entry is refused. ${(cause as Error).message}`, cause);
+    }
+    const qualifier = concatBytes(column.qualifier, rest);
+    const { marker } = this.entity;
+    if (marker?.family === column.family && equalBytes(marker.qualifier, qualifier)) {
+      throw this.failure(
+        column,
+        `"${toStringBinary(qualifier)}" is the qualifier of the entity's marker cell. Give the property a prefix, or pin the marker to another family.`,
+      );
+    }
+    return qualifier;
+  }
+
+  private writeVersions(
+    column: ColumnSchema,
+    value: unknown,
+    put: Put,
+    del: Delete | undefined,
+  ): Delete | undefined {
+    if (value === null) return deleteColumn(del, put, column.family, column.qualifier);
+    if (!Array.isArray(value)) {
+      throw this.failure(
+        column,
+        `${describe(value)} is no list of versions. Give [{ value, timestamp }, ...].`,
+      );
+    }
+    const seen = new Set<number>();
+    for (const version of value as readonly { value: unknown; timestamp?: number }[]) {
+      const timestamp = version.timestamp ?? put.timestamp;
+      if (seen.has(timestamp)) throw this.failure(column, `two versions have the timestamp ${timestamp}.`);
+      seen.add(timestamp);
+      put.addColumn(column.family, column.qualifier, this.encode(column, version.value), timestamp);
+    }
+    return del;
+  }
+
+  private encode(column: ColumnSchema, value: unknown): Uint8Array {
+    try {
+      return column.codec.encode(value);
+    } catch (cause) {
+      throw this.failure(column, (cause as Error).message, cause);
+    }
+  }
+
+  private failure(column: ColumnSchema, what: string, cause?: unknown): RowanError {
+    return new RowanError(
+      'ERR_CODEC',
+      `Entity "${this.entity.name}", property "${column.property}" (${column.family}:${toStringBinary(column.qualifier)}): ${what}`,
+      {
+        cause,
+        details: {
+          entity: this.entity.name,
+          property: column.property,
+          table: this.entity.tableName,
+          family: column.family,
+        },
+      },
+    );
+  }
+}
+
+/** As `Put.addColumn`, of a family, qualifier and timestamp that were checked when the schema was compiled. */
+function pushCell(
+  put: Put,
+  family: string,
+  qualifier: Uint8Array,
+  timestamp: number,
+  value: Uint8Array,
+): void {
+  put.cells.push({ family, qualifier, timestamp, type: CellType.Put, value });
+}
+
+function deleteColumn(del: Delete | undefined, put: Put, family: string, qualifier: Uint8Array): Delete {
+  return (del ?? new Delete(put.row, put.timestamp)).addColumns(family, qualifier);
+}
+
+function describe(value: unknown): string {
+  return value === null ? 'null' : `${typeof value} ${String(value)}`;
+}

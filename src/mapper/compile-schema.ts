@@ -1,0 +1,12 @@
+import { compileDeclarations } from '../schema/compile.js';
+import type { Schema } from '../schema/schema.js';
+import type { EntityClass } from '../schema/types.js';
+import { CompiledMapper } from './entity-mapper.js';
+
+/**
+ * Compiles the declarations of these entity classes: key layouts, columns, tables and mappers, all frozen.
+ * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
+ */
+export function compileSchema(entities: readonly EntityClass[]): Schema {
+  return compileDeclarations(entities, (entity) => new CompiledMapper(entity));
+}

@@ -1,0 +1,59 @@
+import type { EntityMapper } from '../schema/types.js';
+import type { Result, RowMutation } from '../table/index.js';
+import { CellReader } from './cell-reader.js';
+import { CellWriter } from './cell-writer.js';
+import { type MappedEntity, shapeOf } from './shape.js';
+
+/** Readers of projections kept for each entity; a query with more different ones makes them anew. */
+const KEPT_PROJECTIONS = 64;
+
+/**
+ * The mapper of one entity, compiled once. Loaded objects have the class's prototype, but its constructor is not called
+ * and its field initializers do not run: what is in the row is all there is. Every declared property is there,
+ * undefined when the row has no cell for it.
+ */
+export class CompiledMapper<E extends object> implements EntityMapper<E> {
+  private readonly reader: CellReader;
+  private readonly writer: CellWriter;
+  private readonly bySet = new WeakMap<ReadonlySet<string>, CellReader>();
+  private readonly byNames = new Map<string, CellReader>();
+
+  constructor(private readonly entity: MappedEntity) {
+    const shape = shapeOf(entity);
+    this.reader = new CellReader(entity, shape);
+    this.writer = new CellWriter(entity, shape);
+  }
+
+  rowOf(source: Readonly<Record<string, unknown>>): Uint8Array {
+    return this.entity.key.encode(source);
+  }
+
+  toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
+    return this.writer.write(entity, row, timestamp);
+  }
+
+  fromResult(result: Result): E | null {
+    return result.cells.length === 0 ? null : (this.reader.read(result) as E);
+  }
+
+  fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null {
+    return result.cells.length === 0 ? null : (this.partialReader(properties).read(result) as Partial<E>);
+  }
+
+  private partialReader(properties: ReadonlySet<string>): CellReader {
+    const known = this.bySet.get(properties);
+    if (known !== undefined) return known;
+    const names = JSON.stringify([...properties].sort());
+    let reader = this.byNames.get(names);
+    if (reader === undefined) {
+      reader = new CellReader(
+        this.entity,
+        shapeOf(this.entity, ({ property, path }) => properties.has(property) || properties.has(path[0]!)),
+      );
+      if (this.byNames.size >= KEPT_PROJECTIONS) this.byNames.clear();
+      this.byNames.set(names, reader);
+    }
+    this.bySet.set(properties, reader);
+    return reader;
+  }
+}

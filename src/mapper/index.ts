@@ -1,0 +1,3 @@
+export * from './cell-reader.js';
+export * from './compile-schema.js';
+export * from './entity-mapper.js';

@@ -1,0 +1,146 @@
+/** Puts together what was declared on a class and on the classes it extends. */
+
+import {
+  type AnyClass,
+  type ClassDeclaration,
+  classChain,
+  type EntityDeclaration,
+  ownDeclarations,
+  type PropertyDeclaration,
+  type TableDeclaration,
+  type TableReference,
+} from '../../decorators/index.js';
+import type { KeyElement } from '../key/index.js';
+import type { Problems } from './problems.js';
+
+/** Everything declared for one entity. */
+export interface CollectedEntity {
+  readonly target: AnyClass;
+  readonly name: string;
+  readonly declaration: EntityDeclaration;
+  readonly table: TableDeclaration;
+  readonly elements: readonly KeyElement[];
+  /** The names in `static key`, or undefined when the class lists none. */
+  readonly keyNames: readonly string[] | undefined;
+  /** In the order of declaration, those of base classes first. */
+  readonly properties: readonly PropertyDeclaration[];
+}
+
+/** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
+export function collectEntity(target: AnyClass, problems: Problems): CollectedEntity | undefined {
+  const className = target.name === '' ? 'An anonymous class' : target.name;
+  const own = ownDeclarations(target);
+  const inherited = classChain(target).flatMap(ownDeclarations);
+  const entities = own.flatMap((declaration) => declaration.entities);
+  const name = entities[0]?.name ?? className;
+  for (const declaration of inherited) {
+    for (const problem of declaration.problems) problems.add(name, undefined, problem, '');
+  }
+  const declaration = only(entities, name, '@Entity', problems);
+  if (declaration === undefined) {
+    const above = inherited.some((other) => other.entities.length > 0) ? ' of its own' : '';
+    problems.add(
+      name,
+      undefined,
+      `The class has no @Entity${above}.`,
+      'Put @Entity({ table }) above the class.',
+    );
+    return undefined;
+  }
+  const table = tableOf(declaration.table, name, problems);
+  const elements = rowKeyOf(target, name, problems);
+  if (table === undefined || elements === undefined) return undefined;
+  return {
+    target,
+    name,
+    declaration,
+    table,
+    elements,
+    keyNames: keyNamesOf(target),
+    properties: propertiesOf(inherited, name, problems),
+  };
+}
+
+function only<T>(found: readonly T[], name: string, decorator: string, problems: Problems): T | undefined {
+  if (found.length > 1) {
+    problems.add(name, undefined, `The class has ${decorator} ${found.length} times.`, 'Leave one.');
+  }
+  return found[0];
+}
+
+function tableOf(
+  reference: TableReference | undefined,
+  name: string,
+  problems: Problems,
+): TableDeclaration | undefined {
+  if (reference === undefined || reference === null) {
+    problems.add(
+      name,
+      undefined,
+      'Its table is undefined.',
+      'Name a class with @Table; if two modules import each other, move the table into a module of its own.',
+    );
+    return undefined;
+  }
+  if (typeof reference !== 'function') return reference;
+  const declarations = classChain(reference).flatMap(ownDeclarations);
+  for (const declaration of declarations) {
+    for (const problem of declaration.problems) problems.add(reference.name, undefined, problem, '');
+  }
+  const tables = declarations.flatMap((declaration) => declaration.tables);
+  if (tables.length === 0) {
+    problems.add(
+      name,
+      undefined,
+      `The class ${reference.name} that it names as its table has no @Table.`,
+      `Put @Table({ name, families }) above ${reference.name}.`,
+    );
+  }
+  return tables.at(-1);
+}
+
+/** The row key of the nearest class that has one. */
+function rowKeyOf(target: AnyClass, name: string, problems: Problems): readonly KeyElement[] | undefined {
+  for (const owner of classChain(target).reverse()) {
+    const found = ownDeclarations(owner).flatMap((declaration) => declaration.rowKeys);
+    if (found.length > 0) return only(found, name, '@RowKey', problems);
+  }
+  problems.add(
+    name,
+    undefined,
+    'The class has no @RowKey.',
+    "Put @RowKey(part('id')) above the class and write: declare static readonly key: ['id'].",
+  );
+  return undefined;
+}
+
+/** `declare static` leaves nothing at run time; a static with a value is checked. */
+function keyNamesOf(target: AnyClass): readonly string[] | undefined {
+  const key: unknown = Reflect.get(target, 'key');
+  return Array.isArray(key) ? key.map(String) : undefined;
+}
+
+/** A property that a class declares again takes the place of its base's. */
+function propertiesOf(
+  inherited: readonly ClassDeclaration[],
+  name: string,
+  problems: Problems,
+): PropertyDeclaration[] {
+  const byName = new Map<string, PropertyDeclaration>();
+  for (const declaration of inherited) {
+    const here = new Set<string>();
+    for (const property of declaration.properties) {
+      if (here.has(property.property)) {
+        problems.add(
+          name,
+          property.property,
+          `The property has two storage decorators, one of them @${property.decorator}.`,
+          'Leave one.',
+        );
+      }
+      here.add(property.property);
+      byName.set(property.property, property);
+    }
+  }
+  return [...byName.values()];
+}

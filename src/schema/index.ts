@@ -1,0 +1,6 @@
+export * from './column-name.js';
+export * from './compile.js';
+export type * from './entity-types.js';
+export * from './schema.js';
+export * from './signature.js';
+export * from './types.js';

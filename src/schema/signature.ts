@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { toHex } from '../bytes/index.js';
+import type { TableSchema } from './types.js';
+
+/**
+ * A text of everything that decides which bytes the table's entities write and read: layouts, record types, columns,
+ * codecs, markers. Names of classes and properties are not in it: they can be changed without touching a byte.
+ */
+export function schemaSignature({ entities }: Pick<TableSchema, 'entities'>): string {
+  return entities
+    .map((entity) => {
+      const { marker } = entity;
+      const columns = entity.columns.map((column) => {
+        const key = column.qualifierCodec === undefined ? '' : `[${column.qualifierCodec.name}]`;
+        return `${column.family}:${toHex(column.qualifier)}${key} ${column.kind} ${column.codec.name}`;
+      });
+      const mark = marker === undefined ? 'none' : `${marker.family}:${toHex(marker.qualifier)}`;
+      return [`key ${entity.key.signature}`, `marker ${mark}`, ...columns].join('\n');
+    })
+    .join('\n\n');
+}
+
+/** The first 16 hex digits of the SHA-256 of a signature: what a table's metadata keeps. */
+export function signatureHash(signature: string): string {
+  return createHash('sha256').update(signature).digest('hex').slice(0, 16);
+}
