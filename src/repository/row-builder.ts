@@ -120,8 +120,7 @@ export class RowBuilder<C extends KeyedClass> {
 
   private refuseKeyParts(names: readonly string[]): void {
     for (const name of names) {
-      const isColumn = this.schema.columnsByProperty.has(name);
-      if (isColumn || !this.schema.key.parts.some((part) => part.name === name)) continue;
+      if (!this.schema.key.parts.some((part) => part.name === name)) continue;
       throw new QueryError(
         `${this.schema.name}.${name} is part of the key and cannot be changed: put a new entity and delete the old one.`,
         { details: { entity: this.schema.name, property: name } },

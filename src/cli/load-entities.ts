@@ -1,0 +1,62 @@
+/** Finds the entities of a user's module. */
+
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ownDeclarations } from '../../decorators/index.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import { compileSchema } from '../mapper/index.js';
+import type { Schema } from '../schema/index.js';
+import type { EntityClass } from '../schema/types.js';
+
+/**
+ * Imports a module and compiles every entity class that it exports, alone or in arrays.
+ * @throws InvalidArgumentError when it cannot be imported or exports no entity; SchemaError on wrong declarations.
+ */
+export async function loadSchema(modulePath: string): Promise<Schema> {
+  const entities = entitiesOf(await importModule(modulePath));
+  if (entities.length === 0) {
+    throw new InvalidArgumentError(
+      `${modulePath} exports no entity. Export the classes that have @Entity, alone or in an array.`,
+    );
+  }
+  return compileSchema(entities);
+}
+
+async function importModule(modulePath: string): Promise<Readonly<Record<string, unknown>>> {
+  const file = resolve(modulePath);
+  if (!existsSync(file)) {
+    throw new InvalidArgumentError(`There is no file ${file}. Give the path of the compiled module.`);
+  }
+  try {
+    return (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
+  } catch (cause) {
+    if (cause instanceof RowanError) throw cause;
+    const typescript = /\.[cm]?tsx?$/.test(file)
+      ? ' It is TypeScript: compile it first, or run the command under a loader (node --import tsx).'
+      : '';
+    throw new InvalidArgumentError(
+      `${modulePath} cannot be imported: ${(cause as Error).message}.${typescript}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Every exported entity class, once, in the order of the exports. */
+export function entitiesOf(exports: Readonly<Record<string, unknown>>): EntityClass[] {
+  const found = new Set<EntityClass>();
+  for (const value of Object.values(exports)) {
+    for (const candidate of Array.isArray(value) ? value : [value])
+      if (isEntity(candidate)) found.add(candidate);
+  }
+  return [...found];
+}
+
+function isEntity(value: unknown): value is EntityClass {
+  return (
+    typeof value === 'function' &&
+    ownDeclarations(value as EntityClass).some((declaration) => declaration.entities.length > 0)
+  );
+}

@@ -1,0 +1,62 @@
+/** The `rowan` command: its subcommands, and how it ends. */
+
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command, CommanderError } from 'commander';
+import { RowanError } from '../errors.js';
+import { addDdlCommand } from './commands/ddl.js';
+import type { CliContext } from './context.js';
+
+/** Exit codes of `rowan`. */
+export const ExitCode = {
+  ok: 0,
+  /** The command was understood and failed. */
+  failed: 1,
+  /** The command line is wrong. */
+  usage: 2,
+} as const;
+
+/** Runs one command line (without node and script). Answers the exit code; never throws, never ends the process. */
+export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
+  const program = buildProgram(context);
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return ExitCode.ok;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    context.writeError(`${describeError(error)}\n`);
+    return ExitCode.failed;
+  }
+}
+
+function buildProgram(context: CliContext): Command {
+  const program = new Command('rowan')
+    .description('Typed object mapper for entity-centric data on the HBase data model.')
+    .version(packageVersion())
+    .configureOutput({ writeOut: context.write, writeErr: context.writeError })
+    .showHelpAfterError('Run with --help to see what can be given.')
+    .exitOverride();
+  addDdlCommand(program, context);
+  return program;
+}
+
+/** An error for people: code and message; the stack only of what is none of Rowan's own errors. */
+function describeError(error: unknown): string {
+  if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
+  return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;
+}
+
+/** The version in the nearest package.json above this file. */
+function packageVersion(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    try {
+      return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+    } catch (error) {
+      const parent = dirname(folder);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
+      folder = parent;
+    }
+  }
+}

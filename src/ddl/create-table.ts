@@ -1,0 +1,123 @@
+/** HBase shell statements that create declared tables. */
+
+import {
+  DEFAULT_NAMESPACE,
+  type FamilyDescriptor,
+  FOREVER,
+  parseTableName,
+  type TableDescriptor,
+} from '../table/index.js';
+import { rubyBinary, rubyHash, rubyString, rubyValue } from './ruby.js';
+
+/** Columns at which a statement is broken. */
+const LINE_WIDTH = 110;
+
+/** What `create` needs to know of a table. */
+export interface CreatableTable {
+  readonly descriptor: TableDescriptor;
+  readonly splitKeys: readonly Uint8Array[];
+}
+
+/** `create_namespace` statements for the namespaces of the tables, without the default one. */
+export function createNamespaceStatements(tables: readonly CreatableTable[]): string[] {
+  const names = new Set(tables.map(({ descriptor }) => parseTableName(descriptor.name).namespace));
+  names.delete(DEFAULT_NAMESPACE);
+  return [...names].sort().map((name) => `create_namespace ${rubyString(name)}`);
+}
+
+/** One `create` statement with every option of the families, the table's options that are not the default, and SPLITS. */
+export function createTableStatement({ descriptor, splitKeys }: CreatableTable): string {
+  const clauses = descriptor.families.map((family) => hash(familyOptions(family)));
+  const options = tableOptions(descriptor);
+  if (options.length > 0) clauses.push(hash(options));
+  if (splitKeys.length > 0) clauses.push(`SPLITS => ${list(splitKeys.map(rubyBinary))}`);
+  return [`create ${rubyString(descriptor.name)}`, ...clauses].join(',\n  ');
+}
+
+/** The whole script: namespaces, then tables, in the order of their names. */
+export function createScript(
+  tables: readonly CreatableTable[],
+  options: { readonly namespaces?: boolean } = {},
+): string {
+  const lines: string[] = [];
+  const namespaces = options.namespaces === false ? [] : createNamespaceStatements(tables);
+  if (namespaces.length > 0) {
+    lines.push(
+      '# create_namespace fails where the namespace exists: then leave the line out.',
+      ...namespaces,
+      '',
+    );
+  }
+  for (const table of tables) lines.push(createTableStatement(table), '');
+  return lines.join('\n');
+}
+
+/** Every option of the shell's `cfd` that a declaration can set, so that the script does not depend on defaults. */
+function familyOptions(family: FamilyDescriptor): string[] {
+  const options: [string, string | number | boolean][] = [
+    ['NAME', family.name],
+    ['VERSIONS', family.versions],
+    ['MIN_VERSIONS', family.minVersions],
+    ['TTL', family.ttl === FOREVER ? 'FOREVER' : family.ttl],
+    ['COMPRESSION', family.compression],
+    ['DATA_BLOCK_ENCODING', family.dataBlockEncoding],
+    ['BLOOMFILTER', family.bloomFilter],
+    ['BLOCKSIZE', family.blockSize],
+    ['BLOCKCACHE', family.blockCache],
+    ['IN_MEMORY', family.inMemory],
+    ['KEEP_DELETED_CELLS', family.keepDeletedCells],
+    ['NEW_VERSION_BEHAVIOR', family.newVersionBehavior],
+    ['REPLICATION_SCOPE', family.replicationScope],
+    ['CACHE_DATA_ON_WRITE', family.cacheDataOnWrite],
+    ['PREFETCH_BLOCKS_ON_OPEN', family.prefetchBlocksOnOpen],
+  ];
+  return [...options.map(([name, value]) => `${name} => ${rubyValue(value)}`), ...settings(family)];
+}
+
+function tableOptions(table: TableDescriptor): string[] {
+  const options: string[] = [];
+  if (table.maxFileSize !== undefined) options.push(`MAX_FILESIZE => '${table.maxFileSize}'`);
+  if (table.memstoreFlushSize !== undefined)
+    options.push(`MEMSTORE_FLUSHSIZE => '${table.memstoreFlushSize}'`);
+  if (table.durability !== 'USE_DEFAULT') options.push(`DURABILITY => '${table.durability}'`);
+  if (table.readOnly) options.push('READONLY => true');
+  if (!table.splitEnabled) options.push('SPLIT_ENABLED => false');
+  if (!table.compactionEnabled) options.push('COMPACTION_ENABLED => false');
+  if (table.regionReplication !== 1) options.push(`REGION_REPLICATION => ${table.regionReplication}`);
+  if (table.splitPolicy !== undefined) options.push(`SPLIT_POLICY => ${rubyString(table.splitPolicy)}`);
+  return [...options, ...settings(table)];
+}
+
+function settings(of: Pick<TableDescriptor, 'configuration' | 'metadata'>): string[] {
+  const options: string[] = [];
+  if (Object.keys(of.configuration).length > 0)
+    options.push(`CONFIGURATION => ${rubyHash(of.configuration)}`);
+  if (Object.keys(of.metadata).length > 0) options.push(`METADATA => ${rubyHash(of.metadata)}`);
+  return options;
+}
+
+/** Braces around options, broken into lines. */
+function hash(options: readonly string[]): string {
+  return `{${wrap(options, '   ')}}`;
+}
+
+function list(items: readonly string[]): string {
+  return `[${wrap(items, '    ')}]`;
+}
+
+function wrap(items: readonly string[], indent: string): string {
+  let text = '';
+  let column = 3;
+  for (const [index, item] of items.entries()) {
+    const last = index === items.length - 1;
+    const piece = last ? item : `${item},`;
+    if (index > 0 && column + 1 + piece.length > LINE_WIDTH) {
+      text += `\n${indent}${piece}`;
+      column = indent.length + piece.length;
+    } else {
+      text += index > 0 ? ` ${piece}` : piece;
+      column += piece.length + 1;
+    }
+  }
+  return text;
+}

@@ -1,0 +1,2 @@
+export * from './create-table.js';
+export * from './ruby.js';
