@@ -1,0 +1,37 @@
+import type { RegionInfo } from '../../../src/table/index.js';
+import { bytesField, MasterConnection, varintField } from '../server/master-connection.js';
+
+const ENCODED_REGION_NAME = 2n;
+
+/** Moves and merges regions by the master's own rpc, which the table interface has no words for. */
+export class RegionMover {
+  constructor(private readonly master: string) {}
+
+  /** Moves the region to another server of the master's choice; returns when it is open there. */
+  async move(region: RegionInfo): Promise<void> {
+    await this.ask((connection) => connection.call('MoveRegion', bytesField(1, specifier(region))));
+  }
+
+  /** Merges neighbours. */
+  async merge(regions: readonly RegionInfo[]): Promise<void> {
+    const request = [...regions.map((region) => bytesField(1, specifier(region))), varintField(3, 1n)];
+    await this.ask((connection) => connection.procedure('MergeTableRegions', Buffer.concat(request)));
+  }
+
+  private async ask(question: (connection: MasterConnection) => Promise<unknown>): Promise<void> {
+    const [host = '', port = ''] = this.master.split(':');
+    const connection = await MasterConnection.open(host, Number(port), 60_000);
+    try {
+      await question(connection);
+    } finally {
+      connection.close();
+    }
+  }
+}
+
+/** `RegionSpecifier` by the 32 hex digits at the end of a region's name. */
+function specifier(region: RegionInfo): Buffer {
+  const encoded = /\.([0-9a-f]{32})\.?$/.exec(region.name)?.[1];
+  if (encoded === undefined) throw new Error(`"${region.name}" is not the name of a region.`);
+  return Buffer.concat([varintField(1, ENCODED_REGION_NAME), bytesField(2, Buffer.from(encoded))]);
+}
