@@ -211,7 +211,7 @@ class LayoutCompiler {
       if (last !== undefined && last[1] === i - 1) last[1] = i;
       else runs.push([i, i]);
     });
-    if (runs.length === 0 && salt.assign === 'hash') {
+    if (runs.length === 0 && salt.over === undefined && salt.assign === 'hash') {
       throw new SchemaError('salt(): no part stands behind it. Name the parts it is over, or put it first.');
     }
     return runs;

@@ -1,0 +1,194 @@
+/** Plans held against the plain meaning of conditions: every row of a small table is looked at. */
+
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { compareBytes, startsWithBytes, toHex } from '../../src/bytes/index.js';
+import type { KeyConditions, KeyLayout, KeyPlan, PartCondition } from '../../src/key/index.js';
+import type { Filter } from '../../src/table/index.js';
+
+/** A part as the test knows it: how values are made and compared, without any codec. */
+export interface TestPart {
+  readonly name: string;
+  readonly values: fc.Arbitrary<unknown>;
+  readonly compare: (a: never, b: never) => number;
+  /** -1 when the key holds it in descending order. */
+  readonly direction: 1 | -1;
+  /** What may be asked. */
+  readonly asks: readonly PartCondition['kind'][];
+  /** Values that the key cannot tell apart have the same image. */
+  readonly image?: (value: never) => unknown;
+}
+
+export interface TestLayout {
+  readonly layout: KeyLayout;
+  readonly parts: readonly TestPart[];
+  /** Rows of other entities in the same table. */
+  readonly strangers?: readonly Uint8Array[];
+  /** Whether rows must come in the order of parts whenever a plan says so (false where the image loses it). */
+  readonly ordered?: boolean;
+}
+
+type Entity = Readonly<Record<string, unknown>>;
+
+function condition(part: TestPart, pool: fc.Arbitrary<unknown>): fc.Arbitrary<PartCondition> {
+  const bound = fc.record({ value: pool, inclusive: fc.boolean() });
+  const kinds: Readonly<Record<PartCondition['kind'], fc.Arbitrary<PartCondition>>> = {
+    eq: pool.map((value) => ({ kind: 'eq', value })),
+    in: fc.array(pool, { maxLength: 3 }).map((values) => ({ kind: 'in', values })),
+    range: fc
+      .tuple(fc.option(bound, { nil: undefined }), fc.option(bound, { nil: undefined }))
+      .map(([lower, upper]) => ({ kind: 'range', lower, upper })),
+    startsWith: fc.tuple(pool, fc.nat(3)).map(([value, length]) => ({
+      kind: 'startsWith',
+      value:
+        typeof value === 'string'
+          ? [...value].slice(0, length).join('')
+          : (value as Uint8Array).slice(0, length),
+    })),
+    endsWith: fc.tuple(pool, fc.nat(3)).map(([value, length]) => ({
+      kind: 'endsWith',
+      value: length === 0 ? '' : [...(value as string)].slice(-length).join(''),
+    })),
+  };
+  return fc.oneof(...part.asks.map((kind) => kinds[kind]));
+}
+
+/** Conditions on leading parts: equality or `in`, then at most one other. */
+function conditionsOf(parts: readonly TestPart[], entities: readonly Entity[]): fc.Arbitrary<KeyConditions> {
+  const pools = parts.map((part) =>
+    entities.length === 0
+      ? part.values
+      : fc.oneof(fc.constantFrom(...entities.map((entity) => entity[part.name])), part.values),
+  );
+  return fc
+    .tuple(...parts.map((part, i) => condition(part, pools[i]!)), fc.nat(parts.length))
+    .map((drawn) => {
+      const count = drawn.at(-1) as number;
+      const conditions: Record<string, PartCondition> = {};
+      for (let i = 0; i < count; i++) {
+        const one = drawn[i] as PartCondition;
+        conditions[parts[i]!.name] = one;
+        if (one.kind !== 'eq' && one.kind !== 'in') break;
+      }
+      return conditions;
+    });
+}
+
+function meets(part: TestPart, value: unknown, asked: PartCondition): boolean {
+  const image = (part.image ?? ((same: unknown) => same)) as (v: unknown) => unknown;
+  const compare = (a: unknown, b: unknown) => part.compare(image(a) as never, image(b) as never);
+  switch (asked.kind) {
+    case 'eq':
+      return compare(value, asked.value) === 0;
+    case 'in':
+      return asked.values.some((one) => compare(value, one) === 0);
+    case 'startsWith':
+      return typeof value === 'string'
+        ? value.startsWith(asked.value as string)
+        : startsWithBytes(value as Uint8Array, asked.value as Uint8Array);
+    case 'endsWith':
+      return (value as string).endsWith(asked.value as string);
+    case 'range': {
+      const { lower, upper } = asked;
+      const exact = (a: unknown, b: unknown) =>
+        part.image === undefined ? part.compare(a as never, b as never) : compare(a, b);
+      const above = lower === undefined ? 1 : exact(value, lower.value);
+      const below = upper === undefined ? 1 : exact(upper.value, value);
+      const open = part.image !== undefined;
+      return (
+        (above > 0 || (above === 0 && (open || lower!.inclusive))) &&
+        (below > 0 || (below === 0 && (open || upper!.inclusive)))
+      );
+    }
+  }
+}
+
+function inRanges(plan: KeyPlan, row: Uint8Array): number {
+  return plan.ranges.findIndex(
+    ({ start, stop }) => compareBytes(row, start) >= 0 && (stop === undefined || compareBytes(row, stop) < 0),
+  );
+}
+
+/** Whether a row filter of the sort that plans make lets the row pass. */
+function passes(filter: Filter, row: Uint8Array): boolean {
+  if (filter.kind === 'list') return filter.filters.every((one) => passes(one, row));
+  if (filter.kind !== 'row' || filter.comparator.kind !== 'binaryComponent') {
+    throw new Error(`Not a filter that plans are expected to make: ${filter.kind}`);
+  }
+  const { value, offset } = filter.comparator;
+  return compareBytes(row.subarray(offset, offset + value.length), value) === 0;
+}
+
+function compareEntities(parts: readonly TestPart[], a: Entity, b: Entity): number {
+  for (const part of parts) {
+    const order = part.direction * part.compare(a[part.name] as never, b[part.name] as never);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** Checks one layout: each plan finds exactly the rows that are meant, in the order that it says. */
+export function checkPlans({ layout, parts, strangers = [], ordered = true }: TestLayout, runs = 300): void {
+  const entity = fc.record(Object.fromEntries(parts.map((part) => [part.name, part.values])));
+  const table = fc
+    .array(entity, { maxLength: 12 })
+    .chain((entities) => fc.tuple(fc.constant(entities), conditionsOf(parts, entities)));
+  fc.assert(
+    fc.property(table, ([entities, conditions]) => {
+      const byRow = new Map(entities.map((one) => [toHex(layout.encode(one)), one]));
+      const rows = [...byRow.keys()].map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
+      const plan = layout.plan(conditions);
+      checkShape(plan);
+      const accepted = (row: Uint8Array) => inRanges(plan, row) >= 0 && (plan.check?.(row) ?? true);
+      const found = rows.filter(accepted).map(toHex).sort();
+      const meant = [...byRow]
+        .filter(([, one]) => parts.every((part) => meetsIfAsked(part, one, conditions)))
+        .map(([hex]) => hex)
+        .sort();
+      expect(found).toEqual(meant);
+      for (const hex of meant) {
+        if (plan.residual) expect(passes(plan.residual, Buffer.from(hex, 'hex'))).toBe(true);
+      }
+      for (const row of strangers) expect(accepted(row)).toBe(false);
+      if (ordered) checkOrder(plan, parts, byRow, meant);
+    }),
+    { numRuns: runs },
+  );
+}
+
+function meetsIfAsked(part: TestPart, entity: Entity, conditions: KeyConditions): boolean {
+  const asked = conditions[part.name];
+  return asked === undefined || meets(part, entity[part.name], asked);
+}
+
+function checkShape(plan: KeyPlan): void {
+  plan.ranges.forEach(({ start, stop }, i) => {
+    if (stop !== undefined) expect(compareBytes(start, stop)).toBeLessThan(0);
+    const next = plan.ranges[i + 1];
+    if (next !== undefined) {
+      expect(stop).toBeDefined();
+      expect(compareBytes(stop!, next.start)).toBeLessThanOrEqual(0);
+    }
+  });
+  if (plan.kind === 'point' || plan.kind === 'range') expect(plan.ranges).toHaveLength(1);
+}
+
+function checkOrder(
+  plan: KeyPlan,
+  parts: readonly TestPart[],
+  byRow: ReadonlyMap<string, Entity>,
+  meant: readonly string[],
+): void {
+  if (plan.order === 'none') return;
+  const rows = meant.map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
+  const from = plan.order === 'merge' ? plan.mergeOffset : 0;
+  rows.sort((a, b) =>
+    plan.order === 'merge'
+      ? compareBytes(a.subarray(from), b.subarray(from))
+      : inRanges(plan, a) - inRanges(plan, b) || compareBytes(a, b),
+  );
+  for (let i = 1; i < rows.length; i++) {
+    const order = compareEntities(parts, byRow.get(toHex(rows[i - 1]!))!, byRow.get(toHex(rows[i]!))!);
+    expect(order).toBeLessThanOrEqual(0);
+  }
+}

@@ -1,0 +1,324 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareBytes, fromHex, toHex } from '../../src/bytes/index.js';
+import {
+  bigint,
+  boolean,
+  bytes,
+  compileKeyLayout,
+  date,
+  decimal,
+  desc,
+  enumeration,
+  fixedBytes,
+  fixedString,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int53,
+  int64,
+  type KeyCodec,
+  KeyWriter,
+  part,
+  type ScalarCodec,
+  string,
+  textNumber,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  ulid,
+  uuid,
+} from '../../src/key/index.js';
+
+/** Text with NUL, characters on both sides of the surrogates, and astral ones. */
+const text = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom('\0', '\x01', 'a', 'b', '\xff', '\ud7ff', '\ue000', '\uffff', '\u{1f600}', '\u{10ffff}'),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  ),
+  maxLength: 8,
+});
+const byteString = fc.oneof(
+  fc.uint8Array({ maxLength: 8 }),
+  fc.array(fc.constantFrom(0, 1, 0xfe, 0xff), { maxLength: 6 }).map((list) => Uint8Array.from(list)),
+);
+const codePoints = (value: string) => Array.from(value, (character) => character.codePointAt(0)!);
+const numbers = (a: number, b: number) => a - b;
+const bigs = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+
+function lexical(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
+}
+
+interface Case<T> {
+  readonly codec: ScalarCodec<T>;
+  readonly values: fc.Arbitrary<T>;
+  readonly compare: (a: T, b: T) => number;
+}
+
+const textCompare = (a: string, b: string) => lexical(codePoints(a), codePoints(b));
+const edgy = (min: number, max: number) =>
+  fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max, min + 1, max - 1, 0, 1));
+const decimalText = fc
+  .tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.boolean())
+  .map(([n, small]) => {
+    const unscaled = small ? n % 1000n : n;
+    const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(3, '0');
+    return `${unscaled < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  });
+const unscaled = (value: string) => BigInt(value.replace('.', ''));
+
+const cases: readonly Case<never>[] = [
+  { codec: string, values: text, compare: textCompare },
+  { codec: int8, values: edgy(-128, 127), compare: numbers },
+  { codec: int16, values: edgy(-32768, 32767), compare: numbers },
+  { codec: int32, values: edgy(-(2 ** 31), 2 ** 31 - 1), compare: numbers },
+  { codec: uint8, values: edgy(0, 255), compare: numbers },
+  { codec: uint16, values: edgy(0, 65535), compare: numbers },
+  { codec: uint32, values: edgy(0, 2 ** 32 - 1), compare: numbers },
+  { codec: int53, values: edgy(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), compare: numbers },
+  {
+    codec: int64,
+    values: fc.oneof(
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, -1n, 0n, 2n ** 32n, -(2n ** 32n)),
+    ),
+    compare: bigs,
+  },
+  {
+    codec: uint64,
+    values: fc.oneof(
+      fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+      fc.constantFrom(0n, 2n ** 64n - 1n, 2n ** 63n),
+    ),
+    compare: bigs,
+  },
+  { codec: float64, values: fc.double({ noNaN: true }).map((n) => n + 0 || 0), compare: compareNumbers },
+  { codec: float32, values: fc.float({ noNaN: true }).map((n) => n + 0 || 0), compare: compareNumbers },
+  {
+    codec: decimal(2),
+    values: decimalText,
+    compare: (a: string, b: string) => bigs(unscaled(a), unscaled(b)),
+  },
+  { codec: bigint, values: fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }), compare: bigs },
+  {
+    codec: date,
+    values: fc.date({ noInvalidDate: true }),
+    compare: (a: Date, b: Date) => a.getTime() - b.getTime(),
+  },
+  { codec: uuid, values: fc.uuid(), compare: textCompare },
+  { codec: ulid, values: fc.ulid(), compare: textCompare },
+  { codec: bytes, values: byteString, compare: compareBytes },
+  { codec: boolean, values: fc.boolean(), compare: (a: boolean, b: boolean) => Number(a) - Number(b) },
+  {
+    codec: enumeration({ open: 3, shipped: 7, lost: 250 }),
+    values: fc.constantFrom('open', 'shipped', 'lost'),
+    compare: (a: string, b: string) => ORDER.indexOf(a) - ORDER.indexOf(b),
+  },
+  {
+    codec: fixedString(12),
+    values: fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'é'), maxLength: 5 }).map((s) => s.trimEnd()),
+    compare: textCompare,
+  },
+  { codec: fixedBytes(4), values: fc.uint8Array({ minLength: 4, maxLength: 4 }), compare: compareBytes },
+  {
+    codec: fixedBytes(4, 0),
+    values: fc.uint8Array({ maxLength: 4 }).filter((b) => b.at(-1) !== 0),
+    compare: compareBytes,
+  },
+  { codec: textNumber(16), values: fc.maxSafeNat(), compare: numbers },
+  { codec: textNumber(25, 'bigint'), values: fc.bigInt({ min: 0n, max: 10n ** 25n - 1n }), compare: bigs },
+] as unknown as readonly Case<never>[];
+
+const ORDER = ['open', 'shipped', 'lost'];
+
+function compareNumbers(a: number, b: number): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+describe.each(cases.map((one) => [one.codec.name, one] as const))(
+  '%s',
+  (_name, { codec, values, compare }) => {
+    it('gives every value back', () => {
+      const descending = desc(codec);
+      fc.assert(
+        fc.property(values, (value) => {
+          expect(codec.decode(codec.encode(value))).toEqual(value);
+          expect(descending.decode(descending.encode(value))).toEqual(value);
+        }),
+      );
+    });
+
+    it('has the bytes of a fixed length where it says so', () => {
+      if (codec.fixedLength === undefined) return;
+      fc.assert(fc.property(values, (value) => codec.encode(value).length === codec.fixedLength));
+    });
+
+    it.each([
+      ['last', false],
+      ['followed by another part', true],
+    ])('orders bytes as values, ascending and descending, %s', (_where, followed) => {
+      for (const direction of [1, -1]) {
+        const own: KeyCodec<never> = direction === 1 ? codec : desc(codec);
+        const layout = compileKeyLayout(
+          followed
+            ? [part('id', uint8), part('value', own), part('next', uint8)]
+            : [part('id', uint8), part('value', own)],
+          () => undefined,
+        );
+        fc.assert(
+          fc.property(values, values, fc.nat(255), fc.nat(255), (a, b, nextA, nextB) => {
+            const order = compareBytes(
+              layout.encode({ id: 1, value: a, next: nextA }),
+              layout.encode({ id: 1, value: b, next: nextB }),
+            );
+            const expected = direction * compare(a, b) || (followed ? nextA - nextB : 0);
+            expect(Math.sign(order)).toBe(Math.sign(expected) + 0);
+          }),
+        );
+      }
+    });
+
+    it('refuses what it cannot hold', () => {
+      for (const wrong of [undefined, null, {}, [], Number.NaN, Symbol('x'), new Date(Number.NaN), () => 1]) {
+        expect(() => codec.encode(wrong as never)).toThrowError(
+          expect.objectContaining({ code: 'ERR_CODEC' }),
+        );
+      }
+    });
+  },
+);
+
+const golden: readonly (readonly [ScalarCodec<never>, unknown, string])[] = [
+  [int8, -1, '7f'],
+  [int16, 258, '8102'],
+  [int32, -2147483648, '00000000'],
+  [int32, 1, '80000001'],
+  [uint32, 4294967295, 'ffffffff'],
+  [int53, -1, '7fffffffffffffff'],
+  [int64, -2n, '7ffffffffffffffe'],
+  [uint64, 1n, '0000000000000001'],
+  [float64, 1, 'bff0000000000000'],
+  [float64, -1, '400fffffffffffff'],
+  [float64, -0, '8000000000000000'],
+  [float32, -0, '80000000'],
+  [date, new Date(0), '8000000000000000'],
+  [date, new Date(-1), '7fffffffffffffff'],
+  [string, 'é😀', 'c3a9f09f9880'],
+  [boolean, true, '01'],
+  [uuid, '00112233-4455-6677-8899-aabbccddeeff', '00112233445566778899aabbccddeeff'],
+  [ulid, '7ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'ff'.repeat(16)],
+  [ulid, '00000000000000000000000001', `${'00'.repeat(15)}01`],
+  [decimal(2), '0', '80'],
+  [decimal(2), '1', '8164'],
+  [decimal(2), '-1.00', '7e9b'],
+  [bigint, 256n, '820100'],
+  [enumeration({ a: 300 }, { bytes: 2 }), 'a', '012c'],
+  [fixedString(4), 'ab', '61622020'],
+  [fixedString(3, '\0'), 'a', '610000'],
+  [textNumber(6), 42, '303030303432'],
+] as unknown as readonly (readonly [ScalarCodec<never>, unknown, string])[];
+
+it.each(golden.map(([codec, value, hex]) => [codec.name, value, hex, codec] as const))(
+  '%s keeps %s as %s',
+  (_name, value, hex, codec) => {
+    expect(toHex(codec.encode(value as never))).toBe(hex);
+    expect(codec.decode(fromHex(hex))).toEqual(
+      Object.is(value, -0) ? 0 : codec.name === 'decimal(2)' ? expect.stringMatching(/\.\d\d$/) : value,
+    );
+  },
+);
+
+const refused: readonly (readonly [ScalarCodec<never>, unknown])[] = [
+  [int8, 128],
+  [int32, 1.5],
+  [int32, '1'],
+  [uint32, -1],
+  [uint32, 4294967296],
+  [uint32, 1n],
+  [int53, 2 ** 53],
+  [int64, 1],
+  [int64, 2n ** 63n],
+  [uint64, -1n],
+  [float32, 0.1],
+  [string, 'a\ud800'],
+  [string, '\udc00b'],
+  [string, '\ud800\ud800'],
+  [date, 0],
+  [uuid, '00112233-4455-6677-8899-AABBCCDDEEFF'],
+  [uuid, '00112233445566778899aabbccddeeff'],
+  [ulid, '8ZZZZZZZZZZZZZZZZZZZZZZZZZ'],
+  [ulid, '0000000000000000000000000u'],
+  [decimal(2), '1.234'],
+  [decimal(2), '1e3'],
+  [decimal(2), 1],
+  [decimal(2), '.5'],
+  [fixedString(2), 'abc'],
+  [fixedString(4), 'ab '],
+  [fixedString(4), 'a\t'],
+  [fixedString(2), 'éé'],
+  [fixedBytes(2), Uint8Array.of(1)],
+  [fixedBytes(2), Uint8Array.of(1, 2, 3)],
+  [fixedBytes(2, 0), Uint8Array.of(1, 0)],
+  [textNumber(2), 100],
+  [textNumber(2), -1],
+  [enumeration({ a: 1 }), 'b'],
+  [bytes, 'text'],
+  [boolean, 1],
+] as unknown as readonly (readonly [ScalarCodec<never>, unknown])[];
+
+it.each(refused.map(([codec, value]) => [codec.name, value, codec] as const))(
+  '%s refuses %s',
+  (_name, value, codec) => {
+    expect(() => codec.encode(value as never)).toThrowError(expect.objectContaining({ code: 'ERR_CODEC' }));
+  },
+);
+
+it.each([
+  ['boolean', boolean, '02'],
+  ['int32', int32, '000000'],
+  ['string', string, 'c3'],
+  ['string with an overlong form', string, 'c080'],
+  ['string with an encoded surrogate', string, 'eda080'],
+  ['float64', float64, 'ffffffffffffffff'],
+  ['date', date, 'ffffffffffffffff'],
+  ['int53', int53, 'ffffffffffffffff'],
+  ['bigint with leading zeros', bigint, '820001'],
+  ['bigint with a wrong length', bigint, '8201'],
+  ['textNumber', textNumber(2), '3a30'],
+  ['enumeration', enumeration({ a: 1 }), '02'],
+] as const)('%s refuses bytes that it did not write', (_name, codec, hex) => {
+  expect(() => (codec as ScalarCodec<unknown>).decode(fromHex(hex))).toThrowError(
+    expect.objectContaining({ code: 'ERR_CODEC' }),
+  );
+});
+
+it('keeps a byte order mark and never folds or trims text', () => {
+  for (const value of [
+    '\ufeffa',
+    ' A ',
+    'a\r\n',
+    '\u00e9',
+    'e\u0301',
+    'x'.repeat(100),
+    '\ufeff'.repeat(20),
+  ]) {
+    expect(string.decode(string.encode(value))).toBe(value);
+  }
+});
+
+it('takes desc back when it is said twice', () => {
+  expect(desc(desc(uint8))).toBe(uint8);
+  expect(desc(uint8).name).toBe('desc(uint8)');
+});
+
+it('grows a writer as needed', () => {
+  const out = new KeyWriter(1);
+  out.append(new Uint8Array(100).fill(0));
+  out.escape(0);
+  expect(out.copy().length).toBe(200);
+});
