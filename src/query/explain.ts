@@ -99,8 +99,10 @@ export function explainQuery(plan: QueryPlan): Explanation {
   const pushed = plan.pushed.map(describeCondition);
   const local = plan.local.map(describeCondition);
   if (keyPlan.residual !== undefined) pushed.unshift(`rows of ${schema.name} only`);
-  if (keyPlan.check !== undefined)
-    local.unshift(`keys that meet ${describeKeyConditions(spec.key) || schema.name}`);
+  if (keyPlan.check !== undefined) {
+    const key = describeKeyConditions(spec.key);
+    local.unshift(key === '' ? `rows of ${schema.name} only` : `keys where ${key}`);
+  }
   return new Explanation({
     kind: keyPlan.kind,
     entities: [schema.name],

@@ -1,5 +1,5 @@
-export * from './collection-query.js';
-export * from './entity-query.js';
+export { CollectionQuery, Groups } from './collection-query.js';
+export { checkFindOptions, EntityQuery, type FindOptions, type QueryContext } from './entity-query.js';
 export {
   type ExplainRange,
   type ExplainWarning,
