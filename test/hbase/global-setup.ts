@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
+import { classPath } from './server/class-path.js';
 import { type ServerState, startHBase } from './server/hbase-server.js';
 import { InstanceLayout } from './server/layout.js';
 
@@ -34,7 +35,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     project.provide('hbase', { instance, masters: state.masters, zooKeeper: state.zooKeeper });
     return async () => {};
   }
-  const server = await startHBase({ regionServers: 3 });
+  // One Maven at a time: two that fetch the same jar into an empty repository spoil it for each other.
+  await classPath('server');
+  const [server] = await Promise.all([startHBase({ regionServers: 3 }), classPath('shell')]);
   const { masters, zooKeeperAddress: zooKeeper } = server;
   project.provide('hbase', { instance: server.options.name, masters, zooKeeper });
   return () => server.stop();
