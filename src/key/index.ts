@@ -3,4 +3,5 @@ export * from './declare.js';
 export * from './elements.js';
 export * from './infer.js';
 export * from './layout/index.js';
+export * from './profiles/index.js';
 export type * from './types.js';

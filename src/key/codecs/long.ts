@@ -50,7 +50,8 @@ export function readSafe(bytes: Uint8Array, start: number, flip: number): number
   return high * 2 ** 32 + (low >>> 0);
 }
 
-class BigIntegerCodec extends BaseCodec<bigint> {
+/** 8 bytes as a bigint; the sign bit flipped where negative numbers are allowed. */
+export class BigIntegerCodec extends BaseCodec<bigint> {
   readonly fixedLength = 8;
   private readonly flip: number;
 

@@ -49,6 +49,14 @@ export class StringCodec extends BaseCodec<string> {
 
 export const string: ScalarCodec<string> = new StringCodec('string');
 
+/** A text that `separator` (one ASCII character) ends where more follows; it must not hold it. */
+export function separatedString(name: string, separator: string): ScalarCodec<string> {
+  if (separator.length !== 1 || separator.charCodeAt(0) > 0x7f) {
+    throw new SchemaError(`${name}: the separator must be one ASCII character.`);
+  }
+  return new StringCodec(name, 'separated', separator.charCodeAt(0));
+}
+
 class FixedStringCodec extends BaseCodec<string> {
   readonly name: string;
   private readonly padByte: number;

@@ -78,9 +78,29 @@ function boundedRanges(field: FieldStep, range: ValueRange): FieldRanges {
   if (range.lower !== undefined) fieldBytes(field, range.lower.value);
   if (range.upper !== undefined) fieldBytes(field, range.upper.value);
   const pieces = field.codec.pieces(range);
-  if (pieces === undefined) return INEXACT;
+  if (pieces === undefined)
+    return field.codec.framing === 'separated' ? separatedRange(field, range) : INEXACT;
   const ranges = pieces.map((piece) => boundedRange(field, piece));
   return { ranges, exact: true, ordered: pieces.length < 2, narrow: true };
+}
+
+/**
+ * Text that a separator ends is not in order (`a#` stands behind `a!#`), but no text of the range stands before the
+ * bare bytes of the lower bound, or behind those of the upper one up to its first byte below the separator.
+ */
+function separatedRange(field: FieldStep, { lower, upper }: ValueRange): FieldRanges {
+  if (field.inverted) return INEXACT;
+  const { separator } = field.codec;
+  const last = upper && field.codec.encode(upper.value);
+  const low = last?.findIndex((byte) => byte < separator) ?? -1;
+  const stop = low < 0 ? last : last?.subarray(0, low);
+  const range: RelativeRange = {
+    start: lower && field.codec.encode(lower.value),
+    startAt: 'before',
+    stop: stop?.length === 0 ? undefined : stop,
+    stopAt: 'behindPrefix',
+  };
+  return { ...INEXACT, ranges: [range], narrow: range.start !== undefined || range.stop !== undefined };
 }
 
 function boundedRange(field: FieldStep, { lower, upper }: ValueRange): RelativeRange {

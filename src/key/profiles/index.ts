@@ -1,0 +1,3 @@
+export { kiji } from './kiji.js';
+export { phoenix } from './phoenix.js';
+export { raw } from './raw.js';
