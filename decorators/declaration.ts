@@ -33,19 +33,117 @@ export interface EntityDeclaration {
    * tables that others write.
    */
   readonly marker?: boolean | string;
+  /** Time to live of every cell that a put of the entity writes, ms. Default: the family's. `@Ttl` goes before it. */
+  readonly ttl?: number;
 }
 
-/** One property's storage. */
-export interface ColumnDeclaration {
-  readonly kind: 'column';
+/** What a property is for beyond holding a value. */
+export type ColumnRole = 'version' | 'createdAt' | 'updatedAt';
+
+interface StoredProperty {
+  /** The decorator's name, for messages. */
   readonly decorator: string;
   readonly property: string;
+}
+
+/** A property in one cell. */
+export interface ColumnDeclaration extends StoredProperty {
+  readonly kind: 'column';
   readonly column: ColumnName;
   /** Undefined: taken from the type that the compiler emitted. */
   readonly codec: ValueCodec<unknown> | undefined;
+  readonly role?: ColumnRole;
 }
 
-export type PropertyDeclaration = ColumnDeclaration;
+/** A class, or a list of its instances. Behind a function, so that modules may import each other. */
+export type NestedType = () => AnyClass | readonly [AnyClass];
+
+/** A value of JSON in one cell. */
+export interface JsonDeclaration extends StoredProperty {
+  readonly kind: 'json';
+  readonly column: ColumnName;
+  readonly type: NestedType | undefined;
+}
+
+/** A counter in one cell. */
+export interface CounterDeclaration extends StoredProperty {
+  readonly kind: 'counter';
+  readonly column: ColumnName;
+}
+
+/** An object whose properties are columns of their own. */
+export interface EmbeddedDeclaration extends StoredProperty {
+  readonly kind: 'embedded';
+  /** Undefined inside another embedded object, whose family it has. */
+  readonly family: string | undefined;
+  readonly prefix: string;
+  readonly type: () => AnyClass;
+}
+
+/** A Map: one cell for each entry, the key in the qualifier. */
+export interface ColumnsDeclaration extends StoredProperty {
+  readonly kind: 'columns';
+  readonly column: ColumnName;
+  readonly key: ValueCodec<unknown>;
+  readonly value: ValueCodec<unknown>;
+}
+
+/** A Map from times (ms) in the row's time bucket to values: one cell for each, the offset in the qualifier. */
+export interface PackedDeclaration extends StoredProperty {
+  readonly kind: 'packed';
+  readonly column: ColumnName;
+  /** The part of the key that the bucket is made of. */
+  readonly part: string;
+  readonly value: ValueCodec<unknown>;
+}
+
+/** The kept versions of one column. */
+export interface VersionsDeclaration extends StoredProperty {
+  readonly kind: 'versions';
+  readonly column: ColumnName;
+  readonly codec: ValueCodec<unknown>;
+}
+
+export type PropertyDeclaration =
+  | ColumnDeclaration
+  | JsonDeclaration
+  | CounterDeclaration
+  | EmbeddedDeclaration
+  | ColumnsDeclaration
+  | PackedDeclaration
+  | VersionsDeclaration;
+
+/** When a hook runs. */
+export type HookMoment = 'beforePut' | 'afterPut' | 'afterLoad';
+
+export interface HookDeclaration {
+  readonly moment: HookMoment;
+  readonly method: string;
+}
+
+export interface CheckDeclaration {
+  /** Undefined: the check is of the whole entity. */
+  readonly property: string | undefined;
+  readonly validator: Validator;
+}
+
+/** The part of a Standard Schema (https://standardschema.dev) that checks use: zod, valibot, arktype and others have it. */
+export interface Validator<T = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => ValidatorResult<T> | Promise<ValidatorResult<T>>;
+  };
+}
+
+export type ValidatorResult<T> =
+  | { readonly value: T; readonly issues?: undefined }
+  | { readonly issues: readonly ValidatorIssue[] };
+
+export interface ValidatorIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
 
 /** Everything declared on one class, without what it inherits. */
 export interface ClassDeclaration {
@@ -53,10 +151,23 @@ export interface ClassDeclaration {
   readonly entities: EntityDeclaration[];
   readonly rowKeys: (readonly KeyElement[])[];
   readonly properties: PropertyDeclaration[];
+  readonly hooks: HookDeclaration[];
+  readonly checks: CheckDeclaration[];
+  /** Properties with `@Ttl`. */
+  readonly ttls: string[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
 
 export function emptyDeclaration(): ClassDeclaration {
-  return { tables: [], entities: [], rowKeys: [], properties: [], problems: [] };
+  return {
+    tables: [],
+    entities: [],
+    rowKeys: [],
+    properties: [],
+    hooks: [],
+    checks: [],
+    ttls: [],
+    problems: [],
+  };
 }

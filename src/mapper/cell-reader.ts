@@ -46,12 +46,15 @@ export class CellReader {
   private readonly columns: ExpectedColumn[] = [];
   private readonly families = new Map<string, FamilySpan>();
   private readonly code: ShapeCode;
+  /** The property that gets the start of the row's span of time. */
+  private readonly window: string | undefined;
 
   constructor(
     private readonly entity: MappedEntity,
     shape: ObjectShape,
   ) {
     this.code = shapeCode(shape);
+    this.window = shape.properties.find((property) => property.kind === 'window')?.name;
     const wanted = new Set(slotsOf(shape));
     entity.columns.forEach((column, slot) => {
       if (!wanted.has(slot)) return;
@@ -70,6 +73,7 @@ export class CellReader {
   read(result: Result): object {
     const entity = this.code.create();
     this.entity.key.decodeInto(result.row, entity as Record<string, unknown>);
+    if (this.window !== undefined) this.setWindow(entity, result.row);
     const cells = result.cells;
     let family: string | undefined;
     let next = 0;
@@ -106,10 +110,19 @@ export class CellReader {
     return entity;
   }
 
+  private setWindow(entity: object, row: Uint8Array): void {
+    Reflect.set(entity, this.window!, new Date(this.entity.key.bucketStart(row)!));
+  }
+
   private startCollecting(entity: object, column: ExpectedColumn): Collector {
-    const collector: Collector = column.schema.kind === 'columns' ? new Map() : [];
-    this.code.assign(entity, column.slot, collector);
-    return collector;
+    if (column.schema.kind === 'versions') {
+      const versions: StoredVersion[] = [];
+      this.code.assign(entity, column.slot, versions);
+      return versions;
+    }
+    const map = new Map<unknown, unknown>();
+    this.code.assign(entity, column.slot, map);
+    return { map, last: undefined };
   }
 
   private collect(column: ExpectedColumn, cell: Cell, collector: Collector): void {
@@ -119,10 +132,10 @@ export class CellReader {
     }
     const { marker } = this.entity;
     if (marker?.family === cell.family && equalBytes(marker.qualifier, cell.qualifier)) return;
-    const rest = cell.qualifier.subarray(column.qualifier.length);
-    const key = this.guard(column, cell, () => column.schema.qualifierCodec!.decode(rest));
     // Newest first: a further cell of the same qualifier is an older version.
-    if (!collector.has(key)) collector.set(key, this.decode(column, cell));
+    if (collector.last !== undefined && equalBytes(collector.last, cell.qualifier)) return;
+    collector.last = cell.qualifier;
+    collector.map.set(this.decodeKey(column, cell), this.decode(column, cell));
   }
 
   private decode(column: ExpectedColumn, cell: Cell): unknown {
@@ -133,9 +146,12 @@ export class CellReader {
     }
   }
 
-  private guard<T>(column: ExpectedColumn, cell: Cell, decode: () => T): T {
+  private decodeKey(column: ExpectedColumn, cell: Cell): unknown {
+    const { qualifierCodec, window } = column.schema;
     try {
-      return decode();
+      const key = qualifierCodec!.decode(cell.qualifier.subarray(column.qualifier.length));
+      if (window === undefined) return key;
+      return this.entity.key.bucketStart(cell.row)! + (key as number) * window.unit;
     } catch (cause) {
       throw this.failure(column.schema, cell, cause);
     }
@@ -162,7 +178,7 @@ export class CellReader {
   }
 }
 
-type Collector = Map<unknown, unknown> | StoredVersion[];
+type Collector = StoredVersion[] | { readonly map: Map<unknown, unknown>; last: Uint8Array | undefined };
 
 function keyOrUndefined(entity: MappedEntity, row: Uint8Array): unknown {
   return entity.key.matches(row) ? entity.key.decode(row) : undefined;

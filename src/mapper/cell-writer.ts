@@ -1,6 +1,6 @@
 import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
-import { type ColumnSchema, MARKER_VALUE } from '../schema/types.js';
+import { type ColumnSchema, type ColumnWindow, MARKER_VALUE } from '../schema/types.js';
 import { CellType, Delete, Put, type RowMutation } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, shapeOf } from './shape.js';
 import { shapeCode } from './shape-code.js';
@@ -14,6 +14,7 @@ export class CellWriter {
   private readonly columns: readonly ColumnSchema[];
   private readonly code: ShapeCode;
   private readonly known: ReadonlySet<string>;
+  private readonly mayExpire: boolean;
 
   constructor(
     private readonly entity: MappedEntity,
@@ -24,7 +25,10 @@ export class CellWriter {
     this.known = new Set([
       ...entity.key.parts.map((part) => part.name),
       ...shape.properties.map((property) => property.name),
+      ...(entity.timeToLive.property === undefined ? [] : [entity.timeToLive.property]),
     ]);
+    const { property, milliseconds } = entity.timeToLive;
+    this.mayExpire = property !== undefined || milliseconds !== undefined;
   }
 
   /** @throws RowanError `ERR_CODEC` with entity and property, `ERR_INVALID_ARGUMENT` on a property that is not declared. */
@@ -48,6 +52,7 @@ export class CellWriter {
         del = this.writeMany(column, value, put, del);
       }
     }
+    if (this.mayExpire) this.setTtl(put, source);
     if (put.cells.length > 0) return del === undefined ? [put] : [put, del];
     if (del !== undefined) return [del];
     throw new InvalidArgumentError(
@@ -72,6 +77,20 @@ export class CellWriter {
     }
   }
 
+  private setTtl(put: Put, source: Readonly<Record<string, unknown>>): void {
+    const { property, milliseconds } = this.entity.timeToLive;
+    const own = property === undefined ? undefined : source[property];
+    const ttl = own === undefined || own === null ? milliseconds : own;
+    if (ttl === undefined) return;
+    if (typeof ttl !== 'number' || !Number.isSafeInteger(ttl) || ttl <= 0) {
+      throw new InvalidArgumentError(
+        `Entity "${this.entity.name}", property "${property}": a time to live is a whole number of milliseconds above 0, not ${describe(ttl)}.`,
+        { details: { entity: this.entity.name, property } },
+      );
+    }
+    put.setTtl(ttl);
+  }
+
   private writeMany(
     column: ColumnSchema,
     value: unknown,
@@ -87,8 +106,11 @@ export class CellWriter {
       throw this.failure(column, `${describe(value)} is no Map. ${mend}`);
     }
     let deletes = del;
+    const { window } = column;
+    const start = window === undefined ? 0 : this.entity.key.bucketStart(put.row)!;
     for (const [key, inner] of value as Map<unknown, unknown>) {
-      const qualifier = this.dynamicQualifier(column, key);
+      const suffix = window === undefined ? key : this.offset(column, window, start, key);
+      const qualifier = this.dynamicQualifier(column, suffix);
       if (inner === null) deletes = deleteColumn(deletes, put, column.family, qualifier);
       else if (inner !== undefined)
         pushCell(put, column.family, qualifier, put.timestamp, this.encode(column, inner));
@@ -96,8 +118,18 @@ export class CellWriter {
     return deletes;
   }
 
-  /** The qualifier of one entry of a `columns` property. */
-  dynamicQualifier(column: ColumnSchema, key: unknown): Uint8Array {
+  private offset(column: ColumnSchema, window: ColumnWindow, start: number, key: unknown): number {
+    const ms = typeof key === 'number' ? key - start : Number.NaN;
+    if (ms >= 0 && ms < window.width && ms % window.unit === 0) return ms / window.unit;
+    const given = typeof key === 'number' ? `${key} (${dateText(key)})` : describe(key);
+    const span = `${new Date(start).toISOString()} to ${new Date(start + window.width).toISOString()} (exclusive)`;
+    throw this.failure(
+      column,
+      `the key ${given} of an entry is no time in ms within the row's span, ${span}, in whole ${window.unit === 1 ? 'milliseconds' : 'seconds'}. Put it into the row of its own span.`,
+    );
+  }
+
+  private dynamicQualifier(column: ColumnSchema, key: unknown): Uint8Array {
     let rest: Uint8Array;
     try {
       rest = column.qualifierCodec!.encode(key);
@@ -176,6 +208,11 @@ function pushCell(
 
 function deleteColumn(del: Delete | undefined, put: Put, family: string, qualifier: Uint8Array): Delete {
   return (del ?? new Delete(put.row, put.timestamp)).addColumns(family, qualifier);
+}
+
+function dateText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? 'no date' : date.toISOString();
 }
 
 function describe(value: unknown): string {

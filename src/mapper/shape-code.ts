@@ -4,7 +4,7 @@
  * forbids generating code (`--disallow-code-generation-from-strings`) the same functions walk the shape.
  */
 
-import { type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
+import { initialOf, type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
 import { interpretShape } from './shape-interpreter.js';
 
 /** Whether this runtime lets source become functions. */
@@ -50,6 +50,8 @@ ${parts.reads.join('\n')}
   return make(parts.prototypes, refuseEmbedded);
 }
 
+const INITIAL = { undefined: 'undefined', map: 'new Map()', list: '[]' } as const;
+
 /** `read` is the variable that holds the object while reading; `target` the expression that has or makes it. */
 function addShape(
   shape: ObjectShape,
@@ -61,7 +63,9 @@ function addShape(
   const number = parts.prototypes.length;
   parts.prototypes.push(shape.target.prototype as object);
   parts.constructors.push('');
-  const fields = shape.properties.map((property) => `this[${JSON.stringify(property.name)}] = undefined;`);
+  const fields = shape.properties.map(
+    (property) => `this[${JSON.stringify(property.name)}] = ${INITIAL[initialOf(property)]};`,
+  );
   parts.constructors[number] =
     `function H${number}() { ${fields.join(' ')} }\nH${number}.prototype = prototypes[${number}];`;
   for (const property of shape.properties) {

@@ -1,6 +1,6 @@
 /** What `shape-code.ts` does, without generating code. Slower; the results are the same. */
 
-import { type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
+import { initialOf, type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
 
 type Properties = Record<string, unknown>;
 
@@ -30,7 +30,10 @@ export function interpretShape(shape: ObjectShape): ShapeCode {
 
 function createObject(shape: ObjectShape): object {
   const object = Object.create(shape.target.prototype as object) as Properties;
-  for (const { name } of shape.properties) object[name] = undefined;
+  for (const property of shape.properties) {
+    const initial = initialOf(property);
+    object[property.name] = initial === 'map' ? new Map() : initial === 'list' ? [] : undefined;
+  }
   return object;
 }
 

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
-import type { ColumnSchema, EmbeddedSchema, EntityClass } from '../schema/types.js';
+import type { ColumnSchema, EmbeddedSchema, EntityClass, TimeToLive } from '../schema/types.js';
 
 /** What the mapper needs of an entity. */
 export interface MappedEntity {
@@ -14,12 +14,21 @@ export interface MappedEntity {
   readonly columns: readonly ColumnSchema[];
   readonly embedded: readonly EmbeddedSchema[];
   readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
+  readonly timeToLive: TimeToLive;
 }
 
 /** One property of an object. A slot is the index of a column in `MappedEntity.columns`. */
 export type ShapeProperty =
   | { readonly kind: 'key'; readonly name: string }
-  | { readonly kind: 'column'; readonly name: string; readonly slot: number; readonly inKey: boolean }
+  /** The part of the key that a row's span of time is of: its start. */
+  | { readonly kind: 'window'; readonly name: string }
+  | {
+      readonly kind: 'column';
+      readonly name: string;
+      readonly slot: number;
+      /** What the property holds before a cell was read. */
+      readonly initial: 'undefined' | 'map' | 'list';
+    }
   | { readonly kind: 'embedded'; readonly name: string; readonly shape: ObjectShape };
 
 export interface ObjectShape {
@@ -43,16 +52,16 @@ export function shapeOf(
   entity: MappedEntity,
   wanted: (column: ColumnSchema) => boolean = () => true,
 ): ObjectShape {
-  const inColumns = new Set(entity.columns.map((column) => column.property));
+  const windows = new Set(entity.columns.map((column) => column.window?.part));
   const properties: ShapeProperty[] = entity.key.parts
-    .filter((part) => part.recoverable && !inColumns.has(part.name))
-    .map((part) => ({ kind: 'key', name: part.name }));
+    .filter((part) => part.recoverable || windows.has(part.name))
+    .map(({ name }) => ({ kind: windows.has(name) ? 'window' : 'key', name }));
   const keyNames = new Set(entity.key.parts.map((part) => part.name));
   const chosen = entity.columns
     .map((column, slot) => ({ column, slot }))
     .filter(({ column }) => wanted(column) || keyNames.has(column.property))
     .sort((a, b) => a.column.order - b.column.order);
-  const columns = propertiesAt(entity, chosen, 0, keyNames);
+  const columns = propertiesAt(entity, chosen, 0);
   return { target: entity.target, properties: [...properties, ...columns] };
 }
 
@@ -61,12 +70,7 @@ interface Placed {
   readonly slot: number;
 }
 
-function propertiesAt(
-  entity: MappedEntity,
-  placed: readonly Placed[],
-  depth: number,
-  keyNames: ReadonlySet<string>,
-): ShapeProperty[] {
+function propertiesAt(entity: MappedEntity, placed: readonly Placed[], depth: number): ShapeProperty[] {
   const properties: ShapeProperty[] = [];
   const done = new Set<string>();
   for (const { column, slot } of placed) {
@@ -74,7 +78,7 @@ function propertiesAt(
     if (done.has(name)) continue;
     done.add(name);
     if (column.path.length === depth + 1) {
-      properties.push({ kind: 'column', name, slot, inKey: depth === 0 && keyNames.has(name) });
+      properties.push({ kind: 'column', name, slot, initial: initialKind(column) });
       continue;
     }
     const inner = placed.filter((other) => other.column.path[depth] === name);
@@ -82,11 +86,20 @@ function propertiesAt(
     const embedded = entity.embedded.find((candidate) => candidate.property === property);
     const shape: ObjectShape = {
       target: embedded?.target ?? Object,
-      properties: propertiesAt(entity, inner, depth + 1, keyNames),
+      properties: propertiesAt(entity, inner, depth + 1),
     };
     properties.push({ kind: 'embedded', name, shape });
   }
   return properties;
+}
+
+function initialKind({ kind }: ColumnSchema): 'undefined' | 'map' | 'list' {
+  return kind === 'columns' ? 'map' : kind === 'versions' ? 'list' : 'undefined';
+}
+
+/** What a property of a new object holds. */
+export function initialOf(property: ShapeProperty): 'undefined' | 'map' | 'list' {
+  return property.kind === 'column' ? property.initial : 'undefined';
 }
 
 /** The slots of all columns under a shape. */

@@ -2,9 +2,10 @@
 
 import {
   type AnyClass,
-  type ClassDeclaration,
+  type CheckDeclaration,
   classChain,
   type EntityDeclaration,
+  type HookDeclaration,
   ownDeclarations,
   type PropertyDeclaration,
   type TableDeclaration,
@@ -24,6 +25,11 @@ export interface CollectedEntity {
   readonly keyNames: readonly string[] | undefined;
   /** In the order of declaration, those of base classes first. */
   readonly properties: readonly PropertyDeclaration[];
+  /** Those of base classes first. */
+  readonly hooks: readonly HookDeclaration[];
+  readonly checks: readonly CheckDeclaration[];
+  /** Properties with `@Ttl`. */
+  readonly ttls: readonly string[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -57,7 +63,10 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     table,
     elements,
     keyNames: keyNamesOf(target),
-    properties: propertiesOf(inherited, name, problems),
+    properties: propertiesOf(target, name, problems),
+    hooks: inherited.flatMap((other) => other.hooks),
+    checks: inherited.flatMap((other) => other.checks),
+    ttls: inherited.flatMap((other) => other.ttls),
   };
 }
 
@@ -120,14 +129,10 @@ function keyNamesOf(target: AnyClass): readonly string[] | undefined {
   return Array.isArray(key) ? key.map(String) : undefined;
 }
 
-/** A property that a class declares again takes the place of its base's. */
-function propertiesOf(
-  inherited: readonly ClassDeclaration[],
-  name: string,
-  problems: Problems,
-): PropertyDeclaration[] {
+/** The properties of a class, those of its bases first; one that is declared again takes the place of its base's. */
+export function propertiesOf(target: AnyClass, name: string, problems: Problems): PropertyDeclaration[] {
   const byName = new Map<string, PropertyDeclaration>();
-  for (const declaration of inherited) {
+  for (const declaration of classChain(target).flatMap(ownDeclarations)) {
     const here = new Set<string>();
     for (const property of declaration.properties) {
       if (here.has(property.property)) {

@@ -1,116 +1,277 @@
 /** Declared properties -> columns, with every rule that they can break. */
 
-import { emittedType, type PropertyDeclaration } from '../../decorators/index.js';
-import { compareBytes, startsWithBytes, toStringBinary } from '../bytes/index.js';
-import { inferValueCodec } from '../codec/index.js';
-import type { CollectedEntity } from './collect.js';
+import {
+  type AnyClass,
+  type ColumnName,
+  type EmbeddedDeclaration,
+  emittedType,
+  type PackedDeclaration,
+  type PropertyDeclaration,
+} from '../../decorators/index.js';
+import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
+import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
+import { type CollectedEntity, propertiesOf } from './collect.js';
 import { parseColumnName } from './column-name.js';
+import { NestedJsonCodec } from './nested-json.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EmbeddedSchema, ValueCodec } from './types.js';
 
 export interface CompiledColumns {
   /** In the order of family and qualifier. */
   readonly columns: readonly ColumnSchema[];
+  /** Outer before inner. */
   readonly embedded: readonly EmbeddedSchema[];
 }
 
-export function compileColumns(entity: CollectedEntity, problems: Problems): CompiledColumns {
-  const columns: ColumnSchema[] = [];
-  for (const property of entity.properties) {
-    const column = compileColumn(entity, property, columns.length, problems);
-    if (column !== undefined) columns.push(column);
-  }
-  columns.sort(compareColumns);
-  checkOverlaps(entity.name, columns, problems);
-  return { columns: Object.freeze(columns), embedded: Object.freeze([]) };
+/** Where properties stand: in the entity, or in an object embedded in it. */
+interface Scope {
+  /** The class that declares them. */
+  readonly target: AnyClass;
+  readonly path: readonly string[];
+  /** The family of an embedded object; undefined in the entity, whose columns name theirs. */
+  readonly family: string | undefined;
+  readonly prefix: Uint8Array;
+  /** The classes that this one is embedded in, to find circles. */
+  readonly outer: readonly AnyClass[];
 }
 
-function compileColumn(
-  entity: CollectedEntity,
-  property: PropertyDeclaration,
-  order: number,
-  problems: Problems,
-): ColumnSchema | undefined {
-  const parsed = parseColumnName(property.column);
-  const codec = property.codec ?? inferCodec(entity, property, problems);
-  if (typeof parsed === 'string') {
-    problems.add(entity.name, property.property, parsed, 'Write "family:qualifier".');
+type Storage = Pick<ColumnSchema, 'kind' | 'codec'> &
+  Partial<Pick<ColumnSchema, 'qualifierCodec' | 'window'>>;
+
+export function compileColumns(entity: CollectedEntity, problems: Problems): CompiledColumns {
+  return new ColumnCompiler(entity, problems).compile();
+}
+
+class ColumnCompiler {
+  private readonly columns: ColumnSchema[] = [];
+  private readonly embedded: EmbeddedSchema[] = [];
+  private readonly families: readonly string[];
+
+  constructor(
+    private readonly entity: CollectedEntity,
+    private readonly problems: Problems,
+  ) {
+    this.families = Object.keys(entity.table.families ?? {});
+  }
+
+  compile(): CompiledColumns {
+    const { target, properties } = this.entity;
+    const scope = { target, path: [], family: undefined, prefix: new Uint8Array(0), outer: [target] };
+    for (const property of properties) this.add(property, scope);
+    this.columns.sort(compareColumns);
+    this.checkOverlaps();
+    return { columns: Object.freeze(this.columns), embedded: Object.freeze(this.embedded) };
+  }
+
+  private add(property: PropertyDeclaration, scope: Scope): void {
+    if (property.property === '__proto__') {
+      this.problem(scope, property.property, 'The name cannot be a property.', 'Give it another.');
+    } else if (property.kind === 'embedded') {
+      this.addEmbedded(property, scope);
+    } else {
+      const place = this.placeOf(property.column, property, scope);
+      const storage = this.storageOf(property, scope);
+      if (place === undefined || storage === undefined) return;
+      const path = [...scope.path, property.property];
+      this.columns.push(
+        Object.freeze({
+          path: Object.freeze(path),
+          property: path.join('.'),
+          ...place,
+          qualifierCodec: undefined,
+          window: undefined,
+          ...storage,
+          order: this.columns.length,
+        }),
+      );
+    }
+  }
+
+  private placeOf(
+    column: ColumnName,
+    property: PropertyDeclaration,
+    scope: Scope,
+  ): Pick<ColumnSchema, 'family' | 'qualifier'> | undefined {
+    if (scope.family === undefined) {
+      const parsed = parseColumnName(column);
+      if (typeof parsed === 'string') {
+        this.problem(scope, property.property, parsed, 'Write "family:qualifier".');
+        return undefined;
+      }
+      this.checkFamily(scope, property.property, parsed.family);
+      return { family: parsed.family, qualifier: parsed.qualifier };
+    }
+    if (typeof column !== 'string' || column.includes(':')) {
+      this.problem(
+        scope,
+        property.property,
+        `An embedded object has the family of its @Embedded, but the column ${JSON.stringify(column)} names one.`,
+        'Write the qualifier alone.',
+      );
+      return undefined;
+    }
+    return { family: scope.family, qualifier: concatBytes(scope.prefix, toBytes(column)) };
+  }
+
+  private storageOf(
+    property: Exclude<PropertyDeclaration, EmbeddedDeclaration>,
+    scope: Scope,
+  ): Storage | undefined {
+    switch (property.kind) {
+      case 'column': {
+        const codec = property.codec ?? this.inferCodec(property.property, property, scope);
+        return codec && { kind: 'column', codec };
+      }
+      case 'json':
+        return { kind: 'column', codec: this.jsonCodec(property.type) };
+      case 'counter':
+        return { kind: 'counter', codec: counter as ValueCodec<unknown> };
+      case 'versions':
+        return { kind: 'versions', codec: property.codec };
+      case 'columns':
+        return { kind: 'columns', codec: property.value, qualifierCodec: property.key };
+      case 'packed':
+        return this.packedStorage(property, scope);
+    }
+  }
+
+  private jsonCodec(type: (() => unknown) | undefined): ValueCodec<unknown> {
+    if (type === undefined) return json<unknown>();
+    const probe = type();
+    return Array.isArray(probe)
+      ? (new NestedJsonCodec(() => (type() as unknown[])[0], true) as ValueCodec<unknown>)
+      : (new NestedJsonCodec(type, false) as ValueCodec<unknown>);
+  }
+
+  private packedStorage(property: PackedDeclaration, scope: Scope): Storage | undefined {
+    const bucket = this.entity.elements.find(
+      (element) => element.kind === 'timeBucket' && element.parts[0] === property.part,
+    );
+    if (bucket?.kind !== 'timeBucket' || scope.path.length > 0) {
+      this.problem(
+        scope,
+        property.property,
+        `@Packed is over the part "${property.part}", of which the row key has no timeBucket.`,
+        `Put timeBucket('${property.part}', '1h') into @RowKey, and @Packed on a property of the entity itself.`,
+      );
+      return undefined;
+    }
+    const unit = bucket.unit === 's' ? 1000 : 1;
+    const small = bucket.width / unit <= 0x10000;
+    return {
+      kind: 'columns',
+      codec: property.value,
+      qualifierCodec: (small ? uint16 : uint32) as ValueCodec<unknown>,
+      window: Object.freeze({ part: property.part, width: bucket.width, unit }),
+    };
+  }
+
+  private addEmbedded(property: EmbeddedDeclaration, scope: Scope): void {
+    const family = scope.family ?? property.family;
+    const name = property.property;
+    if (family === undefined || (scope.family !== undefined && property.family !== undefined)) {
+      this.problem(
+        scope,
+        name,
+        family === undefined
+          ? 'It names no family.'
+          : 'It stands in an embedded object, whose family it has.',
+        family === undefined ? "Write @Embedded('family', () => Class)." : 'Write @Embedded(() => Class).',
+      );
+      return;
+    }
+    if (scope.family === undefined) this.checkFamily(scope, name, family);
+    const target = property.type();
+    if (typeof target !== 'function' || scope.outer.includes(target)) {
+      this.problem(
+        scope,
+        name,
+        typeof target === 'function' ? `${target.name} is embedded in itself.` : 'Its class is undefined.',
+        'Use @Json for objects that nest without end.',
+      );
+      return;
+    }
+    const path = [...scope.path, name];
+    const at = path.join('.');
+    this.embedded.push(Object.freeze({ path: Object.freeze(path), property: at, target }));
+    const inner: Scope = {
+      target,
+      path,
+      family,
+      prefix: concatBytes(scope.prefix, toBytes(property.prefix)),
+      outer: [...scope.outer, target],
+    };
+    const properties = propertiesOf(target, this.entity.name, this.problems);
+    if (properties.length === 0) {
+      this.problem(scope, name, `The class ${target.name} has no columns.`, 'Declare them with @Column.');
+    }
+    for (const declared of properties) this.add(declared, inner);
+  }
+
+  private checkFamily(scope: Scope, property: string, family: string): void {
+    if (this.families.includes(family)) return;
+    this.problem(
+      scope,
+      property,
+      `Table "${this.entity.table.name}" has no family "${family}".`,
+      `Declare it in @Table({ families }), or use one of: ${this.families.join(', ')}.`,
+    );
+  }
+
+  private inferCodec(
+    name: string,
+    { column, decorator }: { readonly column: ColumnName; readonly decorator: string },
+    scope: Scope,
+  ): ValueCodec<unknown> | undefined {
+    const type = emittedType(scope.target, name);
+    const codec = inferValueCodec(type);
+    if (codec !== undefined) return codec;
+    const written = typeof column === 'string' ? `'${column}'` : 'column';
+    if (type === undefined) {
+      this.problem(
+        scope,
+        name,
+        'No codec is given, and the compiler emitted no type to take it from.',
+        `Write it: @${decorator}(${written}, text), or int32, date, bytes, ...`,
+      );
+    } else {
+      const typeName = typeof type === 'function' ? type.name : String(type);
+      this.problem(
+        scope,
+        name,
+        `No codec is given, and there is none for the emitted type ${typeName}.`,
+        `Write a codec: @${decorator}(${written}, json()), or use @Json or @Embedded.`,
+      );
+    }
     return undefined;
   }
-  checkFamily(entity, property.property, parsed.family, problems);
-  if (codec === undefined) return undefined;
-  return Object.freeze({
-    path: Object.freeze([property.property]),
-    property: property.property,
-    kind: 'column',
-    family: parsed.family,
-    qualifier: parsed.qualifier,
-    codec,
-    qualifierCodec: undefined,
-    order,
-  });
-}
 
-function checkFamily(entity: CollectedEntity, property: string, family: string, problems: Problems): void {
-  const families = Object.keys(entity.table.families ?? {});
-  if (families.includes(family)) return;
-  problems.add(
-    entity.name,
-    property,
-    `Table "${entity.table.name}" has no family "${family}".`,
-    `Declare it in @Table({ families }), or use one of: ${families.join(', ')}.`,
-  );
-}
-
-function inferCodec(
-  entity: CollectedEntity,
-  property: PropertyDeclaration,
-  problems: Problems,
-): ValueCodec<unknown> | undefined {
-  const type = emittedType(entity.target, property.property);
-  const codec = inferValueCodec(type);
-  if (codec !== undefined) return codec;
-  const column = typeof property.column === 'string' ? `'${property.column}'` : 'column';
-  if (type === undefined) {
-    problems.add(
-      entity.name,
-      property.property,
-      'No codec is given, and the compiler emitted no type to take it from.',
-      `Write it: @${property.decorator}(${column}, text), or int32, date, bytes, ...`,
-    );
-  } else {
-    const typeName = typeof type === 'function' ? type.name : String(type);
-    problems.add(
-      entity.name,
-      property.property,
-      `No codec is given, and there is none for the emitted type ${typeName}.`,
-      `Write a codec: @${property.decorator}(${column}, json()), or use @Json or @Embedded.`,
-    );
+  private checkOverlaps(): void {
+    for (const [index, column] of this.columns.entries()) {
+      for (const other of this.columns.slice(index + 1)) {
+        if (other.family !== column.family || !startsWithBytes(other.qualifier, column.qualifier)) break;
+        const same = other.qualifier.length === column.qualifier.length;
+        if (!same && column.kind !== 'columns') continue;
+        const name = `"${column.family}:${toStringBinary(column.qualifier)}"`;
+        this.problems.add(
+          this.entity.name,
+          other.property,
+          same
+            ? `The column ${name} is also that of "${column.property}".`
+            : `The column lies within ${name}*, the columns of "${column.property}".`,
+          'Give each property a column of its own.',
+        );
+      }
+    }
   }
-  return undefined;
+
+  private problem(scope: Scope, property: string, rule: string, mend: string): void {
+    this.problems.add(this.entity.name, [...scope.path, property].join('.'), rule, mend);
+  }
 }
 
 /** Families in byte order, then qualifiers: the order of cells in a result. */
 export function compareColumns(a: ColumnSchema, b: ColumnSchema): number {
   if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
   return compareBytes(a.qualifier, b.qualifier);
-}
-
-function checkOverlaps(entity: string, sorted: readonly ColumnSchema[], problems: Problems): void {
-  for (const [index, column] of sorted.entries()) {
-    for (const other of sorted.slice(index + 1)) {
-      if (other.family !== column.family || !startsWithBytes(other.qualifier, column.qualifier)) break;
-      const same = other.qualifier.length === column.qualifier.length;
-      if (!same && column.kind !== 'columns') continue;
-      const name = `"${column.family}:${toStringBinary(column.qualifier)}"`;
-      problems.add(
-        entity,
-        other.property,
-        same
-          ? `The column ${name} is also that of "${column.property}".`
-          : `The column lies within ${name}*, the columns of "${column.property}".`,
-        'Give each property a column of its own.',
-      );
-    }
-  }
 }

@@ -33,8 +33,20 @@ export interface ColumnSchema {
   readonly codec: ValueCodec<unknown>;
   /** Of `columns`: how the rest of the qualifier is decoded to the Map's key. */
   readonly qualifierCodec: ValueCodec<unknown> | undefined;
+  /** Of `columns` declared with `@Packed`: the qualifiers are offsets in the row's time bucket, the Map's keys are times in ms. */
+  readonly window: ColumnWindow | undefined;
   /** The column's place in the declaration: properties of loaded entities stand in this order, behind the key's. */
   readonly order: number;
+}
+
+/** The span of time of a row with packed columns. */
+export interface ColumnWindow {
+  /** The part of the key that the span is made of. */
+  readonly part: string;
+  /** Milliseconds. */
+  readonly width: number;
+  /** Milliseconds that an offset of 1 stands for: 1 or 1000. */
+  readonly unit: number;
 }
 
 /** An embedded object: a group of columns that stands in one property. */
@@ -83,7 +95,36 @@ export interface EntitySchema<E extends object = object> {
   readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
   /** The property that optimistic locking counts up (`@Version`), or undefined. */
   readonly versionProperty: string | undefined;
+  readonly timeToLive: TimeToLive;
+  readonly lifecycle: EntityLifecycle;
   readonly mapper: EntityMapper<E>;
+}
+
+/** How long the cells of an entity's puts live; the mapper gives it to the puts that it makes. */
+export interface TimeToLive {
+  /** The property with `@Ttl`, whose value goes before `milliseconds`. */
+  readonly property: string | undefined;
+  readonly milliseconds: number | undefined;
+}
+
+/** The writes that hooks, timestamps and checks know. */
+export type WriteOperation = 'put' | 'insert' | 'replace' | 'update';
+
+/** What happens around the writes and reads of an entity. Each is undefined when there is nothing to do. */
+export interface EntityLifecycle {
+  /**
+   * To be called before a write, and awaited when it answers a promise. Of a whole entity: runs `@BeforePut`, sets
+   * `@CreatedAt` (insert) and `@UpdatedAt` on it, and checks it. Of an update: sets `@UpdatedAt` in the patch, which
+   * must be the caller's own copy, and checks the properties that are in it.
+   * @throws InvalidArgumentError with every issue of the checks; what a hook throws.
+   */
+  readonly beforeWrite:
+    | ((entity: Record<string, unknown>, operation: WriteOperation, now: number) => void | Promise<void>)
+    | undefined;
+  /** Runs `@AfterPut`; to be called when a put, insert or replace has taken effect. */
+  readonly afterWrite: ((entity: object) => void | Promise<void>) | undefined;
+  /** Runs `@AfterLoad`; to be called with every whole entity before it is handed out. */
+  readonly afterLoad: ((entity: object) => void | Promise<void>) | undefined;
 }
 
 /** Object <-> cells of one entity, compiled once. */

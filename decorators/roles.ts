@@ -1,0 +1,60 @@
+import { date, int53 } from '../src/codec/index.js';
+import type { ValueCodec } from '../src/schema/types.js';
+import type { ColumnName, ColumnRole } from './declaration.js';
+import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
+
+/**
+ * Optimistic locking: a number that every write counts up, and that a put must know. A put of an entity whose stored
+ * version is another one throws a ConflictError; of a new entity the version is undefined.
+ */
+export function Version(column: ColumnName): PropertyDecoratorOf<number>;
+export function Version<T extends number | bigint>(
+  column: ColumnName,
+  codec: ValueCodec<T>,
+): PropertyDecoratorOf<T>;
+export function Version(
+  column: ColumnName,
+  codec: ValueCodec<unknown> = int53,
+): PropertyDecoratorOf<unknown> {
+  return roleDecorator('Version', 'version', column, codec);
+}
+
+/**
+ * The time at which the entity was inserted. `insert` sets it when it is undefined; a put, which does not know whether
+ * the entity is new, leaves it alone.
+ */
+export function CreatedAt(column: ColumnName): PropertyDecoratorOf<Date>;
+export function CreatedAt<T extends Date | number>(
+  column: ColumnName,
+  codec: ValueCodec<T>,
+): PropertyDecoratorOf<T>;
+export function CreatedAt(
+  column: ColumnName,
+  codec: ValueCodec<unknown> = date,
+): PropertyDecoratorOf<unknown> {
+  return roleDecorator('CreatedAt', 'createdAt', column, codec);
+}
+
+/** The time of the last put, insert, replace or update through a repository, which set it. */
+export function UpdatedAt(column: ColumnName): PropertyDecoratorOf<Date>;
+export function UpdatedAt<T extends Date | number>(
+  column: ColumnName,
+  codec: ValueCodec<T>,
+): PropertyDecoratorOf<T>;
+export function UpdatedAt(
+  column: ColumnName,
+  codec: ValueCodec<unknown> = date,
+): PropertyDecoratorOf<unknown> {
+  return roleDecorator('UpdatedAt', 'updatedAt', column, codec);
+}
+
+function roleDecorator(
+  decorator: string,
+  role: ColumnRole,
+  column: ColumnName,
+  codec: ValueCodec<unknown>,
+): PropertyDecoratorOf<unknown> {
+  return memberDecorator(decorator, 'field', (declaration, property) => {
+    declaration.properties.push({ kind: 'column', decorator, property, column, codec, role });
+  });
+}

@@ -1,0 +1,190 @@
+/** One entity's declarations -> its key layout, columns, marker, lifecycle and time to live. */
+
+import { emittedType } from '../../decorators/index.js';
+import { toBytes } from '../bytes/index.js';
+import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, string } from '../key/index.js';
+import { type CollectedEntity, collectEntity } from './collect.js';
+import { type CompiledColumns, compileColumns } from './columns.js';
+import { compileLifecycle } from './lifecycle.js';
+import type { Problems } from './problems.js';
+import type { EntityClass, EntityLifecycle, EntitySchema, TimeToLive } from './types.js';
+
+/** The qualifier of marker cells. */
+export const MARKER_QUALIFIER: Uint8Array = toBytes('_');
+
+/** An entity before it is linked to its table. */
+export interface CompiledEntity {
+  readonly source: CollectedEntity;
+  /** Undefined when the row key breaks a rule. */
+  readonly key: KeyLayout | undefined;
+  readonly columns: CompiledColumns;
+  readonly marker: EntitySchema['marker'];
+  readonly versionProperty: string | undefined;
+  readonly timeToLive: TimeToLive;
+  readonly lifecycle: EntityLifecycle;
+}
+
+export function compileEntity(target: EntityClass, problems: Problems): CompiledEntity | undefined {
+  if (typeof target !== 'function') {
+    problems.add(String(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
+    return undefined;
+  }
+  const source = collectEntity(target, problems);
+  if (source === undefined) return undefined;
+  const key = problems.catching(source.name, '', () =>
+    compileKeyLayout(source.elements, (part) => keyCodec(source, part), source.declaration.recordType),
+  );
+  const columns = compileColumns(source, problems);
+  if (key !== undefined) {
+    checkKeyNames(source, key, problems);
+    checkKeyColumns(source, key, columns, problems);
+  }
+  return {
+    source,
+    key,
+    columns,
+    marker: markerOf(source, columns, problems),
+    versionProperty: onlyRole(source, 'version', problems),
+    timeToLive: timeToLiveOf(source, problems),
+    lifecycle: compileLifecycle(source),
+  };
+}
+
+/** The property of a role that at most one may have. */
+function onlyRole(source: CollectedEntity, role: string, problems: Problems): string | undefined {
+  const found = source.properties.filter((property) => property.kind === 'column' && property.role === role);
+  for (const { property, decorator } of found.slice(1)) {
+    problems.add(
+      source.name,
+      property,
+      `It is the second property with @${decorator}; the first is "${found[0]!.property}".`,
+      'Leave one.',
+    );
+  }
+  return found[0]?.property;
+}
+
+function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
+  const { ttl } = source.declaration;
+  if (ttl !== undefined && (!Number.isSafeInteger(ttl) || ttl <= 0)) {
+    problems.add(
+      source.name,
+      undefined,
+      `Its ttl is ${ttl}.`,
+      'Give a whole number of milliseconds above 0, or leave it out.',
+    );
+  }
+  const [property, second] = source.ttls;
+  if (second !== undefined) {
+    problems.add(
+      source.name,
+      second,
+      `It is the second property with @Ttl; the first is "${property}".`,
+      'Leave one.',
+    );
+  }
+  if (source.properties.some((stored) => stored.property === property)) {
+    problems.add(
+      source.name,
+      property,
+      'It has @Ttl and is stored as well.',
+      'Put @Ttl on a property of its own: it is not stored.',
+    );
+  }
+  return Object.freeze({ property, milliseconds: ttl });
+}
+
+/** A part without a codec is text, unless the compiler emitted another type for the property. */
+function keyCodec(source: CollectedEntity, part: string): KeyCodec<unknown> | undefined {
+  const type = emittedType(source.target, part);
+  return type === undefined ? (string as KeyCodec<unknown>) : inferKeyCodec(type);
+}
+
+function checkKeyNames(source: CollectedEntity, key: KeyLayout, problems: Problems): void {
+  if (source.keyNames === undefined) return;
+  const parts = key.parts.map((part) => part.name);
+  if (parts.join('\n') === source.keyNames.join('\n')) return;
+  problems.add(
+    source.name,
+    undefined,
+    `Its static key lists [${source.keyNames.join(', ')}], @RowKey has the parts [${parts.join(', ')}].`,
+    `Write: declare static readonly key: [${parts.map((part) => `'${part}'`).join(', ')}].`,
+  );
+}
+
+/** A part stands in the key or in a column: in both only when the key holds no more than its digest. */
+function checkKeyColumns(
+  source: CollectedEntity,
+  key: KeyLayout,
+  { columns }: CompiledColumns,
+  problems: Problems,
+): void {
+  for (const part of key.parts) {
+    const column = columns.find((candidate) => candidate.path[0] === part.name);
+    const windowed = columns.some((candidate) => candidate.window?.part === part.name);
+    if (part.name === '__proto__') {
+      problems.add(source.name, part.name, 'The name cannot be a property.', 'Give it another.');
+    }
+    if (column !== undefined && (part.recoverable || windowed)) {
+      problems.add(
+        source.name,
+        part.name,
+        'The property is a part of the key and a column as well.',
+        'Remove the column: the key gives the value back.',
+      );
+    } else if (!part.recoverable && column === undefined && !windowed) {
+      problems.add(
+        source.name,
+        part.name,
+        'The key holds only a digest or a time bucket of the property, so it cannot be read back.',
+        'Store it in a column too: @Column(...); or keep it in the key: hash(..., { keep: true }), or part(...) behind it.',
+      );
+    }
+  }
+}
+
+function markerOf(
+  source: CollectedEntity,
+  { columns }: CompiledColumns,
+  problems: Problems,
+): EntitySchema['marker'] {
+  const { marker = true } = source.declaration;
+  const families = Object.keys(source.table.families ?? {});
+  if (marker === false) {
+    if (columns.length === 0) {
+      problems.add(
+        source.name,
+        undefined,
+        'It has neither columns nor a marker cell, so that nothing of it could be stored.',
+        'Declare a column, or leave out `marker: false`.',
+      );
+    }
+    return undefined;
+  }
+  if (typeof marker === 'string' && !families.includes(marker)) {
+    problems.add(
+      source.name,
+      undefined,
+      `Its marker is to stand in the family "${marker}", which table "${source.table.name}" does not have.`,
+      `Use one of: ${families.join(', ')}.`,
+    );
+  }
+  const inOrder = [...columns].sort((a, b) => a.order - b.order);
+  const first = inOrder.find((column) => families.includes(column.family))?.family ?? families[0] ?? '';
+  const family = typeof marker === 'string' ? marker : first;
+  const taken = columns.find(
+    (column) =>
+      column.family === family &&
+      column.kind !== 'columns' &&
+      Buffer.compare(column.qualifier, MARKER_QUALIFIER) === 0,
+  );
+  if (taken !== undefined) {
+    problems.add(
+      source.name,
+      taken.property,
+      `The column "${family}:_" is that of the entity's marker cell.`,
+      'Give the property another qualifier, or pin the marker to another family: @Entity({ marker: "family" }).',
+    );
+  }
+  return Object.freeze({ family, qualifier: MARKER_QUALIFIER });
+}

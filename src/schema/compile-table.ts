@@ -1,0 +1,97 @@
+/** The declarations of one table and its entities -> its descriptor and split points. */
+
+import type { TableDeclaration } from '../../decorators/index.js';
+import { toBytes } from '../bytes/index.js';
+import { type TableDescriptor, tableDescriptor } from '../table/index.js';
+import type { CompiledEntity } from './compile-entity.js';
+import type { Problems } from './problems.js';
+
+export interface CompiledTable {
+  readonly descriptor: TableDescriptor;
+  readonly entities: readonly CompiledEntity[];
+  readonly splitKeys: readonly Uint8Array[];
+}
+
+export function compileTable(
+  entities: readonly CompiledEntity[],
+  problems: Problems,
+): CompiledTable | undefined {
+  const declaration = entities[0]!.source.table;
+  const name = `Table "${declaration.name}"`;
+  for (const { source } of entities) {
+    if (source.table !== declaration) {
+      problems.add(
+        source.name,
+        undefined,
+        `${name} is declared twice, by different classes.`,
+        'Let all of its entities name the same one.',
+      );
+    }
+  }
+  checkRecordTypes(name, entities, problems);
+  const { name: tableName, families, presplit, ...options } = declaration;
+  const descriptor = problems.catching(name, '', () => tableDescriptor(tableName, families ?? {}, options));
+  const splitKeys = problems.catching(name, '', () => splitKeysOf(presplit, entities, name, problems));
+  return descriptor && { descriptor, entities, splitKeys: splitKeys ?? [] };
+}
+
+function checkRecordTypes(table: string, entities: readonly CompiledEntity[], problems: Problems): void {
+  const taken = new Map<number, string>();
+  for (const { source } of entities) {
+    const { recordType } = source.declaration;
+    if (recordType === undefined) {
+      if (entities.length === 1) continue;
+      problems.add(
+        source.name,
+        undefined,
+        `${table} holds ${entities.length} entities, and this one has no record type to tell its rows by.`,
+        'Write @Entity({ recordType: <0..255> }) and put recordType() into @RowKey.',
+      );
+      continue;
+    }
+    const other = taken.get(recordType);
+    if (other !== undefined) {
+      problems.add(
+        source.name,
+        undefined,
+        `Its record type ${recordType} is also that of ${other} in ${table}.`,
+        'Give each entity of a table a number of its own, and never change it.',
+      );
+    }
+    taken.set(recordType, source.name);
+  }
+}
+
+function splitKeysOf(
+  presplit: TableDeclaration['presplit'],
+  entities: readonly CompiledEntity[],
+  table: string,
+  problems: Problems,
+): readonly Uint8Array[] {
+  if (presplit === undefined) return [];
+  if ('splits' in presplit) {
+    const keys = presplit.splits.map(toBytes);
+    const wrong = keys.findIndex(
+      (key, i) => key.length === 0 || (i > 0 && Buffer.compare(keys[i - 1]!, key) >= 0),
+    );
+    if (wrong >= 0) {
+      problems.add(
+        table,
+        undefined,
+        `The split key at ${wrong} is empty or does not rise above the one before it.`,
+        'Give them in strictly increasing byte order.',
+      );
+    }
+    return keys;
+  }
+  const { regions } = presplit;
+  if (!Number.isInteger(regions) || regions < 1 || regions > 10_000) {
+    problems.add(table, undefined, `presplit.regions is ${regions}.`, 'Give a whole number from 1 to 10000.');
+    return [];
+  }
+  for (const { key } of entities) {
+    const points = key?.splitPoints(regions) ?? [];
+    if (points.length > 0) return points;
+  }
+  return [];
+}
