@@ -91,12 +91,12 @@ function textSplits(radix: number, width: number, regions: number): Uint8Array[]
   );
 }
 
-/** Equal steps between the bytes of the first and the last value, to the byte that tells the splits apart. */
+/** Equal steps between the bytes of the first and the last value. */
 function betweenSplits(step: Step, between: readonly [unknown, unknown], regions: number): Uint8Array[] {
   const [a, b] = between.map((value) => stepBytes(step, value));
   if (a === undefined || b === undefined) return [];
   const [low, high] = compareBytes(a, b) <= 0 ? [a, b] : [b, a];
-  const width = Math.max(low.length, high.length, UNIFORM_BYTES);
+  const width = Math.max(low.length, high.length);
   return cuts(bigOf(low, width), bigOf(high, width), regions).map((value) => bigBytes(value, width));
 }
 
