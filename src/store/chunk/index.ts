@@ -1,3 +1,4 @@
+export * from './create-log.js';
 export * from './file-bytes.js';
 export * from './format.js';
 export * from './reader.js';

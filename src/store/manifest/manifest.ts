@@ -1,5 +1,5 @@
 import { ClosedError, type RowanError } from '../../errors.js';
-import { ChunkWriter, MANIFEST_KIND } from '../chunk/index.js';
+import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../chunk/index.js';
 import { type FileSystem, joinPath, manifestFileName, parentPath, parseStoreFileName } from '../fs/index.js';
 import { prepareCurrent, switchCurrent } from './current.js';
 import { checkNamedFiles, inspectDirectory, removeObsoleteFiles } from './directory.js';
@@ -14,6 +14,7 @@ export interface ManifestOptions {
 }
 
 const EMPTY = new Uint8Array(0);
+const STAGING_SIZE = 65536;
 
 /**
  * The log of what a store consists of. One opener at a time, who holds the folder's lock.
@@ -156,7 +157,7 @@ export class Manifest {
     try {
       prepareCurrent(this.files, this.directory, { manifest: number, length: next.writtenLength });
     } catch (error) {
-      this.discard(next, number);
+      discardLog(this.files, next.file);
       throw error;
     }
     try {
@@ -165,14 +166,14 @@ export class Manifest {
       next.file.close();
       throw this.writer.fail(error);
     }
-    const [old, oldNumber] = [this.writer, this.fileNumber];
+    const old = this.writer;
     this.writer = next;
     this.fileNumber = number;
     this.vouched = next.writtenLength;
     this.rollAt = Math.max(this.rollSize, 2 * this.vouched);
     this.pending = state;
     this.publish(state, this.edits);
-    this.discard(old, oldNumber);
+    discardLog(this.files, old.file);
   }
 
   /** Records in CURRENT how long the MANIFEST is, so that a later loss of its end is seen, and closes it. */
@@ -235,15 +236,6 @@ export class Manifest {
       this.rollAt = this.writer.end + this.rollSize;
     }
   }
-
-  private discard(writer: ChunkWriter, number: number): void {
-    writer.file.close();
-    try {
-      this.files.unlink(joinPath(this.directory, manifestFileName(number)));
-    } catch {
-      // A file that nothing names: the next opener removes it.
-    }
-  }
 }
 
 function writeSnapshot(
@@ -252,18 +244,8 @@ function writeSnapshot(
   number: number,
   state: VersionState,
 ): ChunkWriter {
-  const file = files.create(joinPath(directory, manifestFileName(number)));
-  try {
-    const writer = new ChunkWriter(file, MANIFEST_KIND, number);
-    const record = encodeEdits(snapshotEdits(state));
-    writer.append(EMPTY, record, 0, record.length);
-    writer.sync();
-    files.syncDirectory(directory);
-    return writer;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
+  const path = joinPath(directory, manifestFileName(number));
+  return createLog(files, path, MANIFEST_KIND, number, STAGING_SIZE, encodeEdits(snapshotEdits(state)));
 }
 
 /** A number that no file has, be it a leftover that could not be removed. */

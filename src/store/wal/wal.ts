@@ -1,6 +1,6 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
-import { ChunkWriter, WAL_KIND } from '../chunk/index.js';
-import { type FileHandle, type FileSystem, joinPath, walFileName } from '../fs/index.js';
+import { type ChunkWriter, createLog, discardLog, WAL_KIND } from '../chunk/index.js';
+import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
 import { type ClosedSegment, RECORD_HEADER_SIZE, writeRecordHeader } from './segment.js';
 import { SyncWaiters } from './sync-waiters.js';
 
@@ -191,7 +191,7 @@ export class Wal {
         next.file.close();
         this.poison(error);
       } else {
-        discard(this.files, next.file);
+        discardLog(this.files, next.file);
       }
       throw error;
     }
@@ -334,27 +334,8 @@ function createSegment(
   number: number,
   stagingSize: number,
 ): ChunkWriter {
-  const file = files.create(joinPath(directory, walFileName(number)));
-  try {
-    // Beyond `stagingSize` there must be room for the record that fills it up.
-    const writer = new ChunkWriter(file, WAL_KIND, number, stagingSize + 65536);
-    writer.sync();
-    files.syncDirectory(directory);
-    return writer;
-  } catch (error) {
-    discard(files, file);
-    throw error;
-  }
-}
-
-/** Removes a segment that nothing names. Where that fails, the next opener does it. */
-function discard(files: FileSystem, file: FileHandle): void {
-  file.close();
-  try {
-    files.unlink(file.path);
-  } catch {
-    // The failure that led here is the one to report.
-  }
+  // Beyond `stagingSize` there must be room for the record that fills it up.
+  return createLog(files, joinPath(directory, walFileName(number)), WAL_KIND, number, stagingSize + 65536);
 }
 
 function closedError(): ClosedError {
