@@ -180,8 +180,8 @@ export class ChunkWriter {
   private takeBack(cause: unknown): void {
     try {
       this.file.truncate(this.written);
-    } catch (second) {
-      throw this.fail(new AggregateError([cause, second], 'A write failed, and so did taking it back.'));
+    } catch {
+      throw this.fail(cause);
     }
   }
 
