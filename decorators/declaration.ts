@@ -35,6 +35,8 @@ export interface EntityDeclaration {
   readonly marker?: boolean | string;
   /** Time to live of every cell that a put of the entity writes, ms. Default: the family's. `@Ttl` goes before it. */
   readonly ttl?: number;
+  /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
+  readonly inheritable?: boolean;
 }
 
 /** What a property is for beyond holding a value. */
@@ -118,7 +120,8 @@ export type HookMoment = 'beforePut' | 'afterPut' | 'afterLoad';
 
 export interface HookDeclaration {
   readonly moment: HookMoment;
-  readonly method: string;
+  /** The name of a method of the class, or the hook itself. */
+  readonly method: string | ((entity: object) => unknown);
 }
 
 export interface CheckDeclaration {

@@ -51,7 +51,7 @@ type CheckedNames<C, Names extends readonly string[], Elements extends readonly 
   : RowKeyMistake<`The class does not list its key's parts. Write: declare static readonly key: [${Quoted<Names>}]`>;
 
 /** The types that the properties must have, by part: of the parts held whole, and of those held only as a digest. */
-type PropertyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &
+export type KeyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &
   TypesOf<Digest<Element, Extract<Element, { readonly exact: true }>['parts'][number]>>;
 
 type TypesOf<Element> = {
@@ -78,7 +78,7 @@ type StoredType<E> = E extends { readonly $value?: infer T }
   : never;
 
 type CheckedTypes<E, Element extends KeyElement> =
-  E extends PropertyTypes<Element> ? unknown : RowKeyMistake<TypeMistakes<E, PropertyTypes<Element>>>;
+  E extends KeyTypes<Element> ? unknown : RowKeyMistake<TypeMistakes<E, KeyTypes<Element>>>;
 
 type TypeMistakes<E, Types> = {
   [Name in keyof Types & string]: Name extends keyof E

@@ -35,9 +35,8 @@ export interface CollectedEntity {
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
 export function collectEntity(target: AnyClass, problems: Problems): CollectedEntity | undefined {
   const className = target.name === '' ? 'An anonymous class' : target.name;
-  const own = ownDeclarations(target);
   const inherited = classChain(target).flatMap(ownDeclarations);
-  const entities = own.flatMap((declaration) => declaration.entities);
+  const entities = entitiesOf(target);
   const name = entities[0]?.name ?? className;
   for (const declaration of inherited) {
     for (const problem of declaration.problems) problems.add(name, undefined, problem, '');
@@ -68,6 +67,15 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     checks: inherited.flatMap((other) => other.checks),
     ttls: inherited.flatMap((other) => other.ttls),
   };
+}
+
+/** Those of the class itself, or of the nearest class above it that shares its entity. */
+function entitiesOf(target: AnyClass): EntityDeclaration[] {
+  for (const owner of classChain(target).reverse()) {
+    const found = ownDeclarations(owner).flatMap((declaration) => declaration.entities);
+    if (found.length > 0) return owner === target || found[0]!.inheritable === true ? found : [];
+  }
+  return [];
 }
 
 function only<T>(found: readonly T[], name: string, decorator: string, problems: Problems): T | undefined {

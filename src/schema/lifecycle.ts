@@ -1,11 +1,6 @@
 /** Hooks, timestamps and checks of one entity, compiled to the functions that a repository calls. */
 
-import type {
-  CheckDeclaration,
-  HookDeclaration,
-  HookMoment,
-  ValidatorIssue,
-} from '../../decorators/index.js';
+import type { CheckDeclaration, HookMoment, ValidatorIssue } from '../../decorators/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { CollectedEntity } from './collect.js';
 import type { EntityLifecycle, WriteOperation } from './types.js';
@@ -23,12 +18,14 @@ export function compileLifecycle(source: CollectedEntity): EntityLifecycle {
 
 /** The methods of one moment, one after the other; a method is looked up on the class, not on the object. */
 function hooksOf(source: CollectedEntity, moment: HookMoment): Hook | undefined {
-  const names = new Set(
-    source.hooks.filter((hook: HookDeclaration) => hook.moment === moment).map(({ method }) => method),
-  );
-  const methods = [...names].map(
-    (name) => Reflect.get(source.target.prototype as object, name) as () => unknown,
-  );
+  const found = new Set(source.hooks.filter((hook) => hook.moment === moment).map(({ method }) => method));
+  const methods = [...found].map((method) => {
+    if (typeof method === 'string')
+      return Reflect.get(source.target.prototype as object, method) as () => unknown;
+    return function (this: object): unknown {
+      return method(this);
+    };
+  });
   if (methods.length === 0) return undefined;
   return (entity) => inTurn(methods, (method) => method.call(entity));
 }

@@ -26,6 +26,17 @@ export class Schema {
     );
   }
 
+  /** The entities whose classes are `base` or extend it: what a polymorphic read is over. */
+  subtypes(base: EntityClass): EntitySchema[] {
+    return this.entities.filter(({ target }) => target === base || target.prototype instanceof base);
+  }
+
+  /** The entity that a row of a table is of, told by the layouts and record types of keys; undefined when of none. */
+  entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
+    const table = this.tables.find(({ descriptor }) => descriptor.name === tableName);
+    return table?.entities.find(({ key }) => key.matches(row));
+  }
+
   has(target: EntityClass): boolean {
     return this.byClass.has(target);
   }

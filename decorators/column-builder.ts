@@ -1,0 +1,172 @@
+import { date, int53, text } from '../src/codec/index.js';
+import type { ValueCodec } from '../src/schema/types.js';
+import type { ClassDeclaration, ColumnRole, PropertyDeclaration, Validator } from './declaration.js';
+import type { EmbeddedOptions } from './embedded.js';
+import type { ClassOf } from './json.js';
+import { declarationOn } from './metadata.js';
+import type { Versioned } from './versions.js';
+
+/** A property of `defineEntity`: `T` is its type. */
+export interface PropertyDefinition<T, Optional extends boolean = false> {
+  /** Only in types. */
+  readonly $type?: T;
+  /** Only in types. */
+  readonly $optional?: Optional;
+  /** The property may be undefined or null. */
+  optional(): PropertyDefinition<T, true>;
+  /** Holds the property against a Standard Schema validator before each write, as `@Check`. */
+  check(validator: Validator): PropertyDefinition<T, Optional>;
+}
+
+/** The properties of one object. */
+export type PropertyDefinitions = Readonly<Record<string, PropertyDefinition<unknown, boolean>>>;
+
+/** The object that definitions describe. */
+export type ObjectOf<Definitions extends PropertyDefinitions> = {
+  [Name in keyof Definitions as Definitions[Name] extends RequiredProperty ? Name : never]: TypeOf<
+    Definitions[Name]
+  >;
+} & {
+  [Name in keyof Definitions as Definitions[Name] extends RequiredProperty ? never : Name]?: TypeOf<
+    Definitions[Name]
+  > | null;
+};
+
+interface RequiredProperty {
+  readonly $optional?: false;
+}
+
+type TypeOf<Definition> = Definition extends { readonly $type?: infer T } ? Exclude<T, undefined> : never;
+
+/**
+ * What `defineEntity` gives its `columns` function: a definition for each decorator of a property. `Name` are the
+ * columns that can be named: "family:qualifier", in an embedded object the qualifier alone.
+ */
+export interface ColumnBuilder<Name extends string> {
+  /** As `@Column`; the codec is always written. */
+  column<T>(column: Name, codec: ValueCodec<T>): PropertyDefinition<T>;
+  /** As `@Json`. Say the type, or the class, or a list of it. */
+  json<T = unknown>(column: Name): PropertyDefinition<T>;
+  json<T extends object>(
+    column: Name,
+    type: () => readonly [abstract new (...args: never[]) => T],
+  ): PropertyDefinition<T[]>;
+  json<T extends object>(column: Name, type: ClassOf<T>): PropertyDefinition<T>;
+  /** As `@Counter`. */
+  counter(column: Name): PropertyDefinition<bigint, true>;
+  /** As `@Columns`. */
+  columns<V, K = string>(
+    column: Name,
+    options: { readonly key?: ValueCodec<K>; readonly value: ValueCodec<V> },
+  ): PropertyDefinition<Map<K, V | null>>;
+  /** As `@Packed`. */
+  packed<V>(
+    column: Name,
+    options: { readonly part: string; readonly value: ValueCodec<V> },
+  ): PropertyDefinition<Map<number, V | null>>;
+  /** As `@Versions`. */
+  versions<T>(column: Name, codec: ValueCodec<T>): PropertyDefinition<Versioned<T>[]>;
+  /** As `@Embedded`: an object whose properties are columns of the family. */
+  embedded<Definitions extends PropertyDefinitions>(
+    family: FamilyOf<Name>,
+    columns: (builder: ColumnBuilder<string>) => Definitions,
+    options?: EmbeddedOptions,
+  ): PropertyDefinition<Flat<ObjectOf<Definitions>>>;
+  /** As `@Version`. */
+  version(column: Name): PropertyDefinition<number, true>;
+  /** As `@CreatedAt`. */
+  createdAt(column: Name): PropertyDefinition<Date, true>;
+  /** As `@UpdatedAt`. */
+  updatedAt(column: Name): PropertyDefinition<Date, true>;
+  /** As `@Ttl`. */
+  ttl(): PropertyDefinition<number, true>;
+}
+
+/** The family in "family:qualifier"; of an embedded object, which has one already, the empty text. */
+export type FamilyOf<Name extends string> = Name extends `${infer Family}:${string}` ? Family : '';
+
+/** One object type instead of an intersection. */
+export type Flat<T> = { [Name in keyof T]: T[Name] };
+
+/** Writes one property into the declaration of its class. */
+type Declare = (declaration: ClassDeclaration, property: string) => void;
+
+class Definition implements PropertyDefinition<never, boolean> {
+  constructor(readonly declare: Declare) {}
+
+  optional(): PropertyDefinition<never, true> {
+    return this;
+  }
+
+  check(validator: Validator): Definition {
+    return new Definition((declaration, property) => {
+      this.declare(declaration, property);
+      declaration.checks.push({ property, validator });
+    });
+  }
+}
+
+/** Writes definitions into the declaration of a class. */
+export function declareProperties(target: object, definitions: PropertyDefinitions): void {
+  const declaration = declarationOn(target);
+  for (const [property, definition] of Object.entries(definitions)) {
+    if (definition instanceof Definition) definition.declare(declaration, property);
+    else {
+      declaration.problems.push(
+        `The property "${property}" is no definition. Write builder.column("family:qualifier", codec).`,
+      );
+    }
+  }
+}
+
+type Declared = PropertyDeclaration extends infer D
+  ? D extends unknown
+    ? Omit<D, 'property' | 'decorator'>
+    : never
+  : never;
+
+function stored(decorator: string, declared: Declared): Definition {
+  return new Definition((declaration, property) => {
+    declaration.properties.push({ ...declared, decorator, property } as PropertyDeclaration);
+  });
+}
+
+function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Definition {
+  return stored(name, { kind: 'column', column, codec, role: name });
+}
+
+/** The one builder; its types say in which entity it is used. */
+const builder = {
+  column: (column: string, codec: ValueCodec<unknown>) => stored('column', { kind: 'column', column, codec }),
+  json: (column: string, type?: ClassOf<object>) => stored('json', { kind: 'json', column, type }),
+  counter: (column: string) => stored('counter', { kind: 'counter', column }),
+  columns: (column: string, options: { key?: ValueCodec<unknown>; value: ValueCodec<unknown> }) =>
+    stored('columns', { kind: 'columns', column, key: options.key ?? text, value: options.value }),
+  packed: (column: string, options: { part: string; value: ValueCodec<unknown> }) =>
+    stored('packed', { kind: 'packed', column, ...options }),
+  versions: (column: string, codec: ValueCodec<unknown>) =>
+    stored('versions', { kind: 'versions', column, codec }),
+  embedded(
+    family: string,
+    columns: (inner: ColumnBuilder<string>) => PropertyDefinitions,
+    options?: EmbeddedOptions,
+  ) {
+    class Embedded {}
+    declareProperties(Embedded, columns(builder as unknown as ColumnBuilder<string>));
+    return stored('embedded', {
+      kind: 'embedded',
+      family: family === '' ? undefined : family,
+      prefix: options?.prefix ?? '',
+      type: () => Embedded,
+    });
+  },
+  version: (column: string) => role(column, int53, 'version'),
+  createdAt: (column: string) => role(column, date, 'createdAt'),
+  updatedAt: (column: string) => role(column, date, 'updatedAt'),
+  ttl: () => new Definition((declaration, property) => declaration.ttls.push(property)),
+};
+
+/** A builder whose column names are of these families. */
+export function columnBuilder<Name extends string>(): ColumnBuilder<Name> {
+  return builder as unknown as ColumnBuilder<Name>;
+}

@@ -1,0 +1,114 @@
+import type { ElementNames, KeyElement } from '../src/key/index.js';
+import {
+  type ColumnBuilder,
+  columnBuilder,
+  declareProperties,
+  type Flat,
+  type ObjectOf,
+  type PropertyDefinitions,
+} from './column-builder.js';
+import type { EntityDeclaration, HookMoment, Validator } from './declaration.js';
+import { type AnyClass, declarationOn } from './metadata.js';
+import type { KeyTypes } from './row-key.js';
+import type { DefinedTable } from './table.js';
+
+/** What `defineEntity` makes: a class, with the names of its key's parts. */
+export interface DefinedEntity<E extends object, Key extends readonly string[]> {
+  /** An entity with these properties. */
+  new (properties?: Partial<E>): E;
+  readonly prototype: E;
+  readonly key: Key;
+}
+
+/** The entity that key elements and column definitions describe. */
+export type DefinedObject<
+  Elements extends readonly KeyElement[],
+  Definitions extends PropertyDefinitions,
+> = Flat<
+  {
+    -readonly [Part in keyof KeyTypes<Elements[number]>]: KeyTypes<Elements[number]>[Part];
+  } & ObjectOf<Definitions>
+>;
+
+export interface EntityDefinition<
+  Family extends string,
+  Elements extends readonly KeyElement[],
+  Definitions extends PropertyDefinitions,
+> extends Omit<EntityDeclaration, 'table' | 'name' | 'inheritable'> {
+  /** What errors, explain and tools call the entity. */
+  readonly name: string;
+  /** What `defineTable` answered, or a class with `@Table`. */
+  readonly table: DefinedTable<Family> | AnyClass;
+  /** As `@RowKey`: the byte layout, left to right. Parts without a codec are text. */
+  readonly key: Elements;
+  /** The stored properties. */
+  readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
+  /** As `@Check` above a class. */
+  readonly check?: Validator;
+  /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
+  readonly hooks?: {
+    readonly [Moment in HookMoment]?: (entity: DefinedObject<Elements, Definitions>) => void | Promise<void>;
+  };
+}
+
+/**
+ * Declares an entity without decorators, for toolchains that only strip types (Node's own). Everything is inferred: the
+ * entity's type is `EntityOf<typeof Order>`. Methods are added by a class that extends it.
+ *
+ * @example
+ * ```ts
+ * const Order = defineEntity({
+ *   name: 'Order',
+ *   table: defineTable({ name: 'shop:crm', families: { d: {} } }),
+ *   key: [salt(16), part('customerId'), reverseTimestamp('placedAt')],
+ *   columns: (c) => ({
+ *     status: c.column('d:s', enumeration({ open: 1, shipped: 2 })),
+ *     note: c.column('d:n', text).optional(),
+ *   }),
+ * });
+ * type Order = EntityOf<typeof Order>;
+ * ```
+ */
+export function defineEntity<
+  Family extends string,
+  const Elements extends readonly KeyElement[],
+  Definitions extends PropertyDefinitions,
+>(
+  definition: EntityDefinition<Family, Elements, Definitions>,
+): DefinedEntity<DefinedObject<Elements, Definitions>, ElementNames<Elements>> {
+  const { name, key, columns, check, hooks, ...entity } = definition;
+  const target = namedClass(name, keyNames(key));
+  const declaration = declarationOn(target);
+  declaration.entities.push({ ...entity, name, inheritable: true });
+  declaration.rowKeys.push(key);
+  declareProperties(target, columns(columnBuilder()));
+  if (check !== undefined) declaration.checks.push({ property: undefined, validator: check });
+  for (const [moment, method] of Object.entries(hooks ?? {})) {
+    if (method !== undefined) {
+      declaration.hooks.push({ moment: moment as HookMoment, method: method as (entity: object) => unknown });
+    }
+  }
+  return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, ElementNames<Elements>>;
+}
+
+/** The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere. */
+function keyNames(elements: readonly KeyElement[]): string[] {
+  const whole = new Set(
+    elements.filter(({ exact }) => exact).flatMap(({ parts }) => parts as readonly string[]),
+  );
+  return elements.flatMap(({ exact, parts }) =>
+    exact ? (parts as readonly string[]) : (parts as readonly string[]).filter((part) => !whole.has(part)),
+  );
+}
+
+function namedClass(name: string, key: readonly string[]): AnyClass {
+  const named = {
+    [name]: class {
+      static readonly key = Object.freeze(key);
+      constructor(properties?: object) {
+        Object.assign(this, properties);
+      }
+    },
+  };
+  return named[name]!;
+}

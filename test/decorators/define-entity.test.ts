@@ -1,0 +1,191 @@
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { z } from 'zod';
+import {
+  defineEntity,
+  defineTable,
+  hash,
+  part,
+  recordType,
+  reverseTimestamp,
+  salt,
+  Table,
+} from '../../decorators/index.js';
+import { date, decimal, enumeration, int32, int64, text, uint32 } from '../../src/codec/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { EntityOf, Input, KeyOf } from '../../src/schema/entity-types.js';
+import { Order, resultOf } from '../mapper/fixtures.js';
+
+const crm = defineTable({
+  name: 'shop:crm',
+  families: { d: { compression: 'SNAPPY' }, p: { blockCache: false } },
+  presplit: { regions: 4 },
+});
+
+const DefinedOrder = defineEntity({
+  name: 'Order',
+  table: crm,
+  recordType: 2,
+  key: [
+    salt(16, ['customerId']),
+    part('customerId'),
+    recordType(),
+    reverseTimestamp('placedAt'),
+    part('orderNo', uint32),
+  ],
+  columns: (c) => ({
+    status: c.column('d:s', enumeration({ open: 1, shipped: 2 })),
+    total: c.column('d:t', decimal(2)),
+    note: c.column('p:n', text).optional(),
+    lines: c.json<{ sku: string }[]>('d:l').optional(),
+    address: c.embedded(
+      'd',
+      (a) => ({ city: a.column('city', text), zip: a.column('zip', text).optional() }),
+      {
+        prefix: 'a.',
+      },
+    ),
+    followers: c.columns('p:f.', { value: int32 }),
+    views: c.counter('d:v'),
+  }),
+});
+type DefinedOrder = EntityOf<typeof DefinedOrder>;
+
+describe('defineEntity', () => {
+  it('infers the entity, its key and what can be put', () => {
+    expectTypeOf<KeyOf<typeof DefinedOrder>>().toEqualTypeOf<{
+      customerId: string;
+      placedAt: Date;
+      orderNo: number;
+    }>();
+    expectTypeOf<DefinedOrder['status']>().toEqualTypeOf<'open' | 'shipped'>();
+    expectTypeOf<DefinedOrder['note']>().toEqualTypeOf<string | null | undefined>();
+    expectTypeOf<DefinedOrder['address']>().toEqualTypeOf<{ city: string; zip?: string | null }>();
+    expectTypeOf<DefinedOrder['followers']>().toEqualTypeOf<Map<string, number | null>>();
+    expectTypeOf(DefinedOrder.key).toEqualTypeOf<['customerId', 'placedAt', 'orderNo']>();
+    expectTypeOf<DefinedOrder>().toExtend<Input<typeof DefinedOrder>>();
+  });
+
+  it('lists the parts of its key at run time', () => {
+    expect(DefinedOrder.key).toEqual(['customerId', 'placedAt', 'orderNo']);
+    const Hashed = defineEntity({
+      name: 'Hashed',
+      table: crm,
+      key: [hash('b'), hash('a', { bytes: 2 }), part('a')],
+      columns: (c) => ({ b: c.column('d:b', text) }),
+    });
+    expect(Hashed.key).toEqual(['b', 'a']);
+    expect(
+      compileSchema([Hashed])
+        .entity(Hashed)
+        .key.parts.map(({ name }) => name),
+    ).toEqual(['b', 'a']);
+  });
+
+  it('stores what it gives back', () => {
+    const { mapper } = compileSchema([DefinedOrder]).entity(DefinedOrder);
+    const order = new DefinedOrder({
+      customerId: 'c',
+      placedAt: new Date(5),
+      orderNo: 7,
+      status: 'open',
+      total: '1.50',
+      lines: [{ sku: 's' }],
+      address: { city: 'Köln' },
+      followers: new Map([['x', 1]]),
+      views: 3n,
+    });
+    const source = order as unknown as Record<string, unknown>;
+    const read = mapper.fromResult(resultOf(...mapper.toMutations(source, mapper.rowOf(source))))!;
+    expect(read).toBeInstanceOf(DefinedOrder);
+    expect(read).toEqual(order);
+  });
+
+  it('is the same schema, byte for byte, as the same thing said with decorators', () => {
+    const SameOrder = defineEntity({
+      name: 'Order',
+      table: crm,
+      recordType: 2,
+      key: [
+        salt(16, ['customerId']),
+        part('customerId'),
+        recordType(),
+        reverseTimestamp('placedAt'),
+        part('orderNo', uint32),
+      ],
+      columns: (c) => ({
+        status: c.column('d:s', text),
+        total: c.column('d:t', decimal(2)),
+        weight: c.column('d:w', int64),
+        shippedAt: c.column('d:sh', date),
+      }),
+    });
+    const table = compileSchema([SameOrder]).tables[0]!;
+    const decorated = compileSchema([Order]).tables[0]!;
+    expect(table.signature).toBe(decorated.signature);
+    expect(table.descriptor).toEqual(decorated.descriptor);
+  });
+
+  it('may be extended by a class with methods, which is then the entity', () => {
+    class RichOrder extends DefinedOrder {
+      label(): string {
+        return `${this.customerId}/${this.orderNo}`;
+      }
+    }
+    const { mapper, name } = compileSchema([RichOrder]).entity(RichOrder);
+    const source = { customerId: 'c', placedAt: new Date(5), orderNo: 7, status: 'open' };
+    const read = mapper.fromResult(resultOf(...mapper.toMutations(source, mapper.rowOf(source))))!;
+    expect(read.label()).toBe('c/7');
+    expect(name).toBe('Order');
+  });
+
+  it('runs its checks and hooks', () => {
+    const seen: string[] = [];
+    const Checked = defineEntity({
+      name: 'Checked',
+      table: crm,
+      key: [part('id')],
+      columns: (c) => ({ age: c.column('d:a', int32).check(z.number().min(0)) }),
+      check: z.object({ id: z.string().min(2) }),
+      hooks: {
+        beforePut(entity) {
+          seen.push(`before ${entity.id}`);
+        },
+        afterLoad: (entity) => void seen.push(`loaded ${entity.age}`),
+      },
+    });
+    const { lifecycle } = compileSchema([Checked]).entity(Checked);
+    expect(() => lifecycle.beforeWrite!({ id: 'a', age: -1 }, 'put', 0)).toThrow(/age: .*; id: /s);
+    lifecycle.afterLoad!({ id: 'ab', age: 3 });
+    expect(seen).toEqual(['before a', 'loaded 3']);
+  });
+
+  it('refuses families that the table does not have, at compile time and when the schema is compiled', () => {
+    const Wrong = defineEntity({
+      name: 'Wrong',
+      table: crm,
+      key: [part('id')],
+      // @ts-expect-error the table has the families d and p
+      columns: (c) => ({ a: c.column('x:a', text) }),
+    });
+    expect(() => compileSchema([Wrong])).toThrow(/Wrong\.a: Table "shop:crm" has no family "x"/);
+    @Table({ name: 't', families: { z: {} } })
+    class AnyTable {}
+    const Fine = defineEntity({
+      name: 'Fine',
+      table: AnyTable,
+      key: [part('id')],
+      columns: (c) => ({ a: c.column('z:a', text) }),
+    });
+    expect(compileSchema([Fine]).tables[0]!.descriptor.name).toBe('t');
+  });
+
+  it('reports a property that is no definition', () => {
+    const Wrong = defineEntity({
+      name: 'Wrong',
+      table: crm,
+      key: [part('id')],
+      columns: () => ({ a: text as never }),
+    });
+    expect(() => compileSchema([Wrong])).toThrow(/Wrong: The property "a" is no definition/);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { Column, defineTable, Entity, part, RowKey, recordType, salt } from '../../decorators/index.js';
+import { double, text } from '../../src/codec/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+
+const table = defineTable({ name: 'shapes', families: { d: {} } });
+
+@RowKey(salt(8), part('drawing'), recordType(), part('id'))
+abstract class Shape {
+  declare static readonly key: ['drawing', 'id'];
+  drawing!: string;
+  id!: string;
+  @Column('d:c', text) color!: string;
+  abstract area(): number;
+}
+
+@Entity({ table, recordType: 1 })
+class Circle extends Shape {
+  @Column('d:r', double) radius!: number;
+  area(): number {
+    return Math.PI * this.radius ** 2;
+  }
+}
+
+@Entity({ table, recordType: 2 })
+class Box extends Shape {
+  @Column('d:w', double) width!: number;
+  @Column('d:h', double) height!: number;
+  area(): number {
+    return this.width * this.height;
+  }
+}
+
+describe('single-table inheritance', () => {
+  const schema = compileSchema([Circle, Box]);
+
+  it('takes the row key and the columns of the base class', () => {
+    expect(schema.entity(Box).columns.map(({ property }) => property)).toEqual(['color', 'height', 'width']);
+    expect(schema.entity(Circle).key.signature).toContain('recordType(1)');
+    expect(schema.entity(Box).key.signature).toContain('recordType(2)');
+  });
+
+  it('tells which entity a row is of, and the entities of a base class', () => {
+    const circle = schema.entity(Circle);
+    const box = schema.entity(Box);
+    const key = { drawing: 'd', id: 'i' };
+    expect(schema.entityOfRow('shapes', circle.mapper.rowOf(key))).toBe(circle);
+    expect(schema.entityOfRow('shapes', box.mapper.rowOf(key))).toBe(box);
+    expect(schema.entityOfRow('shapes', Uint8Array.of(1, 2, 3))).toBeUndefined();
+    expect(schema.entityOfRow('other', box.mapper.rowOf(key))).toBeUndefined();
+    expect(schema.subtypes(Shape)).toEqual([circle, box]);
+    expect(schema.subtypes(Circle)).toEqual([circle]);
+  });
+});
