@@ -1,0 +1,75 @@
+import { fromStringBinary } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import type { Cluster } from '../client/cluster.js';
+import { encodedNameOf } from '../region/region.js';
+import type { MasterClient } from './master-client.js';
+import type { RegionAdmin } from './region-admin.js';
+import { master } from './rpcs.js';
+
+/** A region server that is up. */
+export interface ServerInfo {
+  readonly host: string;
+  readonly port: number;
+  /** When it was started, in milliseconds since 1970; part of its name. */
+  readonly startCode: number;
+  readonly regions: number;
+}
+
+const ENCODED_NAME = 2;
+const LIVE_SERVERS = 2;
+
+/** Moves, merges, the balancer, the list of servers. */
+export class ClusterAdmin {
+  constructor(
+    private readonly masters: MasterClient,
+    private readonly regions: RegionAdmin,
+    private readonly cluster: Cluster,
+  ) {}
+
+  async servers(): Promise<ServerInfo[]> {
+    const { clusterStatus } = await this.masters.call(master.getClusterStatus, { options: [LIVE_SERVERS] });
+    return (clusterStatus.liveServers ?? []).map(({ server, serverLoad }) => ({
+      host: server.hostName,
+      port: server.port ?? 0,
+      startCode: server.startCode ?? 0,
+      regions: serverLoad.regionLoads?.length ?? 0,
+    }));
+  }
+
+  async moveRegion(region: string, server: string | undefined): Promise<void> {
+    const destination = server === undefined ? undefined : await this.serverName(server);
+    await this.masters.call(master.moveRegion, { region: specifierOf(region), destination });
+  }
+
+  async mergeRegions(regions: readonly string[], forcible: boolean): Promise<void> {
+    const deadline = this.masters.deadline();
+    const request = { regions: regions.map(specifierOf), forcible, ...this.regions.nonces() };
+    const { procId } = await this.masters.call(master.mergeTableRegions, request, deadline);
+    await this.masters.awaitProcedure(procId, 'The merge of regions', deadline);
+    const table = regions[0]?.split(',')[0];
+    if (table !== undefined) this.cluster.locator.cache.removeTable(table);
+  }
+
+  async setBalancerRunning(on: boolean): Promise<boolean> {
+    const { previous } = await this.masters.call(master.setBalancerRunning, { on, synchronous: true });
+    return previous ?? false;
+  }
+
+  private async serverName(server: string): Promise<{ hostName: string; port: number; startCode: number }> {
+    const live = await this.servers();
+    const found = live.find(({ host, port }) => `${host}:${port}` === server);
+    if (found === undefined) {
+      const names = live.map(({ host, port }) => `${host}:${port}`).join(', ');
+      throw new RowanError(
+        'ERR_NOT_FOUND',
+        `No live region server is named "${server}". There are: ${names}.`,
+      );
+    }
+    return { hostName: found.host, port: found.port, startCode: found.startCode };
+  }
+}
+
+function specifierOf(region: string): { type: number; value: Uint8Array } {
+  const encoded = encodedNameOf(fromStringBinary(region));
+  return { type: ENCODED_NAME, value: Buffer.from(encoded, 'latin1') };
+}

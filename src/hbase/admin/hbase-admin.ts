@@ -1,0 +1,228 @@
+import { RowanError } from '../../errors.js';
+import type { Admin, RegionInfo } from '../../table/admin.js';
+import type { TableDescriptor } from '../../table/descriptor.js';
+import { checkSplitKeys } from '../../table/splits.js';
+import { canonicalTableName } from '../../table/table-name.js';
+import type { Cluster } from '../client/cluster.js';
+import type { ProcedureResponse } from '../wire/messages-admin.js';
+import type { TypeOf } from '../wire/schema.js';
+import { ClusterAdmin, type ServerInfo } from './cluster-admin.js';
+import { MasterClient, type Rpc } from './master-client.js';
+import { RegionAdmin, tableMissing } from './region-admin.js';
+import { master } from './rpcs.js';
+import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
+import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
+
+const ENABLED = 0;
+
+/**
+ * The administration of a cluster, through its active master. Every change is a procedure of the master's, and is
+ * waited for. Beside the common {@link Admin}: snapshots, moves and merges of regions, the balancer, the servers.
+ */
+export class HBaseAdmin implements Admin {
+  private readonly masters: MasterClient;
+  private readonly regionAdmin: RegionAdmin;
+  private readonly snapshots: SnapshotAdmin;
+  private readonly clusterAdmin: ClusterAdmin;
+
+  constructor(private readonly cluster: Cluster) {
+    this.masters = new MasterClient(cluster);
+    this.regionAdmin = new RegionAdmin(cluster, this.masters);
+    this.snapshots = new SnapshotAdmin(this.masters, this.regionAdmin, cluster);
+    this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
+  }
+
+  async createNamespace(namespace: string): Promise<void> {
+    const namespaceDescriptor = { name: Buffer.from(namespace, 'utf8') };
+    await this.procedure(
+      master.createNamespace,
+      { namespaceDescriptor, ...this.nonces() },
+      `createNamespace ${namespace}`,
+    );
+  }
+
+  async deleteNamespace(namespace: string): Promise<void> {
+    const request = { namespaceName: namespace, ...this.nonces() };
+    await this.procedure(master.deleteNamespace, request, `deleteNamespace ${namespace}`);
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    const { namespaceName = [] } = await this.masters.call(master.listNamespaces, {});
+    return [...namespaceName].sort();
+  }
+
+  async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
+    checkSplitKeys(splitKeys);
+    const request = { tableSchema: tableToSchema(descriptor), splitKeys, ...this.nonces() };
+    await this.procedure(master.createTable, request, `createTable ${descriptor.name}`);
+    this.forget(descriptor.name);
+  }
+
+  async deleteTable(name: string): Promise<void> {
+    await this.change(master.deleteTable, name, `deleteTable ${name}`);
+  }
+
+  async truncateTable(name: string, preserveSplits = false): Promise<void> {
+    const request = { tableName: tableNameMessage(name), preserveSplits, ...this.nonces() };
+    await this.procedure(master.truncateTable, request, `truncateTable ${name}`);
+    this.forget(name);
+  }
+
+  async modifyTable(descriptor: TableDescriptor): Promise<void> {
+    const tableSchema = tableToSchema(descriptor);
+    const request = { tableName: tableNameMessage(descriptor.name), tableSchema, ...this.nonces() };
+    await this.procedure(master.modifyTable, request, `modifyTable ${descriptor.name}`);
+  }
+
+  async enableTable(name: string): Promise<void> {
+    await this.change(master.enableTable, name, `enableTable ${name}`);
+  }
+
+  async disableTable(name: string): Promise<void> {
+    await this.change(master.disableTable, name, `disableTable ${name}`);
+  }
+
+  async isTableEnabled(name: string): Promise<boolean> {
+    const request = { tableName: tableNameMessage(name) };
+    const { tableState } = await this.masters.call(master.getTableState, request);
+    return tableState.state === ENABLED;
+  }
+
+  async tableExists(name: string): Promise<boolean> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
+      tableNames: [tableNameMessage(name)],
+      includeSystemTables: true,
+    });
+    return tableSchema.length > 0;
+  }
+
+  async getDescriptor(name: string): Promise<TableDescriptor> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
+      tableNames: [tableNameMessage(name)],
+      includeSystemTables: true,
+    });
+    const schema = tableSchema[0];
+    if (schema === undefined) throw tableMissing(canonicalTableName(name));
+    return tableFromSchema(schema);
+  }
+
+  async listTables(): Promise<TableDescriptor[]> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {});
+    return tableSchema.map(tableFromSchema).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async getRegions(table: string): Promise<RegionInfo[]> {
+    const name = canonicalTableName(table);
+    const regions = await this.regionAdmin.regions(name);
+    if (regions.length === 0) throw tableMissing(name);
+    return regions;
+  }
+
+  async flush(table: string, family?: string): Promise<void> {
+    await this.checkFamily(table, family);
+    await this.regionAdmin.flush(canonicalTableName(table), family);
+  }
+
+  async compact(table: string, family?: string): Promise<void> {
+    await this.checkFamily(table, family);
+    await this.regionAdmin.compact(canonicalTableName(table), family, false);
+  }
+
+  async majorCompact(table: string, family?: string): Promise<void> {
+    await this.checkFamily(table, family);
+    await this.regionAdmin.compact(canonicalTableName(table), family, true);
+  }
+
+  async split(table: string, splitKey?: Uint8Array): Promise<void> {
+    const name = canonicalTableName(table);
+    if (!(await this.tableExists(name))) throw tableMissing(name);
+    await this.regionAdmin.split(name, splitKey);
+  }
+
+  /** A snapshot of a table, taken while it is written to (`FLUSH`), or of what is in its files (`SKIPFLUSH`). */
+  async snapshot(name: string, table: string, type: 'FLUSH' | 'SKIPFLUSH' = 'FLUSH'): Promise<void> {
+    await this.snapshots.create(name, canonicalTableName(table), type);
+  }
+
+  /** Every complete snapshot, in the order of their names. */
+  listSnapshots(): Promise<SnapshotInfo[]> {
+    return this.snapshots.list();
+  }
+
+  async deleteSnapshot(name: string): Promise<void> {
+    await this.snapshots.delete(name);
+  }
+
+  /** Makes a new table of a snapshot. */
+  async cloneSnapshot(name: string, newTable: string): Promise<void> {
+    await this.snapshots.clone(name, canonicalTableName(newTable));
+  }
+
+  /** Puts a snapshot's table, which must be disabled, back to what it was. */
+  async restoreSnapshot(name: string): Promise<void> {
+    const table = await this.snapshots.restore(name);
+    this.forget(table);
+  }
+
+  /** Moves a region, given by its name as {@link getRegions} has it, to "host:port" or to a server the master chooses. */
+  async moveRegion(region: string, server?: string): Promise<void> {
+    await this.clusterAdmin.moveRegion(region, server);
+  }
+
+  /** Merges neighbouring regions, given by their names. */
+  async mergeRegions(regions: readonly string[], force = false): Promise<void> {
+    await this.clusterAdmin.mergeRegions(regions, force);
+  }
+
+  /** Lets the balancer run or not; answers what it was before. */
+  setBalancerRunning(on: boolean): Promise<boolean> {
+    return this.clusterAdmin.setBalancerRunning(on);
+  }
+
+  /** The live region servers. */
+  getServers(): Promise<ServerInfo[]> {
+    return this.clusterAdmin.servers();
+  }
+
+  /** "host:port" of the active master. */
+  async getMaster(): Promise<string> {
+    const { host, port } = await this.cluster.registry.activeMaster(this.cluster.settings.rpcTimeout);
+    return `${host}:${port}`;
+  }
+
+  private nonces(): { nonceGroup: bigint; nonce: bigint } {
+    return this.regionAdmin.nonces();
+  }
+
+  private async change(
+    rpc: Rpc<TypeOf<typeof master.deleteTable.request>, TypeOf<typeof ProcedureResponse>>,
+    name: string,
+    what: string,
+  ): Promise<void> {
+    await this.procedure(rpc, { tableName: tableNameMessage(name), ...this.nonces() }, what);
+    this.forget(name);
+  }
+
+  private async procedure<Q>(
+    rpc: Rpc<Q, TypeOf<typeof ProcedureResponse>>,
+    request: Q,
+    what: string,
+  ): Promise<void> {
+    const deadline = this.masters.deadline();
+    const { procId } = await this.masters.call(rpc, request, deadline);
+    await this.masters.awaitProcedure(procId, what, deadline);
+  }
+
+  private forget(name: string): void {
+    this.cluster.locator.cache.removeTable(canonicalTableName(name));
+  }
+
+  private async checkFamily(table: string, family: string | undefined): Promise<void> {
+    if (family === undefined) return;
+    const descriptor = await this.getDescriptor(table);
+    if (descriptor.families.some(({ name }) => name === family)) return;
+    throw new RowanError('ERR_NO_SUCH_FAMILY', `Table ${descriptor.name} has no family "${family}".`, {
+      details: { table: descriptor.name, family },
+    });
+  }
+}

@@ -1,0 +1,124 @@
+import { type RowanError, TimeoutError } from '../../errors.js';
+import type { Cluster } from '../client/cluster.js';
+import { doubtsLocation, givenUp, pauseBefore, sleep } from '../client/retry.js';
+import type { ServerAddress, ServiceName } from '../rpc/address.js';
+import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
+import { remoteError } from '../rpc/exception-table.js';
+import { GetProcedureResultRequest, GetProcedureResultResponse } from '../wire/messages-admin.js';
+import type { MessageCodec } from '../wire/schema.js';
+
+/** A method of a service, with the messages it takes and gives. */
+export interface Rpc<Q, A> {
+  readonly method: string;
+  readonly request: MessageCodec<Q>;
+  readonly response: MessageCodec<A>;
+}
+
+const FIRST_POLL = 10;
+const LONGEST_POLL = 500;
+const NOT_FOUND = 0;
+const RUNNING = 1;
+
+/** Calls to the active master, and to region servers on an admin's behalf. */
+export class MasterClient {
+  private master: ServerAddress | undefined;
+
+  constructor(private readonly cluster: Cluster) {}
+
+  /** When a call that begins now has to be done. */
+  deadline(): number {
+    return performance.now() + this.cluster.settings.adminTimeout;
+  }
+
+  /** Calls the active master, looking for it again while there is none or it is starting. */
+  async call<Q, A>(rpc: Rpc<Q, A>, request: Q, deadline = this.deadline()): Promise<A> {
+    return this.repeat(rpc.method, deadline, async (timeLeft) => {
+      const { rpcTimeout } = this.cluster.settings;
+      this.master ??= await this.cluster.registry.activeMaster(Math.min(rpcTimeout, timeLeft));
+      try {
+        return await this.send(this.master, 'MasterService', rpc, request, timeLeft);
+      } catch (error) {
+        if (doubtsLocation(asRowanError(error))) this.master = undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Calls the admin service of a region server, once. */
+  callServer<Q, A>(server: ServerAddress, rpc: Rpc<Q, A>, request: Q, deadline: number): Promise<A> {
+    return this.send(server, 'AdminService', rpc, request, deadline - performance.now());
+  }
+
+  /** Calls `attempt` until it succeeds, fails for good, or its time is over. */
+  async repeat<T>(what: string, deadline: number, attempt: (timeLeft: number) => Promise<T>): Promise<T> {
+    const { settings } = this.cluster;
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await attempt(deadline - performance.now());
+      } catch (thrown) {
+        const error = asRowanError(thrown);
+        if (!error.retryable || this.cluster.isClosed) throw error;
+        const timeLeft = deadline - performance.now();
+        if (timeLeft <= 0 || attempts > settings.retries)
+          throw givenUp(error, what, attempts, 'no time or retries left');
+        await sleep(Math.min(timeLeft, pauseBefore(attempts, settings.pause, error)));
+      }
+    }
+  }
+
+  /**
+   * Waits for the end of a procedure.
+   * @throws RowanError what the procedure failed with; TimeoutError when it is still running at the deadline.
+   */
+  async awaitProcedure(procId: number | undefined, what: string, deadline: number): Promise<void> {
+    if (procId === undefined) return;
+    const rpc = {
+      method: 'getProcedureResult',
+      request: GetProcedureResultRequest,
+      response: GetProcedureResultResponse,
+    };
+    for (let pause = FIRST_POLL; ; pause = Math.min(LONGEST_POLL, pause * 1.5)) {
+      const { state, exception } = await this.call(rpc, { procId }, deadline);
+      if (state !== RUNNING) {
+        // Not found: it has ended, and its result was collected by an attempt whose answer was lost.
+        if (state === NOT_FOUND || exception === undefined) return;
+        throw this.procedureError(exception, what);
+      }
+      if (performance.now() + pause > deadline) {
+        throw new TimeoutError(
+          `${what} is still running on the master (procedure ${procId}). Look again later.`,
+        );
+      }
+      await sleep(pause);
+    }
+  }
+
+  private procedureError(
+    exception: NonNullable<Awaited<ReturnType<typeof GetProcedureResultResponse.read>>['exception']>,
+    what: string,
+  ): RowanError {
+    const generic = exception.genericException;
+    return remoteError(
+      {
+        className: generic?.className ?? 'java.io.IOException',
+        stackTrace: generic?.message ?? '',
+        doNotRetry: true,
+      },
+      exception.source ?? 'the master',
+      what,
+    );
+  }
+
+  private async send<Q, A>(
+    address: ServerAddress,
+    service: ServiceName,
+    rpc: Rpc<Q, A>,
+    request: Q,
+    timeLeft: number,
+  ): Promise<A> {
+    const timeout = Math.max(1, Math.min(this.cluster.settings.rpcTimeout, timeLeft));
+    const call = new UnaryCall(rpc.method, timeout, rpc.request, request, rpc.response, Priority.Admin);
+    this.cluster.pool.get(address, service).send(call);
+    return call.answer;
+  }
+}

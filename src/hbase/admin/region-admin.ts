@@ -1,0 +1,229 @@
+import { concatBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
+import { InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
+import type { RegionInfo } from '../../table/admin.js';
+import { Scan } from '../../table/scan.js';
+import type { Cluster } from '../client/cluster.js';
+import { sleep } from '../client/retry.js';
+import { HBaseScanner } from '../client/scanner.js';
+import { tableDisabled } from '../region/locator.js';
+import { INFO, type MetaRow, readMetaRow } from '../region/meta-row.js';
+import { META_TABLE, type Region, regionNameOf } from '../region/region.js';
+import type { RegionLoad } from '../wire/messages-admin.js';
+import type { TypeOf } from '../wire/schema.js';
+import type { MasterClient } from './master-client.js';
+import { master, regionServer } from './rpcs.js';
+import { tableNameMessage } from './table-codec.js';
+
+const MEBIBYTE = 1 << 20;
+const FULL_NAME = 1;
+const MAJOR = 2;
+const MAJOR_AND_MINOR = 3;
+const POLL = 50;
+
+/** What an admin does with single regions: where they are, flush, compact, split. */
+export class RegionAdmin {
+  constructor(
+    private readonly cluster: Cluster,
+    private readonly masters: MasterClient,
+  ) {}
+
+  /** The table's rows in meta, in key order, without divided parents. */
+  async metaRows(table: string): Promise<MetaRow[]> {
+    const scan = new Scan()
+      .withStartRow(Buffer.from(`${table},,`, 'utf8'))
+      .withStopRow(Buffer.from(`${table} ,,`, 'utf8'))
+      .addFamily(INFO);
+    const scanner = new HBaseScanner(this.cluster, META_TABLE, scan);
+    const rows: MetaRow[] = [];
+    for await (const result of scanner) {
+      const row = readMetaRow(result);
+      if (row !== undefined && row.table === table && !row.isSplitParent) rows.push(row);
+    }
+    return rows;
+  }
+
+  async regions(table: string): Promise<RegionInfo[]> {
+    const rows = await this.metaRows(table);
+    const loads = await this.loads(table, rows);
+    return rows.map((row) => {
+      const name = regionNameOf(table, row.startKey, row.info.regionId);
+      const load = loads.get(toStringBinary(name));
+      const isOpen = row.region !== undefined && row.state !== 'CLOSED' && row.state !== 'OFFLINE';
+      return {
+        table,
+        startKey: row.startKey,
+        endKey: row.endKey,
+        name: toStringBinary(name),
+        server: isOpen ? row.region!.server : '',
+        readRequests: load?.readRequests ?? 0,
+        writeRequests: load?.writeRequests ?? 0,
+        storeFiles: load?.storeFiles ?? 0,
+        storeFileSize: (load?.storeFileSizeMB ?? 0) * MEBIBYTE,
+        memstoreSize: (load?.memstoreSizeMB ?? 0) * MEBIBYTE,
+      };
+    });
+  }
+
+  async flush(table: string, family: string | undefined): Promise<void> {
+    const deadline = this.masters.deadline();
+    await this.onEachRegion(table, deadline, (region) =>
+      this.masters.callServer(
+        region.address,
+        regionServer.flushRegion,
+        { region: specifierOf(region), family: bytesOf(family) },
+        deadline,
+      ),
+    );
+  }
+
+  async compact(table: string, family: string | undefined, major: boolean): Promise<void> {
+    const deadline = this.masters.deadline();
+    await this.onEachRegion(table, deadline, async (region) => {
+      const request = { region: specifierOf(region), major, family: bytesOf(family) };
+      await this.masters.callServer(region.address, regionServer.compactRegion, request, deadline);
+      await this.awaitCompaction(region, major, deadline);
+    });
+  }
+
+  async split(table: string, splitKey: Uint8Array | undefined): Promise<void> {
+    const deadline = this.masters.deadline();
+    const rows = await this.metaRows(table);
+    const wanted = splitKey === undefined ? rows : rows.filter((row) => holds(row, splitKey));
+    if (splitKey?.length === 0) throw new InvalidArgumentError('A split key may not be empty.');
+    await Promise.all(wanted.map((row) => this.splitRegion(table, row, splitKey, deadline)));
+    this.cluster.locator.cache.removeTable(table);
+  }
+
+  private async splitRegion(
+    table: string,
+    row: MetaRow,
+    splitKey: Uint8Array | undefined,
+    deadline: number,
+  ): Promise<void> {
+    let splitRow = splitKey;
+    if (splitRow === undefined && row.region !== undefined) {
+      const { region } = row;
+      const request = { region: specifierOf(region), bestSplitRow: true };
+      const info = await this.masters.callServer(
+        region.address,
+        regionServer.getRegionInfo,
+        request,
+        deadline,
+      );
+      splitRow = info.bestSplitRow;
+    }
+    // A region without a middle (empty, or of one row) is left whole when all are to be divided.
+    if (splitRow === undefined || splitRow.length === 0) return;
+    const request = { regionInfo: row.info, splitRow, ...this.nonces() };
+    const { procId } = await this.masters.call(master.splitRegion, request, deadline);
+    await this.masters.awaitProcedure(procId, `The split of a region of table ${table}`, deadline);
+  }
+
+  /** Nonces that let the master know a repeated request. */
+  nonces(): { nonceGroup: bigint; nonce: bigint } {
+    const { dispatcher } = this.cluster;
+    return { nonceGroup: dispatcher.nextNonce(), nonce: dispatcher.nextNonce() };
+  }
+
+  /** Does `work` on every region of an enabled table; a region that moves meanwhile is looked up again. */
+  private async onEachRegion(
+    table: string,
+    deadline: number,
+    work: (region: Region) => Promise<unknown>,
+  ): Promise<void> {
+    const done = new Set<string>();
+    await this.masters.repeat(`An administration of table ${table}`, deadline, async () => {
+      const rows = await this.metaRows(table);
+      if (rows.length === 0) throw tableMissing(table);
+      if (await this.cluster.locator.isDisabled(table)) throw tableDisabled(table);
+      await Promise.all(
+        rows.map(async ({ region }) => {
+          if (region === undefined) throw notOnline(table);
+          const key = region.toString();
+          if (done.has(key)) return;
+          await work(region);
+          done.add(key);
+        }),
+      );
+    });
+  }
+
+  private async awaitCompaction(region: Region, major: boolean, deadline: number): Promise<void> {
+    for (;;) {
+      const request = { region: specifierOf(region), compactionState: true };
+      const info = await this.masters.callServer(
+        region.address,
+        regionServer.getRegionInfo,
+        request,
+        deadline,
+      );
+      const state = info.compactionState ?? 0;
+      const busy = major ? state === MAJOR || state === MAJOR_AND_MINOR : state !== 0;
+      if (!busy) return;
+      if (performance.now() + POLL > deadline) {
+        throw new TimeoutError(`The compaction of region ${region} still runs. Look again later.`);
+      }
+      await sleep(POLL);
+    }
+  }
+
+  /** The load of each region by its name, asked of the servers that have them. A server that is away is left out. */
+  private async loads(
+    table: string,
+    rows: readonly MetaRow[],
+  ): Promise<Map<string, TypeOf<typeof RegionLoad>>> {
+    const servers = new Map(
+      rows.flatMap(({ region }) => (region ? [[region.server, region.address] as const] : [])),
+    );
+    const deadline = performance.now() + this.cluster.settings.rpcTimeout;
+    const loads = new Map<string, TypeOf<typeof RegionLoad>>();
+    await Promise.all(
+      [...servers.values()].map(async (address) => {
+        const request = { tableName: tableNameMessage(table) };
+        const answer = await this.masters
+          .callServer(address, regionServer.getRegionLoad, request, deadline)
+          .catch(() => undefined);
+        for (const load of answer?.regionLoads ?? []) loads.set(toStringBinary(load.region.value), load);
+      }),
+    );
+    return loads;
+  }
+}
+
+function specifierOf(region: Region): { type: number; value: Uint8Array } {
+  return { type: FULL_NAME, value: region.name };
+}
+
+function bytesOf(family: string | undefined): Uint8Array | undefined {
+  return family === undefined ? undefined : Buffer.from(family, 'utf8');
+}
+
+function holds(row: MetaRow, key: Uint8Array): boolean {
+  const region = concatBytes(key);
+  return (
+    Buffer.compare(row.startKey, region) <= 0 &&
+    (row.endKey.length === 0 || Buffer.compare(region, row.endKey) < 0) &&
+    !(row.endKey.length > 0 && equalBytes(row.endKey, region))
+  );
+}
+
+export function tableMissing(table: string): RowanError {
+  return new RowanError(
+    'ERR_TABLE_NOT_FOUND',
+    `Table ${table} does not exist. Create it first, or check its name.`,
+    {
+      details: { table },
+    },
+  );
+}
+
+function notOnline(table: string): RowanError {
+  return new RowanError(
+    'ERR_WRONG_REGION',
+    `A region of table ${table} is on no server at the moment. Try again shortly.`,
+    {
+      retryable: true,
+      details: { table },
+    },
+  );
+}

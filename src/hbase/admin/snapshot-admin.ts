@@ -1,0 +1,90 @@
+import { RowanError, TimeoutError } from '../../errors.js';
+import type { Cluster } from '../client/cluster.js';
+import { sleep } from '../client/retry.js';
+import type { SnapshotDescription } from '../wire/messages-admin.js';
+import type { TypeOf } from '../wire/schema.js';
+import type { MasterClient } from './master-client.js';
+import type { RegionAdmin } from './region-admin.js';
+import { master } from './rpcs.js';
+
+/** A complete snapshot. */
+export interface SnapshotInfo {
+  readonly name: string;
+  readonly table: string;
+  /** Milliseconds since 1970. */
+  readonly creationTime: number;
+}
+
+const TYPES = { FLUSH: 1, SKIPFLUSH: 2 } as const;
+const POLL = 100;
+
+/** Snapshots of tables. */
+export class SnapshotAdmin {
+  constructor(
+    private readonly masters: MasterClient,
+    private readonly regions: RegionAdmin,
+    private readonly cluster: Cluster,
+  ) {}
+
+  async create(name: string, table: string, type: keyof typeof TYPES): Promise<void> {
+    const deadline = this.masters.deadline();
+    const snapshot = { name, table, type: TYPES[type] };
+    const request = { snapshot, ...this.regions.nonces() };
+    const { procId } = await this.masters.call(master.snapshot, request, deadline);
+    if (procId !== undefined && procId >= 0) {
+      await this.masters.awaitProcedure(procId, `The snapshot ${name} of table ${table}`, deadline);
+      return;
+    }
+    for (;;) {
+      const { done } = await this.masters.call(master.isSnapshotDone, { snapshot }, deadline);
+      if (done === true) return;
+      if (performance.now() + POLL > deadline) {
+        throw new TimeoutError(`The snapshot ${name} of table ${table} is not complete. Look again later.`);
+      }
+      await sleep(POLL);
+    }
+  }
+
+  async list(): Promise<SnapshotInfo[]> {
+    const { snapshots = [] } = await this.masters.call(master.getCompletedSnapshots, {});
+    return snapshots
+      .map(({ name, table = '', creationTime = 0 }) => ({ name, table, creationTime }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.masters.call(master.deleteSnapshot, { snapshot: { name } });
+  }
+
+  async clone(name: string, newTable: string): Promise<void> {
+    const snapshot = await this.find(name);
+    await this.restoreTo({ ...snapshot, table: newTable }, `The clone of snapshot ${name}`);
+    this.cluster.locator.cache.removeTable(newTable);
+  }
+
+  /** Answers the table that was restored. */
+  async restore(name: string): Promise<string> {
+    const snapshot = await this.find(name);
+    await this.restoreTo(snapshot, `The restoration of snapshot ${name}`);
+    return snapshot.table ?? '';
+  }
+
+  private async restoreTo(snapshot: TypeOf<typeof SnapshotDescription>, what: string): Promise<void> {
+    const deadline = this.masters.deadline();
+    const request = { snapshot, ...this.regions.nonces() };
+    const { procId } = await this.masters.call(master.restoreSnapshot, request, deadline);
+    await this.masters.awaitProcedure(procId, what, deadline);
+  }
+
+  private async find(name: string): Promise<TypeOf<typeof SnapshotDescription>> {
+    const { snapshots = [] } = await this.masters.call(master.getCompletedSnapshots, {});
+    const snapshot = snapshots.find((known) => known.name === name);
+    if (snapshot === undefined) {
+      throw new RowanError(
+        'ERR_NOT_FOUND',
+        `There is no complete snapshot "${name}". listSnapshots names those there are.`,
+      );
+    }
+    return snapshot;
+  }
+}

@@ -1,0 +1,327 @@
+import type { RowanError } from '../../errors.js';
+import type { Region } from '../region/region.js';
+import { asRowanError, Call, type ResponseFrame } from '../rpc/call.js';
+import { ProtocolError } from '../rpc/errors.js';
+import { remoteError } from '../rpc/exception-table.js';
+import { writeCondition, writeMutation } from '../wire/encode-mutation.js';
+import { NameBytesPair } from '../wire/messages-rpc.js';
+import type { ProtoReader } from '../wire/proto-reader.js';
+import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
+import { EMPTY_WIRE_RESULT, readResult } from '../wire/result-decoder.js';
+import { type Action, CheckAction, GetAction, type MutationAction } from './action.js';
+
+const REGION = tagOf(1, WireType.Bytes);
+const GET = tagOf(2, WireType.Bytes);
+const MUTATION = tagOf(2, WireType.Bytes);
+const CONDITION = tagOf(3, WireType.Bytes);
+const MUTATE_NONCE_GROUP = tagOf(4, WireType.Varint);
+const REGION_ACTION = tagOf(1, WireType.Bytes);
+const MULTI_NONCE_GROUP = tagOf(2, WireType.Varint);
+const ACTION = tagOf(3, WireType.Bytes);
+const ACTION_INDEX = tagOf(1, WireType.Varint);
+
+/** Told how the requests of a server's queue end. */
+export interface ActionCallOwner {
+  /** The server is free for another request. */
+  callEnded(call: Call, error: RowanError | undefined): void;
+  /** One action came to no good; it may be repeated. */
+  actionFailed(action: Action<unknown>, error: RowanError): void;
+  /** Actions that failed together. */
+  actionsFailed(actions: readonly Action<unknown>[], error: RowanError): void;
+}
+
+type AnyAction = Action<unknown>;
+
+/** A request for one action: `Get` or `Mutate`. */
+export class SingleCall extends Call {
+  constructor(
+    private readonly owner: ActionCallOwner,
+    readonly action: AnyAction,
+    private readonly nonceGroup: bigint,
+    timeout: number,
+  ) {
+    super(action instanceof GetAction ? 'Get' : 'Mutate', timeout);
+  }
+
+  override writeCells(writer: ProtoWriter): void {
+    this.action.writeCells(writer);
+  }
+
+  override writeParam(writer: ProtoWriter): void {
+    const { action } = this;
+    if (action instanceof GetAction) {
+      const mark = writer.mark();
+      action.writeGet(writer);
+      writer.endMessage(GET, mark);
+    } else {
+      this.writeMutate(writer);
+    }
+    writer.bytesField(REGION, action.region!.specifier);
+  }
+
+  private writeMutate(writer: ProtoWriter): void {
+    const { action } = this;
+    if (action.nonce !== 0n) {
+      writer.bigVarint(this.nonceGroup);
+      writer.varint(MUTATE_NONCE_GROUP);
+    }
+    if (action instanceof CheckAction) {
+      const condition = writer.mark();
+      writeCondition(writer, action.check);
+      writer.endMessage(CONDITION, condition);
+    }
+    const mutation = writer.mark();
+    if (action instanceof CheckAction) writeMutation(writer, action.single!, action.nonce);
+    else (action as MutationAction).writeMutation(writer);
+    writer.endMessage(MUTATION, mutation);
+  }
+
+  override onResponse({ reader, cells }: ResponseFrame): void {
+    let result = EMPTY_WIRE_RESULT;
+    let processed = false;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 10) {
+        const outer = reader.enter();
+        result = readResult(reader, cells);
+        reader.leave(outer);
+      } else if (tag === 16) {
+        processed = reader.bool();
+      } else {
+        reader.skip(tag);
+      }
+    }
+    this.owner.callEnded(this, undefined);
+    this.action.succeed(result, processed);
+  }
+
+  override onError(error: RowanError): void {
+    this.owner.callEnded(this, error);
+    this.owner.actionFailed(this.action, error);
+  }
+
+  override describe(): string {
+    return `The ${this.action.verb} on table ${this.action.table}`;
+  }
+
+  override isExpired(now: number): boolean {
+    return this.action.expire(now, true) || super.isExpired(now);
+  }
+}
+
+/** Actions that share one `RegionAction`. */
+class RegionGroup {
+  readonly actions: AnyAction[] = [];
+  constructor(readonly region: Region) {}
+}
+
+/** A `Multi`: many actions on the regions of one server, each with an end of its own. */
+export class MultiCall extends Call {
+  private readonly groups: RegionGroup[] = [];
+  private readonly own: AnyAction[] = [];
+
+  constructor(
+    private readonly owner: ActionCallOwner,
+    readonly actions: readonly AnyAction[],
+    private readonly nonceGroup: bigint,
+    timeout: number,
+  ) {
+    super('Multi', timeout);
+    const groups = new Map<Region, RegionGroup>();
+    for (const action of actions) {
+      if (action.grouping === 'own') {
+        this.own.push(action);
+        continue;
+      }
+      const region = action.region!;
+      let group = groups.get(region);
+      if (group === undefined) {
+        group = new RegionGroup(region);
+        groups.set(region, group);
+        this.groups.push(group);
+      }
+      group.actions.push(action);
+    }
+  }
+
+  override writeCells(writer: ProtoWriter): void {
+    for (let i = this.own.length - 1; i >= 0; i--) this.own[i]!.writeCells(writer);
+    for (let g = this.groups.length - 1; g >= 0; g--) {
+      const { actions } = this.groups[g]!;
+      for (let i = actions.length - 1; i >= 0; i--) actions[i]!.writeCells(writer);
+    }
+  }
+
+  override writeParam(writer: ProtoWriter): void {
+    if (this.actions.some(({ nonce }) => nonce !== 0n)) {
+      writer.bigVarint(this.nonceGroup);
+      writer.varint(MULTI_NONCE_GROUP);
+    }
+    for (let i = this.own.length - 1; i >= 0; i--) {
+      const action = this.own[i]!;
+      const mark = writer.mark();
+      action.writeBody(writer);
+      writer.bytesField(REGION, action.region!.specifier);
+      writer.endMessage(REGION_ACTION, mark);
+    }
+    for (let g = this.groups.length - 1; g >= 0; g--) {
+      const { region, actions } = this.groups[g]!;
+      const group = writer.mark();
+      for (let i = actions.length - 1; i >= 0; i--) {
+        const mark = writer.mark();
+        actions[i]!.writeBody(writer);
+        writer.varintField(ACTION_INDEX, i);
+        writer.endMessage(ACTION, mark);
+      }
+      writer.bytesField(REGION, region.specifier);
+      writer.endMessage(REGION_ACTION, group);
+    }
+  }
+
+  override onResponse({ reader, cells }: ResponseFrame): void {
+    let at = 0;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag !== 10) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      if (at < this.groups.length) this.readGroup(reader, cells, this.groups[at]!.actions);
+      else if (at - this.groups.length < this.own.length) {
+        this.readOwn(reader, cells, this.own[at - this.groups.length]!);
+      } else throw new ProtocolError('A Multi was answered for more regions than it named.');
+      reader.leave(outer);
+      at++;
+    }
+    this.owner.callEnded(this, undefined);
+    const unanswered = this.unanswered();
+    if (unanswered.length > 0) {
+      this.owner.actionsFailed(
+        unanswered,
+        new ProtocolError('A Multi was not answered for all its actions.'),
+      );
+    }
+  }
+
+  /** The actions that still wait for this request. */
+  private unanswered(): AnyAction[] {
+    return this.actions.filter((action) => !action.settled && action.call === this);
+  }
+
+  private readGroup(reader: ProtoReader, cells: ResponseFrame['cells'], actions: readonly AnyAction[]): void {
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 10) {
+        const outer = reader.enter();
+        this.readResultOrException(reader, cells, actions);
+        reader.leave(outer);
+      } else if (tag === 18) {
+        this.owner.actionsFailed(actions, this.readException(reader, actions[0]!));
+      } else {
+        reader.skip(tag);
+      }
+    }
+  }
+
+  private readResultOrException(
+    reader: ProtoReader,
+    cells: ResponseFrame['cells'],
+    actions: readonly AnyAction[],
+  ): void {
+    let index = 0;
+    let result = EMPTY_WIRE_RESULT;
+    let error: RowanError | undefined;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 8) {
+        index = reader.uint32();
+      } else if (tag === 18) {
+        const outer = reader.enter();
+        const { end, level } = reader;
+        try {
+          result = readResult(reader, cells);
+        } catch (thrown) {
+          // Cells that cannot be represented are the error of their own action only.
+          error = asRowanError(thrown);
+          if (error instanceof ProtocolError) throw error;
+          reader.resume(end, reader.end, level);
+        }
+        reader.end = end;
+        reader.leave(outer);
+      } else if (tag === 26) {
+        error = this.readException(reader, actions[index] ?? actions[0]!);
+      } else {
+        reader.skip(tag);
+      }
+    }
+    const action = actions[index];
+    if (action === undefined)
+      throw new ProtocolError(`A Multi was answered for action ${index}, which it lacks.`);
+    if (error !== undefined) this.owner.actionFailed(action, error);
+    else action.succeed(result, true);
+  }
+
+  /** The answer to a `RegionAction` of one action: its results stand one for each mutation, the first has all cells. */
+  private readOwn(reader: ProtoReader, cells: ResponseFrame['cells'], action: AnyAction): void {
+    let result = EMPTY_WIRE_RESULT;
+    let processed = false;
+    let error: RowanError | undefined;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 10) {
+        const outer = reader.enter();
+        while (!reader.done) {
+          const inner = reader.varint();
+          if (inner === 18) {
+            const end = reader.enter();
+            const part = readResult(reader, cells);
+            if (part.cells.length > 0) result = part;
+            reader.leave(end);
+          } else if (inner === 26) {
+            error = this.readException(reader, action);
+          } else {
+            reader.skip(inner);
+          }
+        }
+        reader.leave(outer);
+      } else if (tag === 18) {
+        error = this.readException(reader, action);
+      } else if (tag === 24) {
+        processed = reader.bool();
+      } else {
+        reader.skip(tag);
+      }
+    }
+    if (error !== undefined) this.owner.actionFailed(action, error);
+    else action.succeed(result, processed);
+  }
+
+  private readException(reader: ProtoReader, action: AnyAction): RowanError {
+    const outer = reader.enter();
+    const { name, value } = NameBytesPair.read(reader);
+    reader.leave(outer);
+    const stackTrace = value === undefined ? '' : Buffer.from(value).toString('utf8');
+    return remoteError(
+      { className: name, stackTrace },
+      action.region!.server,
+      `The ${action.verb} on table ${action.table}`,
+    );
+  }
+
+  override onError(error: RowanError): void {
+    this.owner.callEnded(this, error);
+    this.owner.actionsFailed(this.unanswered(), error);
+  }
+
+  override describe(): string {
+    return `A request for ${this.actions.length} operations`;
+  }
+
+  override isExpired(now: number): boolean {
+    if (super.isExpired(now)) return true;
+    let live = 0;
+    for (const action of this.actions) if (!action.expire(now, true)) live++;
+    return live === 0;
+  }
+}

@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto';
+import { ClosedError, type RowanError } from '../../errors.js';
+import type { HBaseSettings } from '../options.js';
+import { type Locator, tableDisabled } from '../region/locator.js';
+import { META_TABLE, type Region } from '../region/region.js';
+import { asRowanError } from '../rpc/call.js';
+import type { ConnectionPool } from '../rpc/connection-pool.js';
+import { RemoteError } from '../rpc/errors.js';
+import type { Action } from './action.js';
+import { doubtsLocation, givenUp, isAmbiguous, pauseBefore } from './retry.js';
+import { ServerQueue } from './server-queue.js';
+
+/** How often waiting actions are held against their deadlines, in milliseconds. */
+const SWEEP_INTERVAL = 50;
+
+type AnyAction = Action<unknown>;
+
+/**
+ * Brings actions to their servers and repeats what failed and may be repeated.
+ *
+ * - Actions that are submitted in one turn leave together, grouped by server (see {@link ServerQueue}).
+ * - Each action ends by itself: one that fails does not touch those that travelled with it.
+ * - A change that must not be made twice carries a nonce that stays the same over its attempts; a conditional one is not
+ *   repeated after an unclear end.
+ */
+export class Dispatcher {
+  private readonly queues = new Map<string, ServerQueue>();
+  /** Queues with something new since the last flush. */
+  private dirty: ServerQueue[] = [];
+  private flushScheduled = false;
+  private sweeper: NodeJS.Timeout | undefined;
+  /** Actions in no queue and no request: they wait for a region or for their next attempt. */
+  private readonly idle = new Set<AnyAction>();
+  private closed: RowanError | undefined;
+  /** Identifies this client to the servers' nonce managers. */
+  private readonly nonceGroup = randomNonce();
+  private nonces = randomNonce();
+
+  constructor(
+    private readonly settings: HBaseSettings,
+    private readonly pool: ConnectionPool,
+    private readonly locator: Locator,
+  ) {}
+
+  submit(action: AnyAction): void {
+    if (action.settled) return;
+    if (this.closed !== undefined) {
+      action.fail(this.closed);
+      return;
+    }
+    const region = this.locator.cache.find(action.table, action.row);
+    if (region === undefined) this.locate(action);
+    else this.enqueue(action, region);
+  }
+
+  /** A nonce that this client has not used; never 0. */
+  nextNonce(): bigint {
+    this.nonces = BigInt.asUintN(64, this.nonces + 2n);
+    return this.nonces;
+  }
+
+  /** Sends to a given region, as timeline reads do. */
+  enqueue(action: AnyAction, region: Region): void {
+    action.region = region;
+    let queue = this.queues.get(region.server);
+    if (queue === undefined) {
+      queue = new ServerQueue(region.address, this.pool, this.settings, this.nonceGroup, (actions, error) =>
+        this.failed(actions, error),
+      );
+      this.queues.set(region.server, queue);
+    }
+    queue.push(action);
+    if (!queue.isDirty) {
+      queue.isDirty = true;
+      this.dirty.push(queue);
+    }
+    this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+    if (!this.flushScheduled) {
+      this.flushScheduled = true;
+      process.nextTick(() => this.flush());
+    }
+  }
+
+  /** What an error means for the place of a region. */
+  regionFailed(region: Region, error: RowanError): void {
+    const { cache } = this.locator;
+    if (error instanceof RemoteError && error.movedTo !== undefined && region.replicaId === 0) {
+      const { host, port, startCode, seqNum } = error.movedTo;
+      cache.replace(region, region.movedTo({ host, port }, startCode, seqNum));
+    } else if (doubtsLocation(error)) {
+      cache.remove(region);
+    }
+  }
+
+  close(): void {
+    const error = new ClosedError('The connection to HBase was closed.');
+    this.closed = error;
+    clearTimeout(this.sweeper);
+    for (const queue of this.queues.values()) queue.failAll(error);
+    for (const action of this.idle) action.fail(error);
+    this.idle.clear();
+  }
+
+  private flush(): void {
+    this.flushScheduled = false;
+    const queues = this.dirty;
+    this.dirty = [];
+    for (const queue of queues) {
+      queue.isDirty = false;
+      queue.flush();
+    }
+  }
+
+  private locate(action: AnyAction): void {
+    this.wait(action);
+    const timeout = Math.max(1, action.deadline - performance.now());
+    this.locator.locate(action.table, action.row, false, timeout).then(
+      (region) => {
+        this.idle.delete(action);
+        if (!action.settled) this.enqueue(action, region);
+      },
+      (error: unknown) => {
+        this.idle.delete(action);
+        this.failed([action], asRowanError(error));
+      },
+    );
+  }
+
+  private wait(action: AnyAction): void {
+    this.idle.add(action);
+    this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+  }
+
+  /** Decides what becomes of actions whose attempt failed with one error. */
+  private failed(actions: readonly AnyAction[], error: RowanError): void {
+    let again: AnyAction[] | undefined;
+    let longest = 0;
+    let last: Region | undefined;
+    for (const action of actions) {
+      const { call, region } = action;
+      action.call = undefined;
+      if (region !== undefined && region !== last) this.regionFailed(region, error);
+      last = region;
+      if (action.settled) continue;
+      action.attempts++;
+      if ((call as { sent?: boolean } | undefined)?.sent === true && isAmbiguous(error))
+        action.ambiguous = true;
+      if (this.isFinal(action, error)) {
+        action.fail(
+          givenUp(error, `The ${action.verb} on table ${action.table}`, action.attempts, whyOf(error)),
+        );
+        continue;
+      }
+      action.error = error;
+      longest = Math.max(longest, action.attempts);
+      again ??= [];
+      again.push(action);
+    }
+    if (again !== undefined) this.repeat(again, error, longest);
+  }
+
+  private isFinal(action: AnyAction, error: RowanError): boolean {
+    if (this.closed !== undefined || action.pinned || !error.retryable) return true;
+    if (action.attempts > this.settings.retries) return true;
+    return action.ambiguous && !action.repeatable && !action.guarded;
+  }
+
+  private repeat(actions: readonly AnyAction[], error: RowanError, attempts: number): void {
+    const pause = pauseBefore(attempts, this.settings.pause, error);
+    if (pause === 0) {
+      for (const action of actions) this.submit(action);
+      return;
+    }
+    for (const action of actions) this.wait(action);
+    const isAway = error instanceof RemoteError && error.simpleClass === 'NotServingRegionException';
+    const table = actions[0]!.table;
+    const disabled = isAway && table !== META_TABLE ? this.locator.isDisabled(table) : Promise.resolve(false);
+    const pauseOver = new Promise<void>((resolve) => setTimeout(resolve, pause));
+    // A disabled table answers like one whose regions are on the move; only meta tells them apart.
+    const resubmit = (isDisabled: boolean): void => {
+      for (const action of actions) {
+        this.idle.delete(action);
+        if (isDisabled) action.fail(tableDisabled(table));
+        else this.submit(action);
+      }
+    };
+    disabled.then(
+      (isDisabled) => (isDisabled ? resubmit(true) : pauseOver.then(() => resubmit(false))),
+      () => pauseOver.then(() => resubmit(false)),
+    );
+  }
+
+  private sweep(): void {
+    this.sweeper = undefined;
+    const now = performance.now();
+    let busy = false;
+    for (const queue of this.queues.values()) {
+      queue.expire(now);
+      busy ||= !queue.isIdle;
+    }
+    for (const action of this.idle) if (action.expire(now, false)) this.idle.delete(action);
+    if ((busy || this.idle.size > 0) && this.closed === undefined) {
+      this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+    }
+  }
+}
+
+function whyOf(error: RowanError): string {
+  return error.retryable ? 'no retries left' : 'it cannot succeed by repetition';
+}
+
+/** A random 64-bit number that is not 0. */
+export function randomNonce(): bigint {
+  return randomBytes(8).readBigUInt64BE() | 1n;
+}

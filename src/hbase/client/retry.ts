@@ -1,0 +1,75 @@
+import { RowanError, TimeoutError } from '../../errors.js';
+import { ConnectionError, ProtocolError, RemoteError } from '../rpc/errors.js';
+import { throttleWait } from '../rpc/exception-table.js';
+
+/** What the pause grows by, attempt after attempt (`HConstants.RETRY_BACKOFF`). */
+const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
+/** No pause is longer (gohbase caps its own there too). */
+const LONGEST_PAUSE = 30_000;
+/** An overloaded server is given this much more time (`hbase.client.pause.server.overloaded` is 500 to 100). */
+const OVERLOAD_FACTOR = 5;
+/** Pauses differ by this part, so that clients do not come back all at once. */
+const JITTER = 0.2;
+
+/** Milliseconds to wait before attempt `attempt` + 1, `attempt` counting from 1. */
+export function pauseBefore(attempt: number, base: number, error: RowanError): number {
+  if (error instanceof RemoteError) {
+    if (error.retryClass === 'immediate') return 0;
+    if (error.retryClass === 'moved' && attempt <= 2) return 0;
+    const wait = throttleWait(error);
+    if (wait !== undefined) return wait;
+  }
+  const overloaded =
+    error instanceof RemoteError &&
+    (error.serverOverloaded || /^Call(QueueTooBig|Dropped)Exception$/.test(error.simpleClass));
+  const factor = BACKOFF[Math.min(attempt, BACKOFF.length) - 1] ?? 1;
+  const pause = base * factor * (overloaded ? OVERLOAD_FACTOR : 1);
+  return Math.min(LONGEST_PAUSE, pause) * (1 - JITTER / 2 + Math.random() * JITTER);
+}
+
+/** Whether the place of the region is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
+export function doubtsLocation(error: RowanError): boolean {
+  if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';
+  return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
+}
+
+/** Whether the server may have done what was asked although this error came back instead of its answer. */
+export function isAmbiguous(error: RowanError): boolean {
+  return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
+}
+
+/** A promise for `milliseconds` from now that ends early, without an error, when the signal aborts. */
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  if (milliseconds <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', finish);
+      resolve();
+    };
+    const timer = setTimeout(finish, milliseconds);
+    signal?.addEventListener('abort', finish, { once: true });
+  });
+}
+
+/** Waits for `promise`, or for the signal to abort, whichever is first. The promise must not reject. */
+export function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise;
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      signal.removeEventListener('abort', finish);
+      resolve();
+    };
+    signal.addEventListener('abort', finish, { once: true });
+    promise.then(finish, finish);
+  });
+}
+
+/** The same error, with what was tried before it was given up. */
+export function givenUp(error: RowanError, what: string, attempts: number, why: string): RowanError {
+  if (attempts <= 1 && error.retryable) return error;
+  const message = `${what} was given up after ${attempts} attempts (${why}). Last error: ${error.message}`;
+  const details = { ...error.details, attempts };
+  return new RowanError(error.code, message, { cause: error, retryable: error.retryable, details });
+}

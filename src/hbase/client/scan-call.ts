@@ -1,0 +1,172 @@
+import type { RowanError } from '../../errors.js';
+import type { Cell } from '../../table/cell.js';
+import type { Scan } from '../../table/scan.js';
+import type { Region } from '../region/region.js';
+import { Call, Priority, type ResponseFrame } from '../rpc/call.js';
+import { type ScanPosition, writeScan } from '../wire/encode-query.js';
+import type { ProtoReader } from '../wire/proto-reader.js';
+import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
+import { readResult } from '../wire/result-decoder.js';
+
+/** What one request to a scanner asks. */
+export interface ScanStep {
+  readonly kind: 'open' | 'next' | 'renew' | 'close';
+  readonly region: Region;
+  /** Where an opened scanner begins. */
+  readonly position?: ScanPosition;
+  /** The scanner, when it is open. */
+  readonly scannerId?: bigint;
+  readonly nextCallSeq?: number;
+  readonly numberOfRows: number;
+  /** Rows still wanted; 0: all. */
+  readonly limitOfRows: number;
+}
+
+/** What a scanner answered. */
+export class ScanAnswer {
+  /** Cells, piece by piece; two pieces after each other may be of one row. */
+  readonly pieces: Cell[][] = [];
+  /** Of each piece, whether its row may go on. */
+  readonly partial: boolean[] = [];
+  scannerId: bigint | undefined;
+  moreResults = true;
+  moreResultsInRegion = true;
+  heartbeat = false;
+  /** Milliseconds that the scanner lives without being asked. */
+  ttl = 0;
+}
+
+const REGION = tagOf(1, WireType.Bytes);
+const SCAN = tagOf(2, WireType.Bytes);
+const SCANNER_ID = tagOf(3, WireType.Varint);
+const NUMBER_OF_ROWS = tagOf(4, WireType.Varint);
+const CLOSE_SCANNER = tagOf(5, WireType.Varint);
+const NEXT_CALL_SEQ = tagOf(6, WireType.Varint);
+const HANDLES_PARTIALS = tagOf(7, WireType.Varint);
+const HANDLES_HEARTBEATS = tagOf(8, WireType.Varint);
+const RENEW = tagOf(10, WireType.Varint);
+const LIMIT_OF_ROWS = tagOf(11, WireType.Varint);
+
+/** One request to a scanner of one region: open, next, renew or close. */
+export class ScanCall extends Call {
+  readonly answer: Promise<ScanAnswer>;
+  private resolve!: (answer: ScanAnswer) => void;
+  private reject!: (error: RowanError) => void;
+
+  constructor(
+    private readonly scan: Scan,
+    private readonly step: ScanStep,
+    timeout: number,
+  ) {
+    super('Scan', timeout);
+    if (step.kind === 'close') this.priority = Priority.High;
+    this.answer = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  override writeParam(writer: ProtoWriter): void {
+    const { step } = this;
+    if (step.limitOfRows > 0) writer.varintField(LIMIT_OF_ROWS, step.limitOfRows);
+    if (step.kind === 'renew') writer.boolField(RENEW, true);
+    writer.boolField(HANDLES_HEARTBEATS, true);
+    writer.boolField(HANDLES_PARTIALS, true);
+    if (step.nextCallSeq !== undefined) writer.varintField(NEXT_CALL_SEQ, step.nextCallSeq);
+    if (step.kind === 'close') writer.boolField(CLOSE_SCANNER, true);
+    writer.varintField(NUMBER_OF_ROWS, step.numberOfRows);
+    if (step.scannerId !== undefined) {
+      writer.bigVarint(step.scannerId);
+      writer.varint(SCANNER_ID);
+    }
+    if (step.position !== undefined) {
+      const mark = writer.mark();
+      writeScan(writer, this.scan, step.position);
+      writer.endMessage(SCAN, mark);
+      writer.bytesField(REGION, step.region.specifier);
+    }
+  }
+
+  override onResponse(frame: ResponseFrame): void {
+    this.resolve(readScanAnswer(frame));
+  }
+
+  override onError(error: RowanError): void {
+    this.reject(error);
+  }
+
+  override describe(): string {
+    return `The scan of table ${this.step.region.table}`;
+  }
+}
+
+const FIELD = {
+  cellsPerResult: 1,
+  scannerId: 2,
+  moreResults: 3,
+  ttl: 4,
+  results: 5,
+  partial: 7,
+  inRegion: 8,
+  heartbeat: 9,
+};
+
+/** Reads a `ScanResponse`. */
+export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
+  const answer = new ScanAnswer();
+  const counts: number[] = [];
+  const partial: boolean[] = [];
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag >>> 3) {
+      case FIELD.cellsPerResult:
+        readNumbers(reader, tag, counts);
+        break;
+      case FIELD.scannerId:
+        answer.scannerId = reader.bigVarint();
+        break;
+      case FIELD.moreResults:
+        answer.moreResults = reader.bool();
+        break;
+      case FIELD.ttl:
+        answer.ttl = reader.varint();
+        break;
+      case FIELD.results: {
+        const outer = reader.enter();
+        const result = readResult(reader, cells);
+        reader.leave(outer);
+        answer.pieces.push(result.cells);
+        partial.push(result.partial);
+        break;
+      }
+      case FIELD.partial: {
+        const flags: number[] = [];
+        readNumbers(reader, tag, flags);
+        for (const flag of flags) partial.push(flag !== 0);
+        break;
+      }
+      case FIELD.inRegion:
+        answer.moreResultsInRegion = reader.bool();
+        break;
+      case FIELD.heartbeat:
+        answer.heartbeat = reader.bool();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  for (const count of counts) answer.pieces.push(cells.read(count));
+  for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
+  return answer;
+}
+
+/** A repeated number, packed or not. */
+function readNumbers(reader: ProtoReader, tag: number, into: number[]): void {
+  if ((tag & 7) !== WireType.Bytes) {
+    into.push(reader.varint());
+    return;
+  }
+  const outer = reader.enter();
+  while (!reader.done) into.push(reader.varint());
+  reader.leave(outer);
+}

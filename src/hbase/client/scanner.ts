@@ -1,0 +1,308 @@
+import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
+import { ClosedError, RowanError, throwIfAborted } from '../../errors.js';
+import type { Cell } from '../../table/cell.js';
+import type { Result } from '../../table/result.js';
+import type { Scan } from '../../table/scan.js';
+import type { OperationOptions, ResultScanner } from '../../table/table.js';
+import type { HBaseSettings } from '../options.js';
+import type { Locator } from '../region/locator.js';
+import type { Region } from '../region/region.js';
+import { asRowanError } from '../rpc/call.js';
+import type { ConnectionPool } from '../rpc/connection-pool.js';
+import { RemoteError } from '../rpc/errors.js';
+import { ReadType } from '../wire/encode-query.js';
+import { RegionScanner } from './region-scanner.js';
+import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
+import { RowAssembler } from './row-assembler.js';
+import type { ScanAnswer } from './scan-call.js';
+
+/** Scans of at most this many rows read without the server's read-ahead. */
+const SHORT_SCAN = 100;
+
+/** What a scanner works with. */
+export interface ScannerContext {
+  readonly settings: HBaseSettings;
+  readonly pool: ConnectionPool;
+  readonly locator: Locator;
+  /** Says what an error means for the place of a region. */
+  regionFailed(region: Region, error: RowanError): void;
+  readonly isClosed: boolean;
+}
+
+/**
+ * A scan over the regions of a table, one after the other. It holds the rows of one answer and asks for the next one
+ * while they are read, never for more. When a region moves, is divided, or its server is lost, it goes on behind the
+ * last row that was whole.
+ *
+ * The `timeout` of its options is for each wait for rows, not for the scan as a whole.
+ */
+export class HBaseScanner implements ResultScanner {
+  private ready: Result[] = [];
+  private readyAt = 0;
+  private fetched: Result[] = [];
+  private fetching: Promise<void> | undefined;
+  private failure: RowanError | undefined;
+  private finished = false;
+  private closed = false;
+  private answers = 0;
+  private readonly assembler: RowAssembler;
+  private scanner: RegionScanner | undefined;
+  private start: Uint8Array;
+  private includeStart: boolean;
+  /** Rows handed out or fetched, for the limit. */
+  private rows = 0;
+  private readonly timeout: number;
+  private readonly signal: AbortSignal | undefined;
+
+  constructor(
+    private readonly context: ScannerContext,
+    private readonly table: string,
+    private readonly scan: Scan,
+    options: OperationOptions = {},
+  ) {
+    this.assembler = new RowAssembler(scan.batch, this.fetched);
+    this.start = scan.startRow;
+    this.includeStart = scan.includeStartRow || scan.startRow.length === 0;
+    this.timeout = options.timeout ?? context.settings.operationTimeout;
+    this.signal = options.signal;
+  }
+
+  async next(): Promise<Result | undefined> {
+    if (this.readyAt >= this.ready.length && !(await this.refill())) return undefined;
+    return this.take();
+  }
+
+  async nextBatch(count: number): Promise<Result[]> {
+    const out: Result[] = [];
+    while (out.length < count) {
+      if (this.readyAt >= this.ready.length && !(await this.refill())) break;
+      out.push(this.take());
+    }
+    return out;
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.ready = [];
+    this.readyAt = 0;
+    const letGo = async (): Promise<void> => {
+      await this.scanner?.close();
+      this.scanner = undefined;
+    };
+    // An answer that is under way is not waited for: it may take long, and nobody wants it.
+    if (this.fetching !== undefined) this.fetching.then(letGo, letGo);
+    else await letGo();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Result> {
+    return {
+      next: async () => {
+        const value = await this.next();
+        return value === undefined ? { done: true, value: undefined } : { done: false, value };
+      },
+      return: async () => {
+        await this.close();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  private take(): Result {
+    const result = this.ready[this.readyAt++]!;
+    // The first answer may be all that is wanted: what follows it is asked for when half of it was read.
+    const early = this.answers > 1 || this.readyAt * 2 >= this.ready.length;
+    if (early && this.fetched.length === 0 && this.fetching === undefined) this.fetchAhead();
+    return result;
+  }
+
+  private fetchAhead(): void {
+    if (!this.finished && !this.closed && this.failure === undefined) this.startFetch();
+  }
+
+  /** Waits for rows; false at the end of the scan. */
+  private async refill(): Promise<boolean> {
+    this.check();
+    while (this.fetched.length === 0) {
+      if (this.failure !== undefined) throw this.failure;
+      if (this.finished) return false;
+      await orAborted(this.startFetch(), this.signal);
+      this.check();
+    }
+    this.answers++;
+    this.ready = this.fetched.splice(0);
+    this.readyAt = 0;
+    return true;
+  }
+
+  private check(): void {
+    if (this.closed) throw new ClosedError('The scanner was closed. Open another one.');
+    if (this.context.isClosed) throw new ClosedError('The connection to HBase was closed.');
+    throwIfAborted(this.signal);
+  }
+
+  /** Never rejects: a failure is kept until rows are asked for. */
+  private startFetch(): Promise<void> {
+    this.fetching ??= this.fetch()
+      .catch((error: unknown) => {
+        this.failure = asRowanError(error);
+      })
+      .finally(() => {
+        this.fetching = undefined;
+      });
+    return this.fetching;
+  }
+
+  /** Asks until there are rows, or no more rows. Failures are repeated as HBase's client does. */
+  private async fetch(): Promise<void> {
+    let attempts = 0;
+    let end = performance.now() + this.timeout;
+    while (this.fetched.length === 0 && !this.finished && !this.closed) {
+      try {
+        await this.step(end - performance.now());
+        attempts = 0;
+        end = performance.now() + this.timeout;
+      } catch (thrown) {
+        const error = asRowanError(thrown);
+        attempts++;
+        await this.recover(error);
+        this.giveUpIfHopeless(error, attempts, end);
+        const pause = pauseBefore(attempts, this.context.settings.pause, error);
+        await sleep(Math.min(pause, Math.max(0, end - performance.now())), this.signal);
+      }
+      throwIfAborted(this.signal);
+    }
+  }
+
+  private giveUpIfHopeless(error: RowanError, attempts: number, end: number): void {
+    const what = `The scan of table ${this.table}`;
+    const isScannerLoss = error instanceof RemoteError && error.retryClass === 'scanner';
+    if (this.context.isClosed || (!error.retryable && !isScannerLoss)) throw error;
+    if (attempts > this.context.settings.retries) throw givenUp(error, what, attempts, 'no retries left');
+    if (performance.now() >= end) {
+      throw new RowanError(
+        'ERR_TIMEOUT',
+        `${what} had no rows within ${this.timeout} ms. Last error: ${error.message}`,
+        {
+          cause: error,
+          retryable: true,
+          details: { table: this.table },
+        },
+      );
+    }
+  }
+
+  /** One request: the next of the open scanner, or the opening of one where the scan stands. */
+  private async step(timeLeft: number): Promise<void> {
+    const { settings } = this.context;
+    const limit = this.scan.limit === undefined ? 0 : this.scan.limit - this.rows;
+    const caching = this.scan.caching ?? settings.scannerCaching;
+    const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
+    if (this.scanner?.isOpen) {
+      this.accept(await this.scanner.next(rowsAtOnce, limit));
+      return;
+    }
+    const region = await this.locate(timeLeft);
+    const scanner = new RegionScanner(
+      this.context.pool,
+      this.scan,
+      region,
+      Math.max(1, Math.min(settings.scannerTimeout, timeLeft)),
+    );
+    this.scanner = scanner;
+    const position = {
+      startRow: this.start,
+      includeStartRow: this.includeStart,
+      maxResultSize: this.scan.maxResultSize ?? settings.scannerMaxResultSize,
+      caching: rowsAtOnce,
+      readType:
+        (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
+    };
+    this.accept(await scanner.open(position, rowsAtOnce, limit));
+  }
+
+  private locate(timeLeft: number): Promise<Region> {
+    const before = this.scan.reversed && (this.start.length === 0 || !this.includeStart);
+    return this.context.locator.locate(this.table, this.start, before, Math.max(1, timeLeft));
+  }
+
+  private accept(answer: ScanAnswer): void {
+    const { assembler, fetched } = this;
+    const before = fetched.length;
+    for (let i = 0; i < answer.pieces.length; i++) {
+      const piece: Cell[] = answer.pieces[i]!;
+      if (piece.length > 0) assembler.add(piece, answer.partial[i]!);
+    }
+    // An empty answer that is no heartbeat ends a row whose last piece was flagged; so does the region's end.
+    const regionDone = !answer.moreResultsInRegion || !answer.moreResults;
+    if (regionDone || (answer.pieces.length === 0 && !answer.heartbeat)) assembler.completeHeld();
+    this.countRows(before);
+    if (!answer.moreResults || this.finished) {
+      this.finish();
+    } else if (!answer.moreResultsInRegion) {
+      this.leaveRegion(this.scanner!.region);
+    }
+  }
+
+  /** Keeps to the limit whatever the server sends. */
+  private countRows(from: number): void {
+    const { limit } = this.scan;
+    if (limit === undefined) return;
+    for (let i = from; i < this.fetched.length; i++) {
+      if (this.fetched[i]!.partial) continue;
+      if (++this.rows >= limit) {
+        this.fetched.length = i + 1;
+        this.finished = true;
+        return;
+      }
+    }
+  }
+
+  private finish(): void {
+    this.finished = true;
+    const { scanner } = this;
+    this.scanner = undefined;
+    if (scanner?.isOpen) void scanner.close();
+  }
+
+  private leaveRegion(region: Region): void {
+    const { stopRow, includeStopRow, reversed } = this.scan;
+    this.scanner = undefined;
+    const edge = reversed ? region.startKey : region.endKey;
+    const beyond = stopRow.length === 0 ? 0 : compareBytes(edge, stopRow);
+    const reached = reversed ? beyond <= 0 : beyond > 0 || (beyond === 0 && !includeStopRow);
+    if (edge.length === 0 || (stopRow.length > 0 && reached)) {
+      this.finish();
+      return;
+    }
+    this.start = edge;
+    this.includeStart = !reversed;
+  }
+
+  /** After a failure: drops the scanner, if it cannot be asked again, and stands behind the last whole row. */
+  private async recover(error: RowanError): Promise<void> {
+    const { scanner, assembler } = this;
+    if (scanner === undefined) return;
+    const untouched = error instanceof RemoteError && error.retryClass === 'busy';
+    if (untouched && scanner.isOpen) return;
+    this.scanner = undefined;
+    if (doubtsLocation(error)) this.context.regionFailed(scanner.region, error);
+    // A server that is gone cannot be asked to close; one that is there must be, before another is opened.
+    else if (scanner.isOpen) await scanner.close();
+    assembler.restart();
+    if (assembler.openRow !== undefined) {
+      this.start = assembler.openRow;
+      this.includeStart = true;
+    } else if (assembler.lastCompleteRow !== undefined && this.isBehindStart(assembler.lastCompleteRow)) {
+      this.start = assembler.lastCompleteRow;
+      this.includeStart = false;
+    }
+  }
+
+  /** Whether `row` lies at or behind the place where the present region's scanner began. */
+  private isBehindStart(row: Uint8Array): boolean {
+    if (this.start === EMPTY_BYTES || this.start.length === 0) return true;
+    const order = compareBytes(row, this.start);
+    return this.scan.reversed ? order <= 0 : order >= 0;
+  }
+}

@@ -1,0 +1,129 @@
+import type { RowanError } from '../../errors.js';
+import type { HBaseSettings } from '../options.js';
+import type { ServerAddress } from '../rpc/address.js';
+import { asRowanError, type Call } from '../rpc/call.js';
+import type { ConnectionPool } from '../rpc/connection-pool.js';
+import { RemoteError } from '../rpc/errors.js';
+import type { Action } from './action.js';
+import { type ActionCallOwner, MultiCall, SingleCall } from './action-calls.js';
+
+/** Bytes that may wait for the operating system before further requests are held back. */
+const MAX_UNSENT = 16 << 20;
+
+/**
+ * The actions on their way to one server. What is there at the end of a turn leaves together: one request for a single
+ * action, a `Multi` for many. No more than `maxInFlight` requests are under way; what comes meanwhile waits here, and
+ * so forms larger requests. A server that says its queue is full gets fewer at a time, until it keeps up again.
+ */
+export class ServerQueue {
+  private waiting: Action<unknown>[] = [];
+  private inFlight = 0;
+  private limit: number;
+  /** Whether it is on the dispatcher's list of queues to flush. */
+  isDirty = false;
+
+  constructor(
+    private readonly address: ServerAddress,
+    private readonly pool: ConnectionPool,
+    private readonly settings: HBaseSettings,
+    private readonly nonceGroup: bigint,
+    private readonly failed: (actions: readonly Action<unknown>[], error: RowanError) => void,
+  ) {
+    this.limit = settings.maxInFlight;
+  }
+
+  get isIdle(): boolean {
+    return this.waiting.length === 0 && this.inFlight === 0;
+  }
+
+  push(action: Action<unknown>): void {
+    this.waiting.push(action);
+  }
+
+  /** Sends what may be sent. */
+  flush(): void {
+    while (this.waiting.length > 0 && this.inFlight < this.limit) {
+      const actions = this.take();
+      if (actions.length === 0) continue;
+      try {
+        const connection = this.pool.get(this.address, 'ClientService');
+        if (connection.unsentBytes > MAX_UNSENT && this.inFlight > 0) {
+          this.waiting = actions.concat(this.waiting);
+          return;
+        }
+        this.inFlight++;
+        connection.send(this.callFor(actions));
+      } catch (error) {
+        this.failed(actions, asRowanError(error));
+      }
+    }
+  }
+
+  /** Ends the actions that wait here over their time. */
+  expire(now: number): void {
+    if (this.waiting.length === 0) return;
+    this.waiting = this.waiting.filter((action) => !action.expire(now, false));
+  }
+
+  /** Fails everything that waits. */
+  failAll(error: RowanError): void {
+    const actions = this.waiting;
+    this.waiting = [];
+    for (const action of actions) action.fail(error);
+  }
+
+  /** The next actions for one request: one alone, or as many as may be grouped. */
+  private take(): Action<unknown>[] {
+    const { maxMultiActions, maxMultiBytes } = this.settings;
+    const { waiting } = this;
+    const taken: Action<unknown>[] = [];
+    let bytes = 0;
+    let at = 0;
+    for (; at < waiting.length && taken.length < maxMultiActions; at++) {
+      const action = waiting[at]!;
+      if (action.settled) continue;
+      const alone = action.grouping === 'solo';
+      if (taken.length > 0 && (alone || bytes + action.size > maxMultiBytes)) break;
+      taken.push(action);
+      bytes += action.size;
+      if (alone) {
+        at++;
+        break;
+      }
+    }
+    this.waiting = at >= waiting.length ? [] : waiting.slice(at);
+    return taken;
+  }
+
+  private callFor(actions: Action<unknown>[]): Call {
+    const now = performance.now();
+    let latest = 0;
+    for (const action of actions) if (action.deadline > latest) latest = action.deadline;
+    const timeout = Math.max(1, Math.min(this.settings.rpcTimeout, latest - now));
+    const first = actions[0]!;
+    const single = actions.length === 1 && first.grouping !== 'own';
+    const call = single
+      ? new SingleCall(this.owner, first, this.nonceGroup, timeout)
+      : new MultiCall(this.owner, actions, this.nonceGroup, timeout);
+    for (const action of actions) action.call = call;
+    return call;
+  }
+
+  private readonly owner: ActionCallOwner = {
+    callEnded: (_call, error) => {
+      this.inFlight--;
+      this.adapt(error);
+      if (this.waiting.length > 0) process.nextTick(() => this.flush());
+    },
+    actionFailed: (action, error) => this.failed([action], error),
+    actionsFailed: (actions, error) => this.failed(actions, error),
+  };
+
+  private adapt(error: RowanError | undefined): void {
+    if (error instanceof RemoteError && error.simpleClass === 'CallQueueTooBigException') {
+      this.limit = Math.max(1, Math.floor(this.limit / 2));
+    } else if (error === undefined && this.limit < this.settings.maxInFlight) {
+      this.limit += 1 / this.limit;
+    }
+  }
+}

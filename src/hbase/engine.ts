@@ -1,0 +1,58 @@
+import { ClosedError } from '../errors.js';
+import type { Capabilities, Engine } from '../table/engine.js';
+import type { Table } from '../table/table.js';
+import { HBaseAdmin } from './admin/hbase-admin.js';
+import { Cluster } from './client/cluster.js';
+import { HBaseTable } from './client/hbase-table.js';
+import { type HBaseOptions, resolveSettings } from './options.js';
+
+const CAPABILITIES: Capabilities = Object.freeze({
+  atomicBatch: false,
+  sync: false,
+  snapshotScans: false,
+  checkpoint: false,
+  timelineReads: true,
+});
+
+/** An Apache HBase cluster, spoken to in its own protocol. One engine serves any number of tables and callers. */
+export class HBaseEngine implements Engine {
+  readonly name = 'hbase';
+  readonly capabilities = CAPABILITIES;
+  readonly admin: HBaseAdmin;
+  private closed = false;
+
+  /** Made by {@link connectHBase}. */
+  constructor(
+    private readonly cluster: Cluster,
+    /** The id that the cluster was given when it was set up. */
+    readonly clusterId: string,
+  ) {
+    this.admin = new HBaseAdmin(cluster);
+  }
+
+  table(name: string): Table {
+    if (this.closed) throw new ClosedError('The connection to HBase was closed.');
+    return new HBaseTable(this.cluster, name);
+  }
+
+  /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.cluster.close();
+  }
+}
+
+/**
+ * Connects to a cluster: finds it by `masters` (or ZooKeeper) and asks for its id.
+ * @throws InvalidArgumentError for options that cannot be; ConnectionError when no node answers.
+ */
+export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> {
+  const settings = resolveSettings(options);
+  const cluster = new Cluster(settings);
+  try {
+    return new HBaseEngine(cluster, await cluster.registry.clusterId(settings.connectTimeout));
+  } catch (error) {
+    cluster.close();
+    throw error;
+  }
+}

@@ -1,0 +1,230 @@
+import { concatBytes, EMPTY_BYTES, fromLatin1, toStringBinary } from '../../bytes/index.js';
+import { RowanError, TimeoutError } from '../../errors.js';
+import type { Result } from '../../table/result.js';
+import { RemoteError } from '../rpc/errors.js';
+import { TableStateMessage } from '../wire/messages-admin.js';
+import { decodeMessage } from '../wire/schema.js';
+import { type MetaRow, readMetaRow } from './meta-row.js';
+import { META_TABLE, Region, regionNameOf } from './region.js';
+import type { RegionCache } from './region-cache.js';
+import type { Registry } from './registry.js';
+
+/** How the locator reads meta; it is a table like others once its own place is known. */
+export interface MetaReader {
+  /** Up to `limit` rows backwards from `startRow` to `stopRow`, both inclusive. */
+  scanBackwards(startRow: Uint8Array, stopRow: Uint8Array, limit: number): Promise<Result[]>;
+  /** The value of `table:state` in a table's own row. */
+  tableState(row: Uint8Array): Promise<Uint8Array | undefined>;
+}
+
+/** Sorts behind every region id, and before every one. */
+const NINES = ',99999999999999';
+const ZEROES = ',00000000000000';
+/** Regions that a lookup takes along (`hbase.client.locate.prefetch.limit`). */
+const PREFETCH = 10;
+/** Lookups of one table that run at the same time. */
+const LOOKUPS_A_TABLE = 4;
+const META_REGION_ID = 1;
+const DISABLED = 1;
+const DISABLING = 2;
+
+interface Waiter {
+  readonly row: Uint8Array;
+  readonly before: boolean;
+  resolve(region: Region): void;
+  reject(error: RowanError): void;
+}
+
+/** The lookups of one table: few at a time, each satisfying every waiter whose row it covers. */
+interface TableLookups {
+  running: number;
+  waiters: Waiter[];
+}
+
+/** Finds the region of a row: in the cache, else in `hbase:meta`, whose place the registry knows. */
+export class Locator {
+  private readonly lookups = new Map<string, TableLookups>();
+  private metaLookup: Promise<Region> | undefined;
+  private meta: MetaReader | undefined;
+
+  constructor(
+    readonly cache: RegionCache,
+    private readonly registry: Registry,
+    private readonly registryTimeout: number,
+  ) {}
+
+  /** Said once, before the first lookup. */
+  readMetaWith(meta: MetaReader): void {
+    this.meta = meta;
+  }
+
+  /**
+   * The region that holds `row`, or, with `before`, the one that holds the greatest rows below it (an empty row: the
+   * last region). Waits at most `timeout` milliseconds.
+   * @throws RowanError `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_DISABLED`, `ERR_WRONG_REGION` while a region has no server,
+   * `ERR_TIMEOUT`, and what reading meta throws.
+   */
+  locate(table: string, row: Uint8Array, before: boolean, timeout: number): Promise<Region> {
+    const cached = before ? this.cache.findBefore(table, row) : this.cache.find(table, row);
+    if (cached !== undefined) return Promise.resolve(cached);
+    const found = table === META_TABLE ? this.locateMeta() : this.lookUp(table, row, before);
+    return withTimeout(found, timeout, `The region of row ${toStringBinary(row)} of table ${table}`);
+  }
+
+  private locateMeta(): Promise<Region> {
+    this.metaLookup ??= this.registry
+      .metaLocations(this.registryTimeout)
+      .then((locations) => {
+        const replicas: (Region | undefined)[] = [];
+        for (const { replicaId, address, startCode, seqNum } of locations) {
+          const name = regionNameOf(META_TABLE, EMPTY_BYTES, META_REGION_ID);
+          replicas[replicaId] = new Region(
+            META_TABLE,
+            EMPTY_BYTES,
+            EMPTY_BYTES,
+            META_REGION_ID,
+            replicaId,
+            name,
+            address,
+            startCode,
+            seqNum,
+          );
+        }
+        const primary = replicas[0]!;
+        this.cache.insert(primary);
+        return primary;
+      })
+      .finally(() => {
+        this.metaLookup = undefined;
+      });
+    return this.metaLookup;
+  }
+
+  private lookUp(table: string, row: Uint8Array, before: boolean): Promise<Region> {
+    let lookups = this.lookups.get(table);
+    if (lookups === undefined) {
+      lookups = { running: 0, waiters: [] };
+      this.lookups.set(table, lookups);
+    }
+    const found = new Promise<Region>((resolve, reject) => {
+      lookups.waiters.push({ row, before, resolve, reject });
+    });
+    this.startLookups(table, lookups);
+    return found;
+  }
+
+  private startLookups(table: string, lookups: TableLookups): void {
+    while (lookups.running < LOOKUPS_A_TABLE && lookups.running < lookups.waiters.length) {
+      const waiter = lookups.waiters[lookups.running]!;
+      lookups.running++;
+      this.readMeta(table, waiter.row, waiter.before).then(
+        (region) => {
+          lookups.running--;
+          this.settle(table, lookups, waiter, region);
+        },
+        (error: RowanError) => {
+          lookups.running--;
+          lookups.waiters = lookups.waiters.filter((other) => other !== waiter);
+          waiter.reject(error);
+          this.startLookups(table, lookups);
+        },
+      );
+    }
+    if (lookups.waiters.length === 0) this.lookups.delete(table);
+  }
+
+  private settle(table: string, lookups: TableLookups, waiter: Waiter, region: Region): void {
+    waiter.resolve(region);
+    const left: Waiter[] = [];
+    for (const other of lookups.waiters) {
+      if (other === waiter) continue;
+      const { row, before } = other;
+      const known = before ? this.cache.findBefore(table, row) : this.cache.find(table, row);
+      if (known === undefined) left.push(other);
+      else other.resolve(known);
+    }
+    lookups.waiters = left;
+    this.startLookups(table, lookups);
+  }
+
+  /** One look into meta: backwards from just behind where the row's region would stand. */
+  private async readMeta(table: string, row: Uint8Array, before: boolean): Promise<Region> {
+    const prefix = Buffer.from(`${table},`, 'utf8');
+    let start: Uint8Array;
+    if (!before) start = concatBytes(prefix, row, fromLatin1(NINES));
+    else if (row.length > 0) start = concatBytes(prefix, row, fromLatin1(ZEROES));
+    else start = concatBytes(Buffer.from(table, 'utf8'), Uint8Array.of(0));
+    const stop = concatBytes(prefix, fromLatin1(','));
+    const results = await this.meta!.scanBackwards(start, stop, PREFETCH);
+    const rows = results.map(readMetaRow).filter((found) => found !== undefined && found.table === table);
+    for (const found of rows) if (isUsable(found!)) this.cache.insert(found!.region!);
+    const first = rows.find((found) => !found!.isSplitParent);
+    if (first === undefined) {
+      throw new RowanError(
+        'ERR_TABLE_NOT_FOUND',
+        `Table ${table} does not exist. Create it first, or check its name.`,
+        {
+          details: { table },
+        },
+      );
+    }
+    if (isUsable(first)) return first.region!;
+    throw await this.whyNotUsable(table, first);
+  }
+
+  private async whyNotUsable(table: string, row: MetaRow): Promise<RowanError> {
+    if (await this.isDisabled(table)) return tableDisabled(table);
+    return new RemoteError(
+      {
+        code: 'ERR_WRONG_REGION',
+        retryable: true,
+        retryClass: 'busy',
+        exceptionClass: 'RegionInTransition',
+        remoteMessage: `region ${row.state ?? 'without a state'}`,
+        server: 'hbase:meta',
+      },
+      `A region of table ${table} is on no server at the moment (${row.state ?? 'no state'}). Try again shortly.`,
+      { details: { table } },
+    );
+  }
+
+  /** Whether meta has the table as disabled, or on the way there. */
+  async isDisabled(table: string): Promise<boolean> {
+    const value = await this.meta!.tableState(Buffer.from(table, 'utf8'));
+    if (value === undefined) return false;
+    const { state } = decodeMessage(TableStateMessage, value);
+    return state === DISABLED || state === DISABLING;
+  }
+}
+
+/** What an operation on a disabled table fails with. */
+export function tableDisabled(table: string): RowanError {
+  return new RowanError('ERR_TABLE_DISABLED', `Table ${table} is disabled. Enable it first.`, {
+    details: { table },
+  });
+}
+
+function isUsable(row: MetaRow): boolean {
+  return row.region !== undefined && !row.isSplitParent && (row.state === undefined || row.state === 'OPEN');
+}
+
+/** `promise`, or a TimeoutError after `timeout`. What the promise does later is of no concern then. */
+export function withTimeout<T>(promise: Promise<T>, timeout: number, what: string): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(
+      () =>
+        reject(new TimeoutError(`${what} was not found out within ${Math.round(timeout)} ms. Try again.`)),
+      timeout,
+    );
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error as Error);
+      },
+    );
+  });
+}

@@ -1,0 +1,120 @@
+import { compareBytes } from '../../bytes/index.js';
+import type { Region } from './region.js';
+
+/** The regions of one table that are known, in key order; none overlaps another. */
+class TableRegions {
+  readonly regions: Region[] = [];
+
+  /** The number of regions that begin at or before `row`. */
+  upperBound(row: Uint8Array): number {
+    const regions = this.regions;
+    let low = 0;
+    let high = regions.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareBytes(regions[middle]!.startKey, row) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/**
+ * Where regions are, as far as is known (HBase `AsyncNonMetaRegionLocator`). What is found here may be out of date: the
+ * server says so, and {@link remove} or {@link replace} mend it.
+ */
+export class RegionCache {
+  private readonly tables = new Map<string, TableRegions>();
+
+  /** The region that holds `row`. */
+  find(table: string, row: Uint8Array): Region | undefined {
+    const known = this.tables.get(table);
+    if (known === undefined) return undefined;
+    const region = known.regions[known.upperBound(row) - 1];
+    return region !== undefined && holds(region, row) ? region : undefined;
+  }
+
+  /** The region that holds the greatest rows below `row`; for an empty row the last region. */
+  findBefore(table: string, row: Uint8Array): Region | undefined {
+    const known = this.tables.get(table);
+    if (known === undefined) return undefined;
+    if (row.length === 0) {
+      const last = known.regions.at(-1);
+      return last !== undefined && last.endKey.length === 0 ? last : undefined;
+    }
+    let at = known.upperBound(row) - 1;
+    if (at >= 0 && compareBytes(known.regions[at]!.startKey, row) === 0) at--;
+    const region = known.regions[at];
+    if (region === undefined) return undefined;
+    return region.endKey.length === 0 || compareBytes(row, region.endKey) <= 0 ? region : undefined;
+  }
+
+  /** Takes in what was looked up. What is older than something known that overlaps it is passed over. */
+  insert(region: Region): void {
+    let known = this.tables.get(region.table);
+    if (known === undefined) {
+      known = new TableRegions();
+      this.tables.set(region.table, known);
+    }
+    const regions = known.regions;
+    let from = known.upperBound(region.startKey);
+    if (from > 0 && reaches(regions[from - 1]!, region.startKey)) from--;
+    let to = from;
+    while (to < regions.length && reaches(region, regions[to]!.startKey)) {
+      if (isNewer(regions[to]!, region)) return;
+      to++;
+    }
+    regions.splice(from, to - from, region);
+  }
+
+  /** Forgets `region`, if it is still what is known; a newer finding stays. */
+  remove(region: Region): void {
+    const regions = this.tables.get(region.table)?.regions;
+    if (regions === undefined) return;
+    const at = regions.findIndex((known) => known === region || known.replicas.includes(region));
+    if (at >= 0) regions.splice(at, 1);
+  }
+
+  /** Puts a region's new place where its old one was, if that is still what is known. */
+  replace(old: Region, moved: Region): void {
+    const regions = this.tables.get(old.table)?.regions;
+    const at = regions?.indexOf(old) ?? -1;
+    if (at < 0) return;
+    const replicas = [...old.replicas];
+    replicas[0] = moved;
+    moved.replicas = replicas;
+    regions![at] = moved;
+  }
+
+  /** Forgets every region that was on a server. */
+  removeServer(server: string): void {
+    for (const known of this.tables.values()) {
+      let kept = 0;
+      for (const region of known.regions) if (region.server !== server) known.regions[kept++] = region;
+      known.regions.length = kept;
+    }
+  }
+
+  removeTable(table: string): void {
+    this.tables.delete(table);
+  }
+
+  clear(): void {
+    this.tables.clear();
+  }
+}
+
+/** Whether `row` is in the region, given that the region begins at or before it. */
+function holds(region: Region, row: Uint8Array): boolean {
+  return region.endKey.length === 0 || compareBytes(row, region.endKey) < 0;
+}
+
+/** Whether `region`, which begins at or before `row`, ends behind it. */
+function reaches(region: Region, row: Uint8Array): boolean {
+  return holds(region, row);
+}
+
+function isNewer(known: Region, found: Region): boolean {
+  if (known.regionId !== found.regionId) return known.regionId > found.regionId;
+  return known.seqNum > found.seqNum;
+}

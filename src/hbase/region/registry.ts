@@ -1,0 +1,167 @@
+import type { RowanError } from '../../errors.js';
+import type { ServerAddress } from '../rpc/address.js';
+import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
+import type { ConnectionPool } from '../rpc/connection-pool.js';
+import { ConnectionError } from '../rpc/errors.js';
+import {
+  GetActiveMasterResponse,
+  GetBootstrapNodesResponse,
+  GetClusterIdResponse,
+  GetMetaRegionLocationsResponse,
+  type ServerName,
+} from '../wire/messages-rpc.js';
+import { Empty, type MessageCodec, type TypeOf } from '../wire/schema.js';
+
+/** A replica of meta's region. */
+export interface MetaLocation {
+  readonly replicaId: number;
+  readonly address: ServerAddress;
+  readonly startCode: number;
+  readonly seqNum: number;
+}
+
+/** Where a cluster's masters and meta are. Each call fails with a retryable error when nobody can say. */
+export interface Registry {
+  clusterId(timeout: number): Promise<string>;
+  activeMaster(timeout: number): Promise<ServerAddress>;
+  /** At least the primary's. */
+  metaLocations(timeout: number): Promise<MetaLocation[]>;
+}
+
+/** The nodes found beside the configured ones are looked up again after this time, or after a failure. */
+const REFRESH_INTERVAL = 300_000;
+const REFRESH_AFTER_FAILURE = 60_000;
+/** Nodes asked at the same time; the first answer counts (`hbase.client.bootstrap.hedged.fanout`). */
+const FANOUT = 2;
+
+/** The registry that masters and region servers answer themselves (`RpcConnectionRegistry`, HBase 2.5 and later). */
+export class RpcRegistry implements Registry {
+  private found: ServerAddress[] = [];
+  private refreshedAt = Number.NEGATIVE_INFINITY;
+  private refreshing = false;
+
+  constructor(
+    private readonly nodes: readonly ServerAddress[],
+    private readonly pool: ConnectionPool,
+  ) {}
+
+  async clusterId(timeout: number): Promise<string> {
+    const ask = this.ask('GetClusterId', GetClusterIdResponse, timeout, (answer) => answer.clusterId);
+    return ask;
+  }
+
+  async activeMaster(timeout: number): Promise<ServerAddress> {
+    return this.ask('GetActiveMaster', GetActiveMasterResponse, timeout, ({ serverName }) =>
+      serverName === undefined ? undefined : toAddress(serverName),
+    );
+  }
+
+  async metaLocations(timeout: number): Promise<MetaLocation[]> {
+    return this.ask('GetMetaRegionLocations', GetMetaRegionLocationsResponse, timeout, toMetaLocations);
+  }
+
+  /** Asks the nodes, two at a time in random order, until one has an answer. */
+  private async ask<A, T>(
+    method: string,
+    codec: MessageCodec<A>,
+    timeout: number,
+    take: (answer: A) => T | undefined,
+  ): Promise<T> {
+    const end = performance.now() + timeout;
+    const errors: RowanError[] = [];
+    // The configured nodes first: those that were found may be of names that do not resolve here.
+    const nodes = [...shuffled(this.nodes), ...shuffled(this.found)];
+    for (let i = 0; i < nodes.length; i += FANOUT) {
+      const left = end - performance.now();
+      if (left <= 0) break;
+      const group = nodes.slice(i, i + FANOUT).map(async (node) => {
+        const answer = take(await this.askNode(node, method, codec, left));
+        if (answer === undefined) throw new ConnectionError(`${node.host}:${node.port} does not know yet`);
+        return answer;
+      });
+      try {
+        const answer = await Promise.any(group);
+        this.refresh(REFRESH_INTERVAL, timeout);
+        return answer;
+      } catch (failure) {
+        for (const error of (failure as AggregateError).errors) errors.push(asRowanError(error));
+      }
+    }
+    this.refresh(REFRESH_AFTER_FAILURE, timeout);
+    const said = errors.map((error) => error.message).join(' | ') || 'no time was left';
+    throw new ConnectionError(
+      `No HBase node could answer ${method}: ${said}. Check the option masters, and that the cluster is up.`,
+      { cause: errors[0], details: { nodes: nodes.map((node) => `${node.host}:${node.port}`) } },
+    );
+  }
+
+  private askNode<A>(
+    node: ServerAddress,
+    method: string,
+    codec: MessageCodec<A>,
+    timeout: number,
+  ): Promise<A> {
+    const call = new UnaryCall(method, timeout, Empty, {}, codec, Priority.High);
+    this.pool.get(node, 'ClientMetaService').send(call);
+    return call.answer;
+  }
+
+  /** Looks for region servers that answer the registry too, so that the cluster is found without its masters. */
+  private refresh(interval: number, timeout: number): void {
+    const now = performance.now();
+    if (this.refreshing || now - this.refreshedAt < interval) return;
+    this.refreshing = true;
+    this.refreshedAt = now;
+    const known = new Set(this.nodes.map((node) => `${node.host}:${node.port}`));
+    const asked = [...this.nodes, ...this.found];
+    (async () => {
+      for (const node of asked) {
+        try {
+          const { serverName = [] } = await this.askNode(
+            node,
+            'GetBootstrapNodes',
+            GetBootstrapNodesResponse,
+            timeout,
+          );
+          const found = serverName.map(toAddress).filter(({ host, port }) => !known.has(`${host}:${port}`));
+          if (serverName.length > 0) {
+            this.found = found;
+            return;
+          }
+        } catch {
+          // A node that does not answer leaves the list as it is; the next one is asked.
+        }
+      }
+    })().finally(() => {
+      this.refreshing = false;
+    });
+  }
+}
+
+export function toAddress(server: ServerName): ServerAddress {
+  return { host: server.hostName, port: server.port ?? 0 };
+}
+
+function toMetaLocations(answer: TypeOf<typeof GetMetaRegionLocationsResponse>): MetaLocation[] | undefined {
+  const locations: MetaLocation[] = [];
+  for (const { regionInfo, serverName, seqNum } of answer.metaLocations ?? []) {
+    if (serverName === undefined) continue;
+    const startCode = serverName.startCode ?? 0;
+    locations.push({
+      replicaId: regionInfo.replicaId ?? 0,
+      address: toAddress(serverName),
+      startCode,
+      seqNum,
+    });
+  }
+  return locations.some(({ replicaId }) => replicaId === 0) ? locations : undefined;
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  const out = [...items];
+  for (let i = out.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [out[i], out[j]] = [out[j]!, out[i]!];
+  }
+  return out;
+}

@@ -1,0 +1,104 @@
+import { RowanError } from '../../errors.js';
+import type { CellReader } from '../wire/cell-codec.js';
+import type { ProtoReader } from '../wire/proto-reader.js';
+import type { ProtoWriter } from '../wire/proto-writer.js';
+import { decodeMessage, type MessageCodec } from '../wire/schema.js';
+import { ProtocolError } from './errors.js';
+
+/** `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`). */
+export const Priority = { Normal: 0, Admin: 100, High: 200 } as const;
+
+/** An answer: its message, and its cell block. Valid only during {@link Call.onResponse}. */
+export interface ResponseFrame {
+  /** Narrowed to the result message. */
+  readonly reader: ProtoReader;
+  readonly cells: CellReader;
+}
+
+/**
+ * One request to a server. A connection gives it an id, writes it, and ends it with exactly one of
+ * {@link onResponse} and {@link onError}.
+ */
+export abstract class Call {
+  /** Given by the connection. */
+  id = -1;
+  priority: number = Priority.Normal;
+  /** When it was handed to the connection, on the connection's clock. */
+  startedAt = 0;
+  /** Whether its bytes were given to the socket: from then on the server may have acted on it. */
+  sent = false;
+
+  constructor(
+    /** The rpc's name in HBase's `.proto`, case exact. */
+    readonly method: string,
+    /** Milliseconds from the start until it is given up. */
+    readonly timeout: number,
+  ) {}
+
+  /** Writes the request message, its fields from the last to the first. */
+  abstract writeParam(writer: ProtoWriter): void;
+
+  /** Writes the request's cells, if it has any, the last first. */
+  writeCells(_writer: ProtoWriter): void {}
+
+  /** Takes the answer. A {@link ProtocolError} thrown here closes the connection, another error is the call's own. */
+  abstract onResponse(frame: ResponseFrame): void;
+
+  abstract onError(error: RowanError): void;
+
+  /** What the call was to do, for messages. */
+  describe(): string {
+    return this.method;
+  }
+
+  /** Looked at a few times a second: whether the call is over its time. */
+  isExpired(now: number): boolean {
+    return now - this.startedAt >= this.timeout;
+  }
+}
+
+/** A request and its answer as messages of a schema. */
+export class UnaryCall<Q, A> extends Call {
+  readonly answer: Promise<A>;
+  private resolve!: (value: A) => void;
+  private reject!: (error: RowanError) => void;
+
+  constructor(
+    method: string,
+    timeout: number,
+    private readonly requestCodec: MessageCodec<Q>,
+    private readonly request: Q,
+    private readonly responseCodec: MessageCodec<A>,
+    priority: number = Priority.Normal,
+  ) {
+    super(method, timeout);
+    this.priority = priority;
+    this.answer = new Promise<A>((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  override writeParam(writer: ProtoWriter): void {
+    this.requestCodec.write(writer, this.request);
+  }
+
+  override onResponse(frame: ResponseFrame): void {
+    const { reader } = frame;
+    // The frame's memory may be large and is not ours to pin: a small copy is.
+    const own = Uint8Array.prototype.slice.call(reader.buffer, reader.position, reader.end);
+    this.resolve(decodeMessage(this.responseCodec, own));
+  }
+
+  override onError(error: RowanError): void {
+    this.reject(error);
+  }
+}
+
+/** Any thrown thing as an error of ours; what is not one already came of bytes that nobody foresaw. */
+export function asRowanError(error: unknown): RowanError {
+  if (error instanceof RowanError) return error;
+  return new ProtocolError(`An answer could not be read: ${(error as Error)?.message ?? String(error)}.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,65 @@
+import { ClosedError, type RowanError } from '../../errors.js';
+import type { HBaseSettings } from '../options.js';
+import { addressKey, type ServerAddress, type ServiceName } from './address.js';
+import { Connection } from './connection.js';
+import { ConnectionError } from './errors.js';
+
+/**
+ * One connection for each server and service, opened when it is first asked for. A server that could not be reached, or
+ * whose connection broke, is left alone for a moment: asking for it meanwhile fails at once.
+ */
+export class ConnectionPool {
+  private readonly connections = new Map<string, Connection>();
+  private readonly quarantined = new Map<string, { readonly until: number; readonly error: RowanError }>();
+  private closed = false;
+
+  constructor(
+    private readonly settings: HBaseSettings,
+    /** Told when a connection has ended other than by {@link close}. */
+    private readonly onLost: (server: string, service: ServiceName) => void,
+  ) {}
+
+  /** @throws ClosedError after {@link close}; ConnectionError while the server is in quarantine. */
+  get(address: ServerAddress, service: ServiceName): Connection {
+    const server = addressKey(address);
+    const key = `${server}/${service}`;
+    const known = this.connections.get(key);
+    if (known !== undefined) return known;
+    if (this.closed) throw new ClosedError('The connection to HBase was closed.');
+    const quarantine = this.quarantined.get(server);
+    if (quarantine !== undefined) {
+      if (performance.now() < quarantine.until) {
+        throw new ConnectionError(
+          `HBase server ${server} failed a moment ago and is left alone for now: ${quarantine.error.message}`,
+          { cause: quarantine.error, details: { server } },
+        );
+      }
+      this.quarantined.delete(server);
+    }
+    const connection = new Connection(
+      address,
+      service,
+      this.settings,
+      this.settings.authenticator,
+      (ended, error) => this.ended(key, ended, error),
+    );
+    this.connections.set(key, connection);
+    return connection;
+  }
+
+  /** Ends every connection; calls that are under way fail with a ClosedError. */
+  close(): void {
+    this.closed = true;
+    for (const connection of [...this.connections.values()]) connection.close();
+  }
+
+  private ended(key: string, connection: Connection, error: RowanError): void {
+    if (this.connections.get(key) === connection) this.connections.delete(key);
+    if (this.closed) return;
+    if (error instanceof ConnectionError && this.settings.quarantine > 0) {
+      const until = performance.now() + this.settings.quarantine;
+      this.quarantined.set(connection.key, { until, error });
+    }
+    this.onLost(connection.key, connection.service);
+  }
+}

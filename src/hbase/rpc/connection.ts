@@ -1,0 +1,327 @@
+import type { Socket } from 'node:net';
+import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
+import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
+import { CellReader } from '../wire/cell-codec.js';
+import { ExceptionResponse } from '../wire/messages-rpc.js';
+import { ProtoReader } from '../wire/proto-reader.js';
+import { ProtoWriter } from '../wire/proto-writer.js';
+import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
+import { asRowanError, type Call, type ResponseFrame } from './call.js';
+import { ConnectionError, ProtocolError } from './errors.js';
+import { remoteError } from './exception-table.js';
+import { FrameAssembler } from './frame-assembler.js';
+import { connectionHeader, preamble } from './hello.js';
+import { writeFrame } from './request-frame.js';
+import { openSocket } from './transport.js';
+
+const MAX_CALL_ID = 0x7fffffff;
+/** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
+const CONNECTION_CALL_ID = 0xffffffff;
+/** Calls that are written by one write to the socket. */
+const CALLS_A_WRITE = 64;
+/** How often the calls' deadlines are looked at, in milliseconds. */
+const SWEEP_INTERVAL = 50;
+/** A write buffer larger than this is not kept for the next write. */
+const LARGEST_KEPT_BUFFER = 1 << 20;
+const INITIAL_BUFFER = 16384;
+
+/**
+ * One connection to one service of one server.
+ *
+ * - Calls handed over in the same turn of the event loop leave in one write, after the turn's microtasks.
+ * - Every call ends exactly once, by its answer, its deadline, or the end of the connection.
+ * - When the connection ends the socket is closed first, then its calls fail.
+ * - An answer to a call that was given up is passed over; an answer to a call that never was ends the connection.
+ */
+export class Connection {
+  readonly key: string;
+  /** The socket, from its opening on. */
+  private opened: Socket | undefined;
+  /** The same, once requests may be written to it. */
+  private socket: Socket | undefined;
+  private closedBy: RowanError | undefined;
+  private readonly waiting: Call[] = [];
+  private readonly inFlight = new Map<number, Call>();
+  private nextId = 0;
+  /** Calls given up whose answers may still come. */
+  private abandoned = 0;
+  private lastReceived = 0;
+  private flushScheduled = false;
+  private sweeper: NodeJS.Timeout | undefined;
+  private layer: SecurityLayer | undefined;
+  private readonly writer = new ProtoWriter(INITIAL_BUFFER);
+  private readonly spare: Buffer[] = [];
+  private readonly frames: FrameAssembler;
+  private readonly reader = new ProtoReader(new Uint8Array(0));
+  private readonly cells = new CellReader();
+  private readonly frame: ResponseFrame = { reader: this.reader, cells: this.cells };
+
+  constructor(
+    readonly address: ServerAddress,
+    readonly service: ServiceName,
+    private readonly settings: ConnectionSettings,
+    private readonly authenticator: Authenticator,
+    /** Told once, when the connection has ended, before its calls fail. */
+    private readonly onEnd: (connection: Connection, error: RowanError) => void,
+  ) {
+    this.key = addressKey(address);
+    this.frames = new FrameAssembler(settings.maxFrameSize, (buffer, start, end) =>
+      this.receive(buffer, start, end),
+    );
+    this.open().catch((error: unknown) => this.end(asRowanError(error)));
+  }
+
+  get isClosed(): boolean {
+    return this.closedBy !== undefined;
+  }
+
+  /** Calls without an answer. */
+  get pending(): number {
+    return this.inFlight.size + this.waiting.length;
+  }
+
+  /** Bytes that the operating system has not taken yet. */
+  get unsentBytes(): number {
+    return this.socket?.writableLength ?? 0;
+  }
+
+  /** Sends `call` with the others of this turn. */
+  send(call: Call): void {
+    if (this.closedBy !== undefined) {
+      const error = this.closedBy;
+      queueMicrotask(() => call.onError(error));
+      return;
+    }
+    call.startedAt = performance.now();
+    this.waiting.push(call);
+    this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+    if (this.socket !== undefined && !this.flushScheduled) {
+      this.flushScheduled = true;
+      process.nextTick(() => this.flush());
+    }
+  }
+
+  /** Sends what has been handed over now, without waiting for the end of the turn. */
+  flush(): void {
+    this.flushScheduled = false;
+    const socket = this.socket;
+    if (socket === undefined || this.closedBy !== undefined || this.waiting.length === 0) return;
+    const calls = this.waiting.splice(0);
+    for (let from = 0; from < calls.length; from += CALLS_A_WRITE) {
+      const to = Math.min(from + CALLS_A_WRITE, calls.length);
+      // From the last to the first, for the writer writes backwards.
+      for (let i = to - 1; i >= from; i--) this.encode(calls[i]!);
+      this.writeOut(socket);
+    }
+  }
+
+  /** Ends the connection; what is under way fails with `error`. */
+  close(error: RowanError = new ClosedError('The connection to HBase was closed.')): void {
+    this.end(error);
+  }
+
+  private async open(): Promise<void> {
+    const socket = await openSocket(this.address, this.settings);
+    if (this.closedBy !== undefined) {
+      socket.destroy();
+      return;
+    }
+    this.opened = socket;
+    socket.on('error', (cause) => this.lost(cause.message, cause));
+    socket.on('close', () => this.lost('it was closed by the other side'));
+    const header = connectionHeader(this.settings.user, this.service);
+    const hello = preamble(this.authenticator.code);
+    if (this.authenticator.negotiate === undefined) {
+      socket.write(Buffer.concat([hello, header]));
+    } else {
+      socket.write(hello);
+      this.layer = await this.authenticator.negotiate(socket, this.address);
+      if (this.closedBy !== undefined) return;
+      socket.write(this.layer === undefined ? header : this.layer.wrap(Buffer.from(header)));
+    }
+    this.socket = socket;
+    socket.on('data', (chunk) => this.onData(chunk));
+    this.flush();
+  }
+
+  private encode(call: Call): void {
+    const mark = this.writer.mark();
+    const id = this.nextId;
+    try {
+      writeFrame(this.writer, call, id);
+    } catch (error) {
+      this.writer.rewind(mark);
+      call.onError(asRowanError(error));
+      return;
+    }
+    call.id = id;
+    call.sent = true;
+    this.nextId = id === MAX_CALL_ID ? 0 : id + 1;
+    this.inFlight.set(id, call);
+  }
+
+  private writeOut(socket: Socket): void {
+    const buffer = this.writer.buffer;
+    const data = this.writer.view();
+    if (data.length === 0) return;
+    this.writer.reset(this.spare.pop() ?? Buffer.allocUnsafeSlow(INITIAL_BUFFER));
+    socket.write(this.layer === undefined ? data : this.layer.wrap(data), () => {
+      if (buffer.length <= LARGEST_KEPT_BUFFER && this.spare.length < 4) this.spare.push(buffer);
+    });
+  }
+
+  private onData(chunk: Buffer): void {
+    this.lastReceived = performance.now();
+    try {
+      if (this.layer === undefined) this.frames.push(chunk);
+      else for (const part of this.layer.unwrap(chunk)) this.frames.push(part);
+    } catch (error) {
+      this.end(asRowanError(error));
+    }
+  }
+
+  private receive(buffer: Buffer, start: number, end: number): void {
+    if (this.closedBy !== undefined) return;
+    const reader = this.reader;
+    reader.reset(buffer, start, end);
+    const outer = reader.enter();
+    let id = CONNECTION_CALL_ID;
+    let exception: ReturnType<typeof ExceptionResponse.read> | undefined;
+    let cellLength = 0;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 8) {
+        id = reader.uint32();
+      } else if (tag === 18) {
+        const header = reader.enter();
+        exception = ExceptionResponse.read(reader);
+        reader.leave(header);
+      } else if (tag === 26) {
+        const header = reader.enter();
+        while (!reader.done) {
+          const inner = reader.varint();
+          if (inner === 8) cellLength = reader.varint();
+          else reader.skip(inner);
+        }
+        reader.leave(header);
+      } else {
+        reader.skip(tag);
+      }
+    }
+    reader.leave(outer);
+    if (cellLength > end - reader.position) {
+      throw new ProtocolError(`An answer announces a cell block of ${cellLength} bytes and has less.`);
+    }
+    this.deliver(id, exception, buffer, end - cellLength, end);
+  }
+
+  private deliver(
+    id: number,
+    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
+    buffer: Buffer,
+    messageEnd: number,
+    end: number,
+  ): void {
+    const call = this.inFlight.get(id);
+    if (call === undefined) {
+      this.receiveUnclaimed(id, exception);
+      return;
+    }
+    this.inFlight.delete(id);
+    if (exception !== undefined) {
+      const error = this.toError(exception, call.describe());
+      call.onError(error);
+      if (error.retryClass === 'fatal') throw error;
+      return;
+    }
+    const { reader, cells } = this;
+    try {
+      reader.end = messageEnd;
+      reader.enter();
+      cells.reset(buffer, messageEnd, end);
+      call.onResponse(this.frame);
+    } catch (thrown) {
+      const error = asRowanError(thrown);
+      call.onError(error);
+      if (error instanceof ProtocolError) throw error;
+    } finally {
+      cells.release();
+    }
+  }
+
+  /** An answer that no call waits for: about the connection, late, or made up. */
+  private receiveUnclaimed(
+    id: number,
+    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
+  ): void {
+    if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
+    if (this.abandoned > 0 && id <= MAX_CALL_ID) {
+      this.abandoned--;
+      return;
+    }
+    throw new ProtocolError(`The server answered call ${id}, which was never made.`);
+  }
+
+  private toError(
+    exception: ReturnType<typeof ExceptionResponse.read>,
+    what: string,
+  ): ReturnType<typeof remoteError> {
+    const { exceptionClassName = 'java.io.IOException', stackTrace = '', ...rest } = exception;
+    return remoteError({ ...rest, className: exceptionClassName, stackTrace }, this.key, what);
+  }
+
+  private sweep(): void {
+    this.sweeper = undefined;
+    const now = performance.now();
+    let silent = false;
+    for (const [id, call] of this.inFlight) {
+      if (!call.isExpired(now)) continue;
+      this.inFlight.delete(id);
+      this.abandoned++;
+      silent ||= this.lastReceived < call.startedAt;
+      call.onError(this.timeoutOf(call));
+    }
+    for (let i = this.waiting.length - 1; i >= 0; i--) {
+      const call = this.waiting[i]!;
+      if (!call.isExpired(now)) continue;
+      this.waiting.splice(i, 1);
+      call.onError(this.timeoutOf(call));
+    }
+    // Not a byte since that call was sent: the other side is gone without a word, or hangs as a whole.
+    if (silent) this.lost('it did not answer at all within the time of a call');
+    else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+  }
+
+  private timeoutOf(call: Call): TimeoutError {
+    return new TimeoutError(
+      `${call.describe()} had no answer from ${this.key} within ${Math.round(call.timeout)} ms. ` +
+        'Check the server, or allow more time.',
+      { details: { server: this.key } },
+    );
+  }
+
+  private lost(why: string, cause?: unknown): void {
+    const message = `The connection to HBase server ${this.key} was lost: ${why}. The call can be made again.`;
+    this.end(new ConnectionError(message, { cause, details: { server: this.key } }));
+  }
+
+  private end(error: RowanError): void {
+    if (this.closedBy !== undefined) return;
+    this.closedBy = error;
+    clearTimeout(this.sweeper);
+    const socket = this.opened;
+    this.opened = undefined;
+    this.socket = undefined;
+    if (socket !== undefined) {
+      socket.removeAllListeners();
+      socket.on('error', () => undefined); // a late error of a dead socket must not end the process
+      socket.destroy();
+    }
+    this.frames.clear();
+    this.onEnd(this, error);
+    const calls = [...this.inFlight.values(), ...this.waiting];
+    this.inFlight.clear();
+    this.waiting.length = 0;
+    for (const call of calls) call.onError(error);
+  }
+}

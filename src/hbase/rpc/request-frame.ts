@@ -1,0 +1,39 @@
+import { type ProtoWriter, utf8Name } from '../wire/proto-writer.js';
+import type { Call } from './call.js';
+
+const CALL_ID = 8;
+const METHOD_NAME = 26;
+const REQUEST_PARAM = 32;
+const CELL_BLOCK_META = 42;
+const CELL_BLOCK_LENGTH = 8;
+const PRIORITY = 48;
+const TIMEOUT = 56;
+
+/**
+ * Writes a request, from its end to its beginning:
+ *
+ *     int32 length of the rest | varint, RequestHeader | varint, request message | cell block
+ */
+export function writeFrame(writer: ProtoWriter, call: Call, id: number): void {
+  const frame = writer.mark();
+  call.writeCells(writer);
+  const cellBlock = writer.mark() - frame;
+
+  const param = writer.mark();
+  call.writeParam(writer);
+  writer.varint(writer.mark() - param);
+
+  const header = writer.mark();
+  writer.varintField(TIMEOUT, Math.max(1, Math.ceil(call.timeout)));
+  if (call.priority !== 0) writer.varintField(PRIORITY, call.priority);
+  if (cellBlock > 0) {
+    const meta = writer.mark();
+    writer.varintField(CELL_BLOCK_LENGTH, cellBlock);
+    writer.endMessage(CELL_BLOCK_META, meta);
+  }
+  writer.boolField(REQUEST_PARAM, true);
+  writer.bytesField(METHOD_NAME, utf8Name(call.method));
+  writer.varintField(CALL_ID, id);
+  writer.varint(writer.mark() - header);
+  writer.int32BE(writer.mark() - frame);
+}

@@ -1,0 +1,266 @@
+/**
+ * Cells on the wire (`KeyValueCodec`, `KeyValue`), all numbers big-endian:
+ *
+ *     int32 length | int32 keyLength | int32 valueLength |
+ *       int16 rowLength | row | uint8 familyLength | family | qualifier | int64 timestamp | uint8 type | value
+ *
+ * A cell block is a run of them. Cells that are read are views of the block.
+ */
+
+import { EMPTY_BYTES } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import { Cell, CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
+import { ProtocolError } from '../rpc/errors.js';
+import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
+
+const TWO_32 = 4294967296;
+/** Bytes of a key beside row, family and qualifier. */
+const KEY_OVERHEAD = 12;
+/** HBase's `Long.MAX_VALUE`, in halves. */
+const LATEST_HIGH = 0x7fffffff;
+const LATEST_LOW = 0xffffffff;
+
+/** Bytes that a cell takes in a cell block. */
+export function cellSize(row: number, family: number, qualifier: number, value: number): number {
+  return 12 + KEY_OVERHEAD + row + family + qualifier + value;
+}
+
+/** Writes one cell in front of what the writer has. `timestamp` may be `LATEST_TIMESTAMP`. */
+export function writeCell(
+  writer: ProtoWriter,
+  row: Uint8Array,
+  family: Uint8Array,
+  qualifier: Uint8Array,
+  timestamp: number,
+  type: number,
+  value: Uint8Array,
+): void {
+  const start = beginCell(writer, row, family, qualifier, timestamp, type, value.length);
+  copyInto(writer.buffer, start, value);
+}
+
+/** Writes a cell whose value is an int64. */
+export function writeLongCell(
+  writer: ProtoWriter,
+  row: Uint8Array,
+  family: Uint8Array,
+  qualifier: Uint8Array,
+  amount: bigint,
+): void {
+  const start = beginCell(writer, row, family, qualifier, LATEST_TIMESTAMP, CellType.Put, 8);
+  writer.buffer.writeBigInt64BE(amount, start);
+}
+
+/** Makes room for a cell, writes all but its value, and answers where the value begins. */
+function beginCell(
+  writer: ProtoWriter,
+  row: Uint8Array,
+  family: Uint8Array,
+  qualifier: Uint8Array,
+  timestamp: number,
+  type: number,
+  valueLength: number,
+): number {
+  const keyLength = KEY_OVERHEAD + row.length + family.length + qualifier.length;
+  const size = 12 + keyLength + valueLength;
+  writer.reserve(size);
+  const buffer = writer.buffer;
+  let at = writer.position - size;
+  writer.position = at;
+  at = putInt32(buffer, at, size - 4);
+  at = putInt32(buffer, at, keyLength);
+  at = putInt32(buffer, at, valueLength);
+  buffer[at++] = row.length >>> 8;
+  buffer[at++] = row.length;
+  at = copyInto(buffer, at, row);
+  buffer[at++] = family.length;
+  at = copyInto(buffer, at, family);
+  at = copyInto(buffer, at, qualifier);
+  const latest = timestamp === LATEST_TIMESTAMP;
+  at = putInt32(buffer, at, latest ? LATEST_HIGH : Math.floor(timestamp / TWO_32));
+  at = putInt32(buffer, at, latest ? LATEST_LOW : timestamp % TWO_32);
+  buffer[at++] = type;
+  return at;
+}
+
+function putInt32(buffer: Uint8Array, at: number, value: number): number {
+  buffer[at] = value >>> 24;
+  buffer[at + 1] = value >>> 16;
+  buffer[at + 2] = value >>> 8;
+  buffer[at + 3] = value;
+  return at + 4;
+}
+
+function copyInto(buffer: Uint8Array, at: number, bytes: Uint8Array): number {
+  const length = bytes.length;
+  if (length < 24) for (let i = 0; i < length; i++) buffer[at + i] = bytes[i]!;
+  else buffer.set(bytes, at);
+  return at + length;
+}
+
+/** Reads the cells of one cell block. Rows, and qualifiers that recur row after row, are shared between its cells. */
+export class CellReader {
+  private buffer: Uint8Array = EMPTY_BYTES;
+  private position = 0;
+  private end = 0;
+  private row: Uint8Array = EMPTY_BYTES;
+  /** The qualifiers of the cells of the row before, by their place. */
+  private readonly qualifiers: Uint8Array[] = [];
+  private column = 0;
+  private familyBytes: Uint8Array = EMPTY_BYTES;
+  private family = '';
+  private failure: RowanError | undefined;
+
+  reset(buffer: Uint8Array, position: number, end: number): void {
+    this.buffer = buffer;
+    this.position = position;
+    this.end = end;
+    this.row = EMPTY_BYTES;
+    this.qualifiers.length = 0;
+    this.column = 0;
+  }
+
+  /** Lets go of the block. */
+  release(): void {
+    this.reset(EMPTY_BYTES, 0, 0);
+  }
+
+  /**
+   * The next `count` cells.
+   * @throws ProtocolError when the block has fewer or they are broken; RowanError `ERR_CODEC`, after passing over all of
+   * them, when one has a timestamp that is out of range.
+   */
+  read(count: number): Cell[] {
+    if (count * 24 > this.end - this.position) {
+      throw new ProtocolError(`A result announces ${count} cells, more than its cell block holds.`);
+    }
+    const cells: Cell[] = new Array(count);
+    for (let i = 0; i < count; i++) cells[i] = this.next();
+    if (this.failure !== undefined) {
+      const failure = this.failure;
+      this.failure = undefined;
+      throw failure;
+    }
+    return cells;
+  }
+
+  private next(): Cell {
+    const buffer = this.buffer;
+    const start = this.position;
+    if (this.end - start < 24) throw new ProtocolError('A cell block ends in the middle of a cell.');
+    const length = getInt32(buffer, start);
+    const keyLength = getInt32(buffer, start + 4);
+    const valueLength = getInt32(buffer, start + 8);
+    if (length < 8 + keyLength + valueLength || length > this.end - start - 4) {
+      throw new ProtocolError(`A cell of ${length} bytes does not fit into its cell block.`);
+    }
+    const rowLength = (buffer[start + 12]! << 8) | buffer[start + 13]!;
+    const rowStart = start + 14;
+    if (rowLength + KEY_OVERHEAD > keyLength)
+      throw new ProtocolError('The row of a cell is longer than its key.');
+    const familyStart = rowStart + rowLength + 1;
+    const familyLength = buffer[familyStart - 1]!;
+    const qualifierLength = keyLength - KEY_OVERHEAD - rowLength - familyLength;
+    if (qualifierLength < 0) throw new ProtocolError('The family of a cell is longer than its key.');
+    const qualifierStart = familyStart + familyLength;
+    const tail = qualifierStart + qualifierLength;
+    const row = this.rowAt(rowStart, rowLength);
+    const cell = new Cell(
+      row,
+      this.familyAt(familyStart, familyLength),
+      this.qualifierAt(qualifierStart, qualifierLength),
+      this.timestampAt(tail),
+      cellTypeOf(buffer[tail + 8]!),
+      this.view(tail + 9, valueLength),
+    );
+    this.position = start + 4 + length;
+    return cell;
+  }
+
+  private timestampAt(at: number): number {
+    const high = getInt32(this.buffer, at);
+    const low = getInt32(this.buffer, at + 4);
+    if (isTimestamp(high, low)) return high * TWO_32 + low;
+    this.failure ??= timestampError(high, low);
+    return 0;
+  }
+
+  private view(start: number, length: number): Uint8Array {
+    if (length === 0) return EMPTY_BYTES;
+    return new Uint8Array(this.buffer.buffer, this.buffer.byteOffset + start, length);
+  }
+
+  private rowAt(start: number, length: number): Uint8Array {
+    if (this.isAt(this.row, start, length)) {
+      this.column++;
+    } else {
+      this.row = this.view(start, length);
+      this.column = 0;
+    }
+    return this.row;
+  }
+
+  private qualifierAt(start: number, length: number): Uint8Array {
+    const known = this.qualifiers[this.column];
+    if (known !== undefined && this.isAt(known, start, length)) return known;
+    const qualifier = this.view(start, length);
+    this.qualifiers[this.column] = qualifier;
+    return qualifier;
+  }
+
+  private familyAt(start: number, length: number): string {
+    if (!this.isAt(this.familyBytes, start, length)) {
+      this.familyBytes = Uint8Array.from(this.view(start, length));
+      this.family = nameFromUtf8(this.familyBytes);
+    }
+    return this.family;
+  }
+
+  private isAt(bytes: Uint8Array, start: number, length: number): boolean {
+    if (bytes.length !== length) return false;
+    const buffer = this.buffer;
+    // Backwards: rows and qualifiers differ at their ends.
+    for (let i = length - 1; i >= 0; i--) if (bytes[i] !== buffer[start + i]) return false;
+    return true;
+  }
+}
+
+function getInt32(buffer: Uint8Array, at: number): number {
+  return ((buffer[at]! << 24) | (buffer[at + 1]! << 16) | (buffer[at + 2]! << 8) | buffer[at + 3]!) >>> 0;
+}
+
+function isTimestamp(high: number, low: number): boolean {
+  return high < 0x200000 && high * TWO_32 + low < LATEST_TIMESTAMP;
+}
+
+function timestampError(high: number, low: number): RowanError {
+  const exact = BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
+  return new RowanError(
+    'ERR_CODEC',
+    `A cell has the timestamp ${exact}; Rowan reads timestamps from 0 to ${LATEST_TIMESTAMP - 1}. ` +
+      'Read with a time range that leaves it out, or rewrite it.',
+  );
+}
+
+/**
+ * A timestamp given in halves.
+ * @throws RowanError `ERR_CODEC` above 2^53-2: it could not be told from its neighbours.
+ */
+export function timestampOf(high: number, low: number): number {
+  if (!isTimestamp(high, low)) throw timestampError(high, low);
+  return high * TWO_32 + low;
+}
+
+/** @throws ProtocolError when it is none of HBase's. */
+export function cellTypeOf(code: number): CellType {
+  switch (code) {
+    case CellType.Put:
+    case CellType.Delete:
+    case CellType.DeleteFamilyVersion:
+    case CellType.DeleteColumn:
+    case CellType.DeleteFamily:
+      return code;
+    default:
+      throw new ProtocolError(`A cell has the unknown type ${code}.`);
+  }
+}

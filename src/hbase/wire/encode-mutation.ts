@@ -1,0 +1,137 @@
+/** `MutationProto` and `Condition`. The cells of a mutation travel in the cell block, in the mutations' order. */
+
+import { CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
+import type { Append, Delete, Durability, Increment, Put, RowMutation } from '../../table/mutation.js';
+import type { CheckAndMutate } from '../../table/row-mutations.js';
+import { writeCell, writeLongCell } from './cell-codec.js';
+import { writeAttribute, writeTimeRange, writeTimestamp } from './encode-query.js';
+import { COMPARE_TYPES, encodeBinaryComparator, encodeFilter } from './filter-codec.js';
+import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
+
+const MUTATION = {
+  row: tagOf(1, WireType.Bytes),
+  type: tagOf(2, WireType.Varint),
+  timestamp: tagOf(4, WireType.Varint),
+  attribute: tagOf(5, WireType.Bytes),
+  durability: tagOf(6, WireType.Varint),
+  timeRange: tagOf(7, WireType.Bytes),
+  cellCount: tagOf(8, WireType.Varint),
+  nonce: tagOf(9, WireType.Varint),
+} as const;
+
+const MUTATION_TYPES = { append: 0, increment: 1, put: 2, delete: 3 } as const;
+
+const DURABILITY: Readonly<Record<Durability, number>> = {
+  USE_DEFAULT: 0,
+  SKIP_WAL: 1,
+  ASYNC_WAL: 2,
+  SYNC_WAL: 3,
+  FSYNC_WAL: 4,
+};
+
+const FALSE = Uint8Array.of(0);
+
+/** Cells of a mutation in the cell block. */
+export function cellCountOf(mutation: RowMutation): number {
+  return mutation.kind === 'put' || mutation.kind === 'delete'
+    ? mutation.cells.length
+    : mutation.columns.length;
+}
+
+/** Bytes that a mutation takes on the wire, roughly: to bound a request. */
+export function sizeOfMutation(mutation: RowMutation): number {
+  let size = 40 + mutation.row.length;
+  if (mutation.kind === 'put' || mutation.kind === 'delete') {
+    for (const cell of mutation.cells)
+      size += 32 + mutation.row.length + cell.qualifier.length + cell.value.length;
+  } else if (mutation.kind === 'append') {
+    for (const column of mutation.columns) {
+      size += 32 + mutation.row.length + column.qualifier.length + column.value.length;
+    }
+  } else {
+    for (const column of mutation.columns) size += 40 + mutation.row.length + column.qualifier.length;
+  }
+  return size;
+}
+
+/** Writes the mutation's cells, the last first. */
+export function writeMutationCells(writer: ProtoWriter, mutation: RowMutation): void {
+  if (mutation.kind === 'increment') writeAmounts(writer, mutation);
+  else if (mutation.kind === 'append') writeValues(writer, mutation);
+  else writeCells(writer, mutation);
+}
+
+function writeCells(writer: ProtoWriter, mutation: Put | Delete): void {
+  const { row, cells } = mutation;
+  for (let i = cells.length - 1; i >= 0; i--) {
+    const cell = cells[i]!;
+    writeCell(writer, row, utf8Name(cell.family), cell.qualifier, cell.timestamp, cell.type, cell.value);
+  }
+}
+
+function writeAmounts(writer: ProtoWriter, increment: Increment): void {
+  const { row, columns } = increment;
+  for (let i = columns.length - 1; i >= 0; i--) {
+    const column = columns[i]!;
+    writeLongCell(writer, row, utf8Name(column.family), column.qualifier, column.amount);
+  }
+}
+
+function writeValues(writer: ProtoWriter, append: Append): void {
+  const { row, columns } = append;
+  for (let i = columns.length - 1; i >= 0; i--) {
+    const { family, qualifier, value } = columns[i]!;
+    writeCell(writer, row, utf8Name(family), qualifier, LATEST_TIMESTAMP, CellType.Put, value);
+  }
+}
+
+/** The fields of a `MutationProto`. A `nonce` goes only with increments and appends. */
+export function writeMutation(writer: ProtoWriter, mutation: RowMutation, nonce: bigint): void {
+  const changesValue = mutation.kind === 'increment' || mutation.kind === 'append';
+  if (changesValue && nonce !== 0n) {
+    writer.bigVarint(nonce);
+    writer.varint(MUTATION.nonce);
+  }
+  const count = cellCountOf(mutation);
+  if (count > 0) writer.varintField(MUTATION.cellCount, count);
+  if (changesValue && !mutation.timeRange.isAll) {
+    writeTimeRange(writer, MUTATION.timeRange, mutation.timeRange);
+  }
+  writer.varintField(MUTATION.durability, DURABILITY[mutation.durability]);
+  if (changesValue && !mutation.returnResults) writeAttribute(writer, MUTATION.attribute, '_rr_', FALSE);
+  if (mutation.ttl !== undefined) writeAttribute(writer, MUTATION.attribute, '_ttl', longBytes(mutation.ttl));
+  const timestamp = mutation.kind === 'delete' && count === 0 ? mutation.timestamp : LATEST_TIMESTAMP;
+  writeTimestamp(writer, MUTATION.timestamp, timestamp);
+  writer.varintField(MUTATION.type, MUTATION_TYPES[mutation.kind]);
+  writer.bytesField(MUTATION.row, mutation.row);
+}
+
+function longBytes(value: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes;
+}
+
+const CONDITION = {
+  row: tagOf(1, WireType.Bytes),
+  family: tagOf(2, WireType.Bytes),
+  qualifier: tagOf(3, WireType.Bytes),
+  compareType: tagOf(4, WireType.Varint),
+  comparator: tagOf(5, WireType.Bytes),
+  timeRange: tagOf(6, WireType.Bytes),
+  filter: tagOf(7, WireType.Bytes),
+} as const;
+
+/** The fields of a `Condition`. Without a filter the server compares `given operator stored`, as our condition does. */
+export function writeCondition(writer: ProtoWriter, check: CheckAndMutate): void {
+  const condition = check.condition;
+  if (condition.kind === 'filter') writer.bytesField(CONDITION.filter, encodeFilter(condition.filter));
+  if (!condition.timeRange.isAll) writeTimeRange(writer, CONDITION.timeRange, condition.timeRange);
+  if (condition.kind === 'column') {
+    writer.bytesField(CONDITION.comparator, encodeBinaryComparator(condition.value));
+    writer.varintField(CONDITION.compareType, COMPARE_TYPES[condition.operator]);
+    writer.bytesField(CONDITION.qualifier, condition.qualifier);
+    writer.bytesField(CONDITION.family, utf8Name(condition.family));
+  }
+  writer.bytesField(CONDITION.row, check.row);
+}

@@ -1,0 +1,164 @@
+/** `Get`, `Scan` and what they share. Fields are written last to first (see {@link ProtoWriter}). */
+
+import { LATEST_TIMESTAMP } from '../../table/cell.js';
+import type { Get } from '../../table/get.js';
+import type { Query } from '../../table/query.js';
+import type { Scan } from '../../table/scan.js';
+import type { TimeRange } from '../../table/time-range.js';
+import { encodeFilter } from './filter-codec.js';
+import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
+
+/** HBase's `Long.MAX_VALUE`, in halves. */
+const LATEST_HIGH = 0x7fffffff;
+const LATEST_LOW = 0xffffffff;
+
+const bytesTag = (field: number): number => tagOf(field, WireType.Bytes);
+const varintTag = (field: number): number => tagOf(field, WireType.Varint);
+
+const COLUMN_FAMILY = bytesTag(1);
+const COLUMN_QUALIFIER = bytesTag(2);
+const RANGE_FROM = varintTag(1);
+const RANGE_TO = varintTag(2);
+const FAMILY_RANGE_FAMILY = bytesTag(1);
+const FAMILY_RANGE_RANGE = bytesTag(2);
+
+/** A timestamp as a varint; `LATEST_TIMESTAMP` as HBase's. */
+export function writeTimestamp(writer: ProtoWriter, tag: number, timestamp: number): void {
+  if (timestamp === LATEST_TIMESTAMP) writer.varint64(LATEST_HIGH, LATEST_LOW);
+  else writer.varint(timestamp);
+  writer.varint(tag);
+}
+
+export function writeTimeRange(writer: ProtoWriter, tag: number, range: TimeRange): void {
+  const mark = writer.mark();
+  writeTimestamp(writer, RANGE_TO, range.max);
+  writeTimestamp(writer, RANGE_FROM, range.min);
+  writer.endMessage(tag, mark);
+}
+
+/** The columns of a query; none: all families. */
+function writeColumns(writer: ProtoWriter, tag: number, query: Query): void {
+  if (query.families.size === 0) return;
+  const families = [...query.families];
+  for (let i = families.length - 1; i >= 0; i--) {
+    const [family, qualifiers] = families[i]!;
+    const mark = writer.mark();
+    if (qualifiers !== null) {
+      for (let q = qualifiers.length - 1; q >= 0; q--) writer.bytesField(COLUMN_QUALIFIER, qualifiers[q]!);
+    }
+    writer.bytesField(COLUMN_FAMILY, utf8Name(family));
+    writer.endMessage(tag, mark);
+  }
+}
+
+function writeFamilyTimeRanges(writer: ProtoWriter, tag: number, query: Query): void {
+  if (query.familyTimeRanges.size === 0) return;
+  for (const [family, range] of query.familyTimeRanges) {
+    const mark = writer.mark();
+    writeTimeRange(writer, FAMILY_RANGE_RANGE, range);
+    writer.bytesField(FAMILY_RANGE_FAMILY, utf8Name(family));
+    writer.endMessage(tag, mark);
+  }
+}
+
+const GET = {
+  row: bytesTag(1),
+  column: bytesTag(2),
+  filter: bytesTag(4),
+  timeRange: bytesTag(5),
+  maxVersions: varintTag(6),
+  cacheBlocks: varintTag(7),
+  storeLimit: varintTag(8),
+  storeOffset: varintTag(9),
+  existenceOnly: varintTag(10),
+  consistency: varintTag(12),
+  familyTimeRange: bytesTag(13),
+} as const;
+
+/** The fields of a `Get`. `existenceOnly` overrides the get's own wish. */
+export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean): void {
+  writeFamilyTimeRanges(writer, GET.familyTimeRange, get);
+  if (get.consistency === 'TIMELINE') writer.varintField(GET.consistency, 1);
+  if (existenceOnly) writer.boolField(GET.existenceOnly, true);
+  if (get.rowOffsetPerColumnFamily > 0) writer.varintField(GET.storeOffset, get.rowOffsetPerColumnFamily);
+  if (get.maxResultsPerColumnFamily !== undefined) {
+    writer.varintField(GET.storeLimit, get.maxResultsPerColumnFamily);
+  }
+  if (!get.cacheBlocks) writer.boolField(GET.cacheBlocks, false);
+  writer.varintField(GET.maxVersions, get.maxVersions);
+  if (!get.timeRange.isAll) writeTimeRange(writer, GET.timeRange, get.timeRange);
+  if (get.filter !== undefined) writer.bytesField(GET.filter, encodeFilter(get.filter));
+  writeColumns(writer, GET.column, get);
+  writer.bytesField(GET.row, get.row);
+}
+
+const SCAN = {
+  column: bytesTag(1),
+  attribute: bytesTag(2),
+  startRow: bytesTag(3),
+  stopRow: bytesTag(4),
+  filter: bytesTag(5),
+  timeRange: bytesTag(6),
+  maxVersions: varintTag(7),
+  cacheBlocks: varintTag(8),
+  batchSize: varintTag(9),
+  maxResultSize: varintTag(10),
+  storeLimit: varintTag(11),
+  storeOffset: varintTag(12),
+  reversed: varintTag(15),
+  consistency: varintTag(16),
+  caching: varintTag(17),
+  familyTimeRange: bytesTag(19),
+  includeStartRow: varintTag(21),
+  includeStopRow: varintTag(22),
+  readType: varintTag(23),
+} as const;
+
+const PAIR_NAME = bytesTag(1);
+const PAIR_VALUE = bytesTag(2);
+const TRUE = Uint8Array.of(0xff);
+
+/** A mutation's or scan's attribute. */
+export function writeAttribute(writer: ProtoWriter, tag: number, name: string, value: Uint8Array): void {
+  const mark = writer.mark();
+  writer.bytesField(PAIR_VALUE, value);
+  writer.bytesField(PAIR_NAME, utf8Name(name));
+  writer.endMessage(tag, mark);
+}
+
+/** `STREAM` reads for long scans, `PREAD` for short ones; 0 lets the server choose. */
+export const ReadType = { Default: 0, Stream: 1, Pread: 2 } as const;
+
+/** Where this scanner of one region begins, and what it may answer at once. */
+export interface ScanPosition {
+  readonly startRow: Uint8Array;
+  readonly includeStartRow: boolean;
+  readonly maxResultSize: number;
+  readonly caching: number;
+  readonly readType: number;
+}
+
+/** The fields of a `Scan`. */
+export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): void {
+  if (at.readType !== ReadType.Default) writer.varintField(SCAN.readType, at.readType);
+  writer.boolField(SCAN.includeStopRow, scan.includeStopRow);
+  writer.boolField(SCAN.includeStartRow, at.includeStartRow);
+  writeFamilyTimeRanges(writer, SCAN.familyTimeRange, scan);
+  writer.varintField(SCAN.caching, at.caching);
+  if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
+  if (scan.reversed) writer.boolField(SCAN.reversed, true);
+  if (scan.rowOffsetPerColumnFamily > 0) writer.varintField(SCAN.storeOffset, scan.rowOffsetPerColumnFamily);
+  if (scan.maxResultsPerColumnFamily !== undefined) {
+    writer.varintField(SCAN.storeLimit, scan.maxResultsPerColumnFamily);
+  }
+  writer.varintField(SCAN.maxResultSize, at.maxResultSize);
+  if (scan.batch !== undefined) writer.varintField(SCAN.batchSize, scan.batch);
+  writer.boolField(SCAN.cacheBlocks, scan.cacheBlocks);
+  writer.varintField(SCAN.maxVersions, scan.maxVersions);
+  if (!scan.timeRange.isAll) writeTimeRange(writer, SCAN.timeRange, scan.timeRange);
+  if (scan.filter !== undefined) writer.bytesField(SCAN.filter, encodeFilter(scan.filter));
+  if (scan.stopRow.length > 0) writer.bytesField(SCAN.stopRow, scan.stopRow);
+  if (at.startRow.length > 0) writer.bytesField(SCAN.startRow, at.startRow);
+  if (scan.raw) writeAttribute(writer, SCAN.attribute, '_raw_', TRUE);
+  writeColumns(writer, SCAN.column, scan);
+}

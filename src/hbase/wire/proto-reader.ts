@@ -1,0 +1,212 @@
+/** Reads protocol buffers in place. Every read is held against the end of its message: hostile bytes give an error. */
+
+import { ProtocolError } from '../rpc/errors.js';
+import { WireType } from './proto-writer.js';
+
+const TWO_32 = 4294967296;
+const decoder = new TextDecoder();
+
+/** Messages in messages, at most: filters nest, nothing else does much. */
+const MAX_DEPTH = 64;
+
+export class ProtoReader {
+  buffer: Uint8Array;
+  position: number;
+  end: number;
+  private depth = 0;
+
+  constructor(buffer: Uint8Array, position = 0, end = buffer.length) {
+    this.buffer = buffer;
+    this.position = position;
+    this.end = end;
+  }
+
+  reset(buffer: Uint8Array, position: number, end: number): void {
+    this.buffer = buffer;
+    this.position = position;
+    this.end = end;
+    this.depth = 0;
+  }
+
+  get done(): boolean {
+    return this.position >= this.end;
+  }
+
+  /** A varint below 2^53. @throws ProtocolError when it is larger. */
+  varint(): number {
+    const buffer = this.buffer;
+    const end = this.end;
+    let position = this.position;
+    if (position >= end) throw truncated();
+    let byte = buffer[position++]!;
+    if (byte < 128) {
+      this.position = position;
+      return byte;
+    }
+    let value = byte & 127;
+    let factor = 128;
+    for (let i = 1; i < 8; i++) {
+      if (position >= end) throw truncated();
+      byte = buffer[position++]!;
+      value += (byte & 127) * factor;
+      if (byte < 128) {
+        this.position = position;
+        if (value > Number.MAX_SAFE_INTEGER) throw tooLarge();
+        return value;
+      }
+      factor *= 128;
+    }
+    return this.longVarint();
+  }
+
+  /** A varint of nine or ten bytes, which can still be small when it is not canonical. */
+  private longVarint(): number {
+    const value = this.bigVarint();
+    if (value > 9007199254740991n) throw tooLarge();
+    return Number(value);
+  }
+
+  /** A varint as an unsigned 64-bit integer. */
+  bigVarint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      if (this.position >= this.end) throw truncated();
+      const byte = this.buffer[this.position++]!;
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return BigInt.asUintN(64, value);
+    }
+    throw new ProtocolError('A varint of the server is longer than ten bytes.');
+  }
+
+  /** A varint as a signed 32-bit integer: an int32 or an enum. */
+  int32(): number {
+    const start = this.position;
+    const end = this.end;
+    let value = 0;
+    let factor = 1;
+    for (let i = 0; i < 5; i++) {
+      if (this.position >= end) throw truncated();
+      const byte = this.buffer[this.position++]!;
+      value += (byte & 127) * factor;
+      if (byte < 128) return (value % TWO_32) | 0;
+      factor *= 128;
+    }
+    this.position = start;
+    return Number(BigInt.asIntN(32, this.bigVarint()));
+  }
+
+  uint32(): number {
+    return this.int32() >>> 0;
+  }
+
+  /** A varint as a signed 64-bit integer within ±2^53. */
+  signedVarint(): number {
+    const value = BigInt.asIntN(64, this.bigVarint());
+    if (value > 9007199254740991n || value < -9007199254740991n) throw tooLarge();
+    return Number(value);
+  }
+
+  bool(): boolean {
+    return this.varint() !== 0;
+  }
+
+  float(): number {
+    if (this.end - this.position < 4) throw truncated();
+    const view = new DataView(this.buffer.buffer, this.buffer.byteOffset + this.position, 4);
+    this.position += 4;
+    return view.getFloat32(0, true);
+  }
+
+  /** The end of a length-delimited field, the position being at its beginning then. */
+  lengthEnd(): number {
+    const length = this.varint();
+    const end = this.position + length;
+    if (end > this.end) {
+      throw new ProtocolError(
+        `A field of ${length} bytes reaches ${end - this.end} bytes over the end of its message.`,
+      );
+    }
+    return end;
+  }
+
+  /** A view of the field's bytes. */
+  bytes(): Uint8Array {
+    const end = this.lengthEnd();
+    const view = this.buffer.subarray(this.position, end);
+    this.position = end;
+    return view;
+  }
+
+  string(): string {
+    return decoder.decode(this.bytes());
+  }
+
+  /** Narrows the reader to the nested message at the position; answers the end to give back to {@link leave}. */
+  enter(): number {
+    const end = this.lengthEnd();
+    const outer = this.end;
+    this.end = end;
+    if (++this.depth > MAX_DEPTH) throw new ProtocolError('A message of the server is nested too deeply.');
+    return outer;
+  }
+
+  /** Goes to the end of the nested message and back to the outer one. */
+  leave(outer: number): void {
+    this.position = this.end;
+    this.end = outer;
+    this.depth--;
+  }
+
+  /** How many messages are entered; with {@link resume}, the way back after an error inside one of them. */
+  get level(): number {
+    return this.depth;
+  }
+
+  /** Goes to `position`, the end of a message that could not be read, in the message around it. */
+  resume(position: number, outer: number, level: number): void {
+    this.position = position;
+    this.end = outer;
+    this.depth = level;
+  }
+
+  /** Passes over a field of any wire type. */
+  skip(tag: number): void {
+    switch (tag & 7) {
+      case WireType.Varint:
+        this.skipVarint();
+        return;
+      case WireType.Fixed64:
+        this.advance(8);
+        return;
+      case WireType.Bytes:
+        this.position = this.lengthEnd();
+        return;
+      case WireType.Fixed32:
+        this.advance(4);
+        return;
+      default:
+        throw new ProtocolError(`Field ${tag >>> 3} has the unknown wire type ${tag & 7}.`);
+    }
+  }
+
+  private skipVarint(): void {
+    for (let i = 0; i < 10; i++) {
+      if (this.position >= this.end) throw truncated();
+      if (this.buffer[this.position++]! < 128) return;
+    }
+    throw new ProtocolError('A varint of the server is longer than ten bytes.');
+  }
+
+  private advance(count: number): void {
+    if (this.end - this.position < count) throw truncated();
+    this.position += count;
+  }
+}
+
+function truncated(): ProtocolError {
+  return new ProtocolError('A message of the server ends in the middle of a field.');
+}
+
+function tooLarge(): ProtocolError {
+  return new ProtocolError('A number of the server is above 2^53-1.');
+}
