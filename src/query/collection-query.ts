@@ -7,13 +7,14 @@ import type { EntityOf, KeyedClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { filters, type Result } from '../table/index.js';
-import { type FindOptions, type QueryContext, timeRangeAt } from './entity-query.js';
+import { type FindOptions, loadEntity, timeRangeAt } from './entity-query.js';
 import { Explanation, explainRanges, explainReads, maxRows } from './explain.js';
 import { describeKeyConditions } from './key-conditions.js';
 import type { Page, PageOptions } from './page.js';
 import type { ReadSet } from './projection.js';
 import type { RunnablePlan } from './reader.js';
 import { RowQueryRunner } from './row-query.js';
+import type { TableAccess } from './source.js';
 
 /** What is asked of several entities. */
 export interface CollectionSpec {
@@ -41,7 +42,7 @@ export class Groups {
 /** A lazy, immutable query over several record types of one table. */
 export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<EntityOf<C>> {
   constructor(
-    private readonly context: QueryContext,
+    private readonly access: TableAccess,
     private readonly spec: CollectionSpec,
     private readonly options: FindOptions,
   ) {}
@@ -66,11 +67,11 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
   }
 
   signal(signal: AbortSignal): CollectionQuery<C> {
-    return new CollectionQuery(this.context, this.spec, { ...this.options, signal });
+    return new CollectionQuery(this.access, this.spec, { ...this.options, signal });
   }
 
   private with(change: Partial<CollectionSpec>): CollectionQuery<C> {
-    return new CollectionQuery(this.context, { ...this.spec, ...change }, this.options);
+    return new CollectionQuery(this.access, { ...this.spec, ...change }, this.options);
   }
 
   /** What the query will do. Reads nothing and needs no server. */
@@ -121,20 +122,20 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
     const { spec } = this;
     const plan = planCollection(spec);
     return new RowQueryRunner<EntityOf<C>>(
-      this.context.access,
+      this.access,
       {
         plan,
         reversedPlan: () => planCollection({ ...spec, reversed: !spec.reversed }),
         scope: { identity: identityOf(spec), schemas: spec.schemas },
-        load: (row) => loadRow(spec.schemas, row) as EntityOf<C> | null,
+        load: (row) => loadRow(spec.schemas, row) as EntityOf<C> | null | Promise<EntityOf<C> | null>,
       },
       { ...this.options, limit: spec.limit },
     );
   }
 }
 
-function loadRow(schemas: readonly EntitySchema[], row: Result): object | null {
-  for (const schema of schemas) if (schema.key.matches(row.row)) return schema.mapper.fromResult(row);
+function loadRow(schemas: readonly EntitySchema[], row: Result): object | null | Promise<object | null> {
+  for (const schema of schemas) if (schema.key.matches(row.row)) return loadEntity(schema, row);
   return null;
 }
 

@@ -15,13 +15,6 @@ import { RowQueryRunner } from './row-query.js';
 import type { TableAccess } from './source.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
 
-/** What a query runs on. */
-export interface QueryContext {
-  readonly access: TableAccess;
-  /** Called with each whole instance that was read. */
-  readonly afterLoad: ((entity: object) => void | Promise<void>) | undefined;
-}
-
 /** Options of `find`. */
 export interface FindOptions extends OperationOptions {
   /** Allows the query to read a whole table. Default false: it throws `ERR_FULL_SCAN`. */
@@ -38,7 +31,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
   private planned: QueryPlan | undefined;
 
   constructor(
-    private readonly context: QueryContext,
+    private readonly access: TableAccess,
     private readonly spec: QuerySpec,
     private readonly options: FindOptions,
   ) {}
@@ -84,11 +77,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
 
   /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
   signal(signal: AbortSignal): EntityQuery<C, T> {
-    return new EntityQuery(this.context, this.spec, { ...this.options, signal });
+    return new EntityQuery(this.access, this.spec, { ...this.options, signal });
   }
 
   private with<U = T>(change: Partial<QuerySpec>): EntityQuery<C, U> {
-    return new EntityQuery(this.context, { ...this.spec, ...change }, this.options);
+    return new EntityQuery(this.access, { ...this.spec, ...change }, this.options);
   }
 
   /** What the query will do. Reads nothing and needs no server. */
@@ -133,12 +126,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
     const { spec } = this;
     const plan = this.plan();
     return new RowQueryRunner<T>(
-      this.context.access,
+      this.access,
       {
         plan,
         reversedPlan: () => planQuery({ ...spec, reversed: !spec.reversed }),
         scope: { identity: identityOf(spec), schemas: [spec.schema] },
-        load: loaderOf(spec.schema, plan, this.context) as (row: Result) => T | null | Promise<T | null>,
+        load: loaderOf(spec.schema, plan) as (row: Result) => T | null | Promise<T | null>,
       },
       { ...this.options, limit: spec.limit },
     );
@@ -148,18 +141,21 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
 function loaderOf(
   schema: EntitySchema,
   plan: QueryPlan,
-  context: QueryContext,
 ): (row: Result) => object | null | Promise<object | null> {
   const { mapper } = schema;
   const { properties } = plan.read;
   if (properties !== undefined) return (row) => mapper.fromResultPartial(row, properties);
-  const { afterLoad } = context;
-  if (afterLoad === undefined) return (row) => mapper.fromResult(row);
-  return (row) => {
-    const entity = mapper.fromResult(row);
-    const done = entity === null ? undefined : afterLoad(entity);
-    return done instanceof Promise ? done.then(() => entity) : entity;
-  };
+  return schema.lifecycle.afterLoad === undefined
+    ? (row) => mapper.fromResult(row)
+    : (row) => loadEntity(schema, row);
+}
+
+/** The entity of a row, its `@AfterLoad` hooks run; null when there is none. */
+export function loadEntity(schema: EntitySchema, row: Result): object | null | Promise<object | null> {
+  const entity = schema.mapper.fromResult(row);
+  const { afterLoad } = schema.lifecycle;
+  const done = entity === null || afterLoad === undefined ? undefined : afterLoad(entity);
+  return done instanceof Promise ? done.then(() => entity) : entity;
 }
 
 /** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */

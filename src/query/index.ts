@@ -1,5 +1,5 @@
 export { CollectionQuery, Groups } from './collection-query.js';
-export { checkFindOptions, EntityQuery, type FindOptions, type QueryContext } from './entity-query.js';
+export { checkFindOptions, EntityQuery, type FindOptions } from './entity-query.js';
 export {
   type ExplainRange,
   type ExplainWarning,

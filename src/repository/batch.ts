@@ -2,6 +2,7 @@
 
 import { toHex } from '../bytes/index.js';
 import { QueryError, type RowanError } from '../errors.js';
+import { loadEntity } from '../query/entity-query.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import {
@@ -29,6 +30,7 @@ export interface RepositoryBatchOptions extends WriteOptions {
   readonly atomic?: boolean;
 }
 
+/** One item, ready to be sent. */
 interface BatchItem {
   readonly row: Uint8Array;
   readonly action: BatchAction;
@@ -37,12 +39,12 @@ interface BatchItem {
   readonly onMismatch: (() => RowanError) | undefined;
   readonly read: ((result: Result) => unknown) | undefined;
   /** Runs when the item has taken effect. */
-  readonly onSuccess: (() => void) | undefined;
+  readonly onSuccess: (() => void | Promise<void>) | undefined;
 }
 
-/** Collects the items of a batch. Wrong input throws here, before anything is sent. */
+/** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */
 export class BatchBuilder<C extends KeyedClass> {
-  readonly items: BatchItem[] = [];
+  private readonly pending: (() => BatchItem | Promise<BatchItem>)[] = [];
 
   constructor(
     private readonly schema: EntitySchema,
@@ -52,74 +54,97 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Stores an entity, as `repository.put`. */
   put(entity: Input<C>): this {
-    const write = this.compiler.put(entity as Record<string, unknown>, this.options);
-    return this.add(write.row, write.action, write.onMismatch, write.onSuccess);
+    return this.addEntity(entity as Record<string, unknown>, 'put');
   }
 
   /** Stores a new entity; the outcome is an `ERR_CONFLICT` when there is one. */
   insert(entity: Input<C>): this {
-    const write = this.compiler.insert(entity as Record<string, unknown>, this.options);
-    return this.add(write.row, write.action, write.onMismatch, write.onSuccess);
+    return this.addEntity(entity as Record<string, unknown>, 'insert');
+  }
+
+  private addEntity(entity: Record<string, unknown>, operation: 'put' | 'insert'): this {
+    this.pending.push(async () => {
+      await this.compiler.beforeWrite(entity, operation);
+      const { row, action, onMismatch, onSuccess } = this.compiler[operation](entity, this.options);
+      return itemOf(row, action, onMismatch, onSuccess);
+    });
+    return this;
   }
 
   /** Changes columns of an entity; the outcome is an `ERR_NOT_FOUND` when there is none. */
   update(key: KeyOf<C>, patch: Patch<C>): this {
-    const row = rowOfKey(this.schema, key, 'batch.update');
-    if (this.schema.versionProperty !== undefined) {
-      throw new QueryError(
-        `batch.update on ${this.schema.name}: its @Version must be read first. Use update(), or put() a loaded entity.`,
-        { details: { entity: this.schema.name } },
-      );
-    }
-    const mutations = this.timed(
-      new RowBuilder<C>(this.schema, row, this.options.timestamp).set(patch).build(),
-    );
-    return this.add(row, this.compiler.ifPresent(row, mutations), () => notFound(this.schema, key));
+    this.pending.push(async () => {
+      const row = rowOfKey(this.schema, key, 'batch.update');
+      if (this.schema.versionProperty !== undefined) {
+        throw new QueryError(
+          `batch.update on ${this.schema.name}: its @Version must be read first. Use update(), or put() a loaded entity.`,
+          { details: { entity: this.schema.name } },
+        );
+      }
+      const prepared = await this.compiler.preparePatch(patch);
+      const builder = new RowBuilder<C>(this.schema, row, this.options.timestamp).set(prepared);
+      const action = this.compiler.ifPresent(row, this.timed(builder.build()));
+      return itemOf(row, action, () => notFound(this.schema, key));
+    });
+    return this;
   }
 
   /** Deletes the whole row. */
   delete(key: KeyOf<C>): this {
-    const row = rowOfKey(this.schema, key, 'batch.delete');
-    return this.add(row, asAction(row, this.timed([new Delete(row, this.options.timestamp)])));
+    this.pending.push(() => {
+      const row = rowOfKey(this.schema, key, 'batch.delete');
+      return itemOf(row, asAction(row, this.timed([new Delete(row, this.options.timestamp)])));
+    });
+    return this;
   }
 
   /** Any changes of one row, together. */
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
-    const row = rowOfKey(this.schema, key, 'batch.mutate');
-    const builder = change(new RowBuilder<C>(this.schema, row, this.options.timestamp));
-    return this.add(row, asAction(row, this.timed(builder.build())));
+    this.pending.push(() => {
+      const row = rowOfKey(this.schema, key, 'batch.mutate');
+      const builder = change(new RowBuilder<C>(this.schema, row, this.options.timestamp));
+      return itemOf(row, asAction(row, this.timed(builder.build())));
+    });
+    return this;
   }
 
   /** Reads an entity; the outcome's value is the entity or null. */
   get(key: KeyOf<C>): this {
-    const row = rowOfKey(this.schema, key, 'batch.get');
-    const { mapper } = this.schema;
-    this.items.push({
-      row,
-      action: this.compiler.get(row),
-      deletes: false,
-      onMismatch: undefined,
-      onSuccess: undefined,
-      read: (result) => mapper.fromResult(result),
+    this.pending.push(() => {
+      const row = rowOfKey(this.schema, key, 'batch.get');
+      return {
+        row,
+        action: this.compiler.get(row),
+        deletes: false,
+        onMismatch: undefined,
+        onSuccess: undefined,
+        read: (result) => loadEntity(this.schema, result),
+      };
     });
     return this;
+  }
+
+  /** The items, in order. @throws what is wrong with the first wrong one. */
+  async compile(): Promise<BatchItem[]> {
+    const items: BatchItem[] = [];
+    for (const compile of this.pending) items.push(await compile());
+    return items;
   }
 
   private timed(mutations: RowMutation[]): RowMutation[] {
     applyWriteOptions(mutations, this.options);
     return mutations;
   }
+}
 
-  private add(
-    row: Uint8Array,
-    action: RowMutation | RowMutations | CheckAndMutate,
-    onMismatch?: () => RowanError,
-    onSuccess?: () => void,
-  ): this {
-    const deletes = hasDelete(action instanceof CheckAndMutate ? action.action : action);
-    this.items.push({ row, action, deletes, onMismatch, onSuccess, read: undefined });
-    return this;
-  }
+function itemOf(
+  row: Uint8Array,
+  action: RowMutation | RowMutations | CheckAndMutate,
+  onMismatch?: BatchItem['onMismatch'],
+  onSuccess?: BatchItem['onSuccess'],
+): BatchItem {
+  const deletes = hasDelete(action instanceof CheckAndMutate ? action.action : action);
+  return { row, action, deletes, onMismatch, onSuccess, read: undefined };
 }
 
 /** Runs the items in order; outcomes stand in the same order. */
@@ -147,19 +172,25 @@ export async function runBatch(
       chunk.map((item) => item.action),
       options,
     );
-    for (const [index, item] of chunk.entries()) outcomes.push(outcomeOf(context, item, answers[index]!));
+    for (const [index, item] of chunk.entries()) {
+      outcomes.push(await outcomeOf(context, item, answers[index]!));
+    }
   }
   return outcomes;
 }
 
-function outcomeOf(context: RepositoryContext, item: BatchItem, answer: BatchOutcome): ItemOutcome {
+async function outcomeOf(
+  context: RepositoryContext,
+  item: BatchItem,
+  answer: BatchOutcome,
+): Promise<ItemOutcome> {
   if (!answer.ok) return answer;
   if (answer.success === false && item.onMismatch !== undefined) {
     return { ok: false, error: item.onMismatch() };
   }
   if (item.deletes) context.deleteClock.noteDelete(item.row);
-  item.onSuccess?.();
-  return { ok: true, value: item.read?.(answer.result) };
+  await item.onSuccess?.();
+  return { ok: true, value: await item.read?.(answer.result) };
 }
 
 /** A new chunk where an item writes a row that an earlier one of the chunk deletes. */

@@ -12,6 +12,7 @@ import { applyWriteOptions, type WriteOptions } from './options.js';
 import { asAction, hasDelete, keyText, type RepositoryContext } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { CheckOutcome } from './types.js';
+import type { WriteCompiler } from './write-compiler.js';
 
 /** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {
@@ -32,6 +33,7 @@ export class ConditionalWrite<C extends KeyedClass> {
   constructor(
     private readonly context: RepositoryContext,
     private readonly schema: EntitySchema,
+    private readonly compiler: WriteCompiler,
     private readonly row: Uint8Array,
     private readonly filter: Filter,
     private readonly readCurrent: () => Promise<CheckOutcome<C>>,
@@ -47,12 +49,19 @@ export class ConditionalWrite<C extends KeyedClass> {
         { details: { entity: this.schema.name } },
       );
     }
-    return this.run(this.schema.mapper.toMutations(source, this.row, options?.timestamp), options);
+    await this.compiler.beforeWrite(source, 'put');
+    const outcome = await this.run(
+      this.schema.mapper.toMutations(source, this.row, options?.timestamp),
+      options,
+    );
+    if (outcome.ok) await this.schema.lifecycle.afterWrite?.(source);
+    return outcome;
   }
 
   /** Sets columns; null deletes one, undefined leaves it alone. */
   async update(patch: Patch<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
-    return this.mutate((row) => row.set(patch), options);
+    const prepared = await this.compiler.preparePatch(patch);
+    return this.mutate((row) => row.set(prepared), options);
   }
 
   async delete(options?: WriteOptions): Promise<CheckOutcome<C>> {

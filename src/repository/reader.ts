@@ -1,11 +1,11 @@
 /** The reads of a repository, of the present or of a time past. */
 
-import { timeRangeAt } from '../query/entity-query.js';
+import { loadEntity, timeRangeAt } from '../query/entity-query.js';
 import {
   type EntityQuery,
   type FindOptions,
   EntityQuery as Query,
-  type QueryContext,
+  type TableAccess,
 } from '../query/index.js';
 import { parseKeyConditions } from '../query/key-conditions.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
@@ -18,15 +18,17 @@ export class EntityReader<C extends KeyedClass> {
   private readonly mapper: EntityMapper;
   private readonly readSet: ReadSet;
   private readonly deterministic: boolean;
+  private readonly hooked: boolean;
 
   constructor(
     readonly schema: EntitySchema,
-    protected readonly queryContext: QueryContext,
+    protected readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
   ) {
     this.mapper = schema.mapper;
     this.readSet = readAll(schema);
     this.deterministic = schema.key.deterministic;
+    this.hooked = schema.lifecycle.afterLoad !== undefined;
   }
 
   /**
@@ -36,7 +38,7 @@ export class EntityReader<C extends KeyedClass> {
   async get(key: KeyOf<C>, options?: OperationOptions): Promise<EntityOf<C> | null> {
     if (!this.deterministic) return this.query(key, options).first();
     const get = this.getOf(key);
-    const { sync, table } = this.queryContext.access;
+    const { sync, table } = this.access;
     const result =
       sync === undefined || options !== undefined ? await table.get(get, options) : sync.getSync(get);
     return this.load(result);
@@ -48,9 +50,12 @@ export class EntityReader<C extends KeyedClass> {
       return Promise.all(keys.map((key) => this.query(key, options).first()));
     }
     const gets = keys.map((key) => this.getOf(key));
-    const results = await this.queryContext.access.table.getAll(gets, options);
+    const results = await this.access.table.getAll(gets, options);
     const entities: (EntityOf<C> | null)[] = [];
-    for (const result of results) entities.push(await this.load(result));
+    for (const result of results) {
+      const loaded = this.load(result);
+      entities.push(loaded instanceof Promise ? await loaded : loaded);
+    }
     return entities;
   }
 
@@ -63,7 +68,7 @@ export class EntityReader<C extends KeyedClass> {
       get.families.clear();
       get.addColumn(marker.family, marker.qualifier);
     }
-    return this.queryContext.access.table.exists(get.setCheckExistenceOnly(true), options);
+    return this.access.table.exists(get.setCheckExistenceOnly(true), options);
   }
 
   /**
@@ -85,7 +90,7 @@ export class EntityReader<C extends KeyedClass> {
   protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {
     const { schema } = this;
     return new Query<C>(
-      this.queryContext,
+      this.access,
       {
         schema,
         key: parseKeyConditions(schema.name, schema.key, prefix),
@@ -108,15 +113,14 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   private load(result: Result): EntityOf<C> | null | Promise<EntityOf<C> | null> {
-    const entity = this.mapper.fromResult(result) as EntityOf<C> | null;
-    const { afterLoad } = this.queryContext;
-    if (entity === null || afterLoad === undefined) return entity;
-    const done = afterLoad(entity);
-    return done === undefined ? entity : done.then(() => entity);
+    return (this.hooked ? loadEntity(this.schema, result) : this.mapper.fromResult(result)) as
+      | EntityOf<C>
+      | null
+      | Promise<EntityOf<C> | null>;
   }
 
   /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
   at(time: number | Date): EntityReader<C> {
-    return new EntityReader<C>(this.schema, this.queryContext, timeRangeAt(time));
+    return new EntityReader<C>(this.schema, this.access, timeRangeAt(time));
   }
 }

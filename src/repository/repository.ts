@@ -45,7 +45,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     schema: EntitySchema,
     private readonly context: RepositoryContext,
   ) {
-    super(schema, { access: context.access, afterLoad: undefined }, undefined);
+    super(schema, context.access, undefined);
     this.compiler = new WriteCompiler(schema);
   }
 
@@ -55,6 +55,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws ConflictError when another write changed the version since the entity was read.
    */
   async put(entity: Input<C>, options?: WriteOptions): Promise<void> {
+    const before = this.compiler.beforeWrite(entity, 'put');
+    if (before !== undefined) await before;
     await this.write(this.compiler.put(entity as Record<string, unknown>, options), options);
   }
 
@@ -66,6 +68,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     const puts: Put[] = [];
     const { compiler } = this;
     const { deleteClock, access } = this.context;
+    const plain =
+      this.schema.lifecycle.beforeWrite === undefined && this.schema.lifecycle.afterWrite === undefined;
+    if (!plain || compiler.lock !== undefined) return this.putEach(entities, options);
     for (const entity of entities) {
       const write = compiler.put(entity as Record<string, unknown>, options);
       const { action } = write;
@@ -88,6 +93,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 
   /** Stores a new entity. @throws ConflictError when there is one with its key. */
   async insert(entity: Input<C>, options?: WriteOptions): Promise<void> {
+    const before = this.compiler.beforeWrite(entity, 'insert');
+    if (before !== undefined) await before;
     await this.write(this.compiler.insert(entity as Record<string, unknown>, options), options);
   }
 
@@ -97,6 +104,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   async replace(entity: Input<C>, options?: WriteOptions): Promise<void> {
     const source = entity as Record<string, unknown>;
+    await this.compiler.beforeWrite(source, 'replace');
     const write = this.compiler.put(source, options);
     const missing = this.schema.columns.filter((column) => isMissing(source, column));
     const del = new Delete(write.row, options?.timestamp);
@@ -139,8 +147,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   async update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
     const row = rowOfKey(this.schema, key, 'update');
-    if (this.compiler.lock !== undefined) return this.updateVersioned(key, row, patch, options);
-    const mutations = new RowBuilder<C>(this.schema, row, options?.timestamp).set(patch).build();
+    const prepared = await this.compiler.preparePatch(patch);
+    if (this.compiler.lock !== undefined) return this.updateVersioned(key, row, prepared, options);
+    const mutations = new RowBuilder<C>(this.schema, row, options?.timestamp).set(prepared).build();
     applyWriteOptions(mutations, options);
     const action = this.compiler.ifPresent(row, mutations);
     await this.write(
@@ -193,7 +202,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return this.valuesOf(result, Object.keys(suffixes)) as Suffixes<C>;
   }
 
-  /** Any changes of one row, in one atomic step. Leaves `@Version` alone. */
+  /** Any changes of one row, in one atomic step. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
   async mutate(
     key: KeyOf<C>,
     change: (row: RowBuilder<C>) => RowBuilder<C>,
@@ -239,6 +248,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return new ConditionalWrite<C>(
       this.context,
       this.schema,
+      this.compiler,
       row,
       checkFilter<C>(this.schema, condition),
       readCurrent,
@@ -263,7 +273,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ): Promise<ItemOutcome[]> {
     const builder = new BatchBuilder<C>(this.schema, this.compiler, options);
     fill(builder);
-    return runBatch(this.context, this.schema, builder.items, options);
+    return runBatch(this.context, this.schema, await builder.compile(), options);
   }
 
   private async write(write: CompiledWrite, options: WriteOptions | undefined): Promise<void> {
@@ -273,7 +283,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     } else {
       await applyAction(this.context, action, options);
     }
-    write.onSuccess?.();
+    const after = write.onSuccess?.();
+    if (after !== undefined) await after;
   }
 
   private async tryCheck(check: CheckAndMutate, options: WriteOptions | undefined): Promise<boolean> {

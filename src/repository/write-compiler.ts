@@ -2,7 +2,7 @@
 
 import { ConflictError, type RowanError, UnsupportedError } from '../errors.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
-import { type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { type EntitySchema, MARKER_VALUE, type WriteOperation } from '../schema/types.js';
 import { CheckAndMutate, filters, Get, type RowMutation, type RowMutations } from '../table/index.js';
 import { applyWriteOptions, type WriteOptions } from './options.js';
 import { asAction, keyText } from './row-access.js';
@@ -14,8 +14,8 @@ export interface CompiledWrite {
   readonly action: RowMutation | RowMutations | CheckAndMutate;
   /** The error when the check of `action` fails. */
   readonly onMismatch: (() => RowanError) | undefined;
-  /** To be called when the write has taken effect. */
-  readonly onSuccess: (() => void) | undefined;
+  /** To be called when the write has taken effect, and awaited when it answers a promise. */
+  readonly onSuccess: (() => void | Promise<void>) | undefined;
 }
 
 export class WriteCompiler {
@@ -27,13 +27,31 @@ export class WriteCompiler {
     this.readSet = readAll(schema);
   }
 
+  /** Runs the hooks and checks that come before a write; a promise only when one of them gives one. */
+  beforeWrite(entity: object, operation: WriteOperation): void | Promise<void> {
+    const { beforeWrite } = this.schema.lifecycle;
+    return beforeWrite?.(entity as Record<string, unknown>, operation, Date.now());
+  }
+
+  /** A copy of the patch, prepared by the hooks and checks of an update. */
+  async preparePatch<P extends object>(patch: P): Promise<P> {
+    const copy = { ...patch };
+    await this.beforeWrite(copy, 'update');
+    return copy;
+  }
+
   put(entity: Record<string, unknown>, options: WriteOptions | undefined): CompiledWrite {
     const row = this.schema.mapper.rowOf(entity);
     const { lock } = this;
     if (lock === undefined) {
       const mutations = this.schema.mapper.toMutations(entity, row, options?.timestamp);
       applyWriteOptions(mutations, options);
-      return { row, action: asAction(row, mutations), onMismatch: undefined, onSuccess: undefined };
+      return {
+        row,
+        action: asAction(row, mutations),
+        onMismatch: undefined,
+        onSuccess: this.afterWrite(entity),
+      };
     }
     const mutations = lock.mutationsOf(entity, row, options?.timestamp);
     applyWriteOptions(mutations, options);
@@ -41,7 +59,7 @@ export class WriteCompiler {
       row,
       action: lock.check(row, entity[lock.property], mutations),
       onMismatch: () => lock.conflict(entity),
-      onSuccess: () => lock.commit(entity),
+      onSuccess: this.afterWrite(entity),
     };
   }
 
@@ -65,7 +83,17 @@ export class WriteCompiler {
       row,
       action: CheckAndMutate.ifNotExists(marker.family, marker.qualifier, asAction(row, mutations)),
       onMismatch: () => insertConflict(schema, entity),
-      onSuccess: lock === undefined ? undefined : () => lock.commit(entity),
+      onSuccess: this.afterWrite(entity),
+    };
+  }
+
+  private afterWrite(entity: Record<string, unknown>): CompiledWrite['onSuccess'] {
+    const { lock } = this;
+    const { afterWrite } = this.schema.lifecycle;
+    if (lock === undefined) return afterWrite && (() => afterWrite(entity));
+    return () => {
+      lock.commit(entity);
+      return afterWrite?.(entity);
     };
   }
 

@@ -5,7 +5,7 @@ import { Customer, Event, Order } from './entities.js';
 
 const schema = compileSchema([Customer, Order, Event]);
 /** Explaining reads nothing, so there is nothing to read from. */
-const nowhere = { access: { table: undefined as never, sync: undefined }, afterLoad: undefined };
+const nowhere = { table: undefined as never, sync: undefined };
 const orders = new EntityReader<typeof Order>(schema.entity(Order), nowhere, undefined);
 const customers = new EntityReader<typeof Customer>(schema.entity(Customer), nowhere, undefined);
 const events = new EntityReader<typeof Event>(schema.entity(Event), nowhere, undefined);

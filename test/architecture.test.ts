@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Each may import those before it, and itself. Rooms of one line stand side by side and do not know each other. */
+const FLOORS: readonly (readonly string[])[] = [
+  ['errors'],
+  ['bytes'],
+  ['table'],
+  ['store', 'hbase'],
+  ['key'],
+  ['codec'],
+  ['decorators'],
+  ['schema'],
+  ['mapper'],
+  ['query'],
+  ['repository'],
+  ['ddl'],
+  ['job'],
+  ['database'],
+  ['index'],
+  ['cli'],
+  ['studio'],
+];
+
+const ENGINES = ['store', 'hbase'];
+const MAY_IMPORT_ENGINES = ['database', 'cli', 'studio'];
+
+/**
+ * Upward imports that are right, each with its reason. Types only: nothing of them is left in the compiled code.
+ */
+const TYPES_FROM_ABOVE: ReadonlySet<string> = new Set([
+  // Declarations are described by the shapes of the schema, which hold no code but constants.
+  'decorators -> schema',
+]);
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  readonly target: string;
+  readonly typeOnly: boolean;
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name));
+}
+
+/** The room of a file: `src/store/wal/x.ts` is in `store`, `src/errors.ts` in `errors`. */
+function roomOf(file: string): string {
+  const [top, next] = file.split(/[\\/]/);
+  return top === 'decorators' ? 'decorators' : next!.replace(/\.ts$/, '');
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+  const found: Import[] = [];
+  const pattern =
+    /(?:^|\n)\s*(import|export)\s+(type\s)?([^'";]*?from\s*)?'(\.{1,2}\/[^']+)'|import\('(\.{1,2}\/[^']+)'\)/g;
+  for (const match of text.matchAll(pattern)) {
+    const target = relative(root, resolve(root, dirname(file), (match[4] ?? match[5])!)).replace(
+      /\.js$/,
+      '.ts',
+    );
+    if (target.endsWith('package.json')) continue;
+    const typeOnly = match[2] !== undefined;
+    found.push({ file, from: roomOf(file), to: roomOf(target), target, typeOnly });
+  }
+  return found;
+}
+
+const files = [...sourceFiles('src'), ...sourceFiles('decorators')];
+const imports = files.flatMap(importsOf);
+const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.includes(room));
+
+describe('the house', () => {
+  test('every file is in a known room', () => {
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.filter((file) => floorOf(roomOf(file)) < 0)).toEqual([]);
+  });
+
+  test('imports point downward only', () => {
+    const upward = imports.filter(({ from, to, typeOnly }) => {
+      if (from === to || floorOf(to) < floorOf(from)) return false;
+      return !(typeOnly && TYPES_FROM_ABOVE.has(`${from} -> ${to}`));
+    });
+    expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
+  });
+
+  test('only the composition root and the programs import an engine', () => {
+    const wrong = imports.filter(
+      ({ from, to, typeOnly }) =>
+        ENGINES.includes(to) &&
+        from !== to &&
+        !MAY_IMPORT_ENGINES.includes(from) &&
+        !(typeOnly && from === 'index'),
+    );
+    expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
+  });
+
+  test('no file is a default export, and none is longer than 400 lines', () => {
+    const texts = files.map((file) => [file, readFileSync(join(root, file), 'utf8')] as const);
+    expect(texts.filter(([, text]) => /^export default/m.test(text)).map(([file]) => file)).toEqual([]);
+    expect(
+      texts
+        .filter(([, text]) => text.split('\n').length > 401)
+        .map(([file, text]) => `${file}: ${text.split('\n').length}`),
+    ).toEqual([]);
+  });
+});
