@@ -5,7 +5,7 @@
  * A cursor's bytes stay as they are until its next `next`, `seek…` or `close`. The family is that of the store.
  */
 
-import { compareSlices } from '../bytes/index.js';
+import { compareSlices, EMPTY_BYTES } from '../bytes/index.js';
 
 /** Sorts before every type at the same timestamp: seeks to the start of a row, column or timestamp. */
 export const TYPE_MAXIMUM = 255;
@@ -14,10 +14,10 @@ export const TYPE_MINIMUM = 0;
 
 /** Where to seek: the first cell at or after (row, qualifier, timestamp descending, type descending), whatever its seq. */
 export class SeekKey {
-  row: Uint8Array = new Uint8Array(0);
+  row: Uint8Array = EMPTY_BYTES;
   rowOffset = 0;
   rowLength = 0;
-  qualifier: Uint8Array = new Uint8Array(0);
+  qualifier: Uint8Array = EMPTY_BYTES;
   qualifierOffset = 0;
   qualifierLength = 0;
   /** -1 sorts after every timestamp of the column. */
@@ -32,7 +32,7 @@ export class SeekKey {
 export abstract class CellCursor {
   valid = false;
   /** Holds the row and the qualifier. */
-  key: Uint8Array = new Uint8Array(0);
+  key: Uint8Array = EMPTY_BYTES;
   rowOffset = 0;
   rowLength = 0;
   qualifierOffset = 0;
@@ -42,7 +42,7 @@ export abstract class CellCursor {
   /** The number of the write that made the cell: 0..2^53-1. */
   seq = 0;
   /** Holds the value. */
-  value: Uint8Array = new Uint8Array(0);
+  value: Uint8Array = EMPTY_BYTES;
   valueOffset = 0;
   valueLength = 0;
   /** The cell's own time to live in milliseconds, 0 for none. */

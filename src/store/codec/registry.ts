@@ -26,6 +26,20 @@ export async function prepareCodecs(names: Iterable<Compression>): Promise<void>
 }
 
 /**
+ * Makes ready every codec whose package is there: files keep the codec they were written with after their family was
+ * given another.
+ */
+export async function prepareInstalledCodecs(): Promise<void> {
+  for (const name of COMPRESSIONS) {
+    try {
+      await prepareCodecs([name]);
+    } catch (error) {
+      if (!(error instanceof UnsupportedError)) throw error;
+    }
+  }
+}
+
+/**
  * A prepared codec; undefined for NONE.
  * @throws UnsupportedError when `prepareCodecs` was not called for it.
  */

@@ -51,4 +51,6 @@ export interface WrittenFile {
   readonly meta: FileMeta;
   /** The length of the file in bytes. */
   readonly size: number;
+  /** The checksum of its footer. */
+  readonly footerCrc: number;
 }

@@ -1,0 +1,38 @@
+import type { CellCursor, SeekKey } from '../cursor.js';
+import type { DataBlock } from './data-block.js';
+
+/**
+ * A position in one data block, which shows itself in the fields of a cursor: `cursor` is the same object in every
+ * call. A method that returns false has left the cursor's fields without meaning; only `open`, `first`, `last`, `seek`
+ * and `lastBefore` may follow.
+ */
+export abstract class BlockDecoder {
+  /** Turns to a block; no position yet. */
+  abstract open(cursor: CellCursor, block: DataBlock): void;
+  /** To the first cell. */
+  abstract first(cursor: CellCursor): void;
+  /** To the last cell. */
+  abstract last(cursor: CellCursor): void;
+  /** To the next cell; false behind the last. */
+  abstract next(cursor: CellCursor): boolean;
+  /** To the first cell at or after `target`; false when the block has none. */
+  abstract seek(cursor: CellCursor, target: SeekKey): boolean;
+  /** As `seek`, for a target at or after the present cell. */
+  abstract forward(cursor: CellCursor, target: SeekKey): boolean;
+  /** To the last cell whose row is less than `row`; false when the block has none. */
+  abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
+  /** Whether the position is that of the block's first cell. */
+  abstract isFirst(): boolean;
+  /** Lets go of the block. */
+  abstract close(): void;
+}
+
+/** What a decoder without a block looks at. */
+export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
+
+const TWO_32 = 0x100000000;
+
+/** An integer of eight bytes; exact up to 2^53-1, which is the largest that is ever written. */
+export function readU64(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * TWO_32;
+}

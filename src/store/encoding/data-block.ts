@@ -1,0 +1,47 @@
+import { CorruptionError } from '../../errors.js';
+import { CacheEntry } from '../cache/cache-entry.js';
+
+/** What a block costs besides its bytes: its objects, roughly. */
+const OBJECT_BYTES = 400;
+
+/** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed. */
+export class DataBlock extends CacheEntry {
+  readonly view: DataView;
+
+  constructor(
+    readonly bytes: Uint8Array,
+    /** The first byte of the payload. */
+    readonly start: number,
+    /** The byte after the last cell: where the tables begin. */
+    readonly cellsEnd: number,
+    /** Cells in it, at least one. */
+    readonly count: number,
+    /** Rows or restarts in it, by its encoding. */
+    readonly groups: number,
+    /** Bytes that all its rows begin with. */
+    readonly sharedRow: number,
+  ) {
+    super(bytes.length + OBJECT_BYTES);
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+}
+
+/** The payload of a data block is not what its encoding says; whoever knows the file adds its name. */
+export function badPayload(why: string, offset: number): CorruptionError {
+  return new CorruptionError(`A data block is damaged: ${why}.`, { details: { payloadOffset: offset } });
+}
+
+/** How many bytes two slices begin with in common. */
+export function sharedPrefix(
+  a: Uint8Array,
+  aOffset: number,
+  aLength: number,
+  b: Uint8Array,
+  bOffset: number,
+  bLength: number,
+): number {
+  const length = aLength < bLength ? aLength : bLength;
+  let i = 0;
+  while (i < length && a[aOffset + i] === b[bOffset + i]) i++;
+  return i;
+}

@@ -1,0 +1,66 @@
+/** The data block encodings by name and code. */
+
+import { CorruptionError } from '../../errors.js';
+import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';
+import type { BlockDecoder } from './block-decoder.js';
+import type { BlockEncoder } from './block-encoder.js';
+import type { DataBlock } from './data-block.js';
+import { PlainDecoder, parsePlain } from './plain-decoder.js';
+import { PlainEncoder } from './plain-encoder.js';
+import { parseRowIndex, RowIndexDecoder } from './row-index-decoder.js';
+
+/** The codes that stand in block headers: FROZEN. */
+export const ENCODING_IDS: Readonly<Record<DataBlockEncoding, number>> = {
+  NONE: 0,
+  PREFIX: 1,
+  DIFF: 2,
+  FAST_DIFF: 3,
+  ROW_INDEX_V1: 4,
+};
+
+export function createEncoder(encoding: DataBlockEncoding): BlockEncoder {
+  switch (encoding) {
+    case 'NONE':
+      return new PlainEncoder(false);
+    case 'ROW_INDEX_V1':
+      return new PlainEncoder(true);
+    default:
+      throw new CorruptionError(`There is no encoder for ${encoding}.`);
+  }
+}
+
+export function createDecoder(encoding: DataBlockEncoding): BlockDecoder {
+  switch (encoding) {
+    case 'NONE':
+      return new PlainDecoder();
+    case 'ROW_INDEX_V1':
+      return new RowIndexDecoder();
+    default:
+      throw new CorruptionError(`There is no decoder for ${encoding}.`);
+  }
+}
+
+/**
+ * The payload from `start` to `end` of `bytes` as a block, its structure checked.
+ * @throws CorruptionError when it is not of this encoding.
+ */
+export function parseBlock(
+  encoding: DataBlockEncoding,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): DataBlock {
+  switch (encoding) {
+    case 'NONE':
+      return parsePlain(bytes, start, end);
+    case 'ROW_INDEX_V1':
+      return parseRowIndex(bytes, start, end);
+    default:
+      throw new CorruptionError(`There is no decoder for ${encoding}.`);
+  }
+}
+
+/** The encoding of a code in a block header; undefined when there is none. */
+export function encodingOfId(id: number): DataBlockEncoding | undefined {
+  return DATA_BLOCK_ENCODINGS.find((name) => ENCODING_IDS[name] === id);
+}

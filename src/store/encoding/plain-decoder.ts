@@ -1,0 +1,202 @@
+import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import type { CellCursor, SeekKey } from '../cursor.js';
+import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
+import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
+import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+
+/** Checks a payload of the encoding NONE, so that no cursor need check it again. */
+export function parsePlain(bytes: Uint8Array, start: number, end: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const count = end - start >= 4 ? view.getUint32(end - 4, true) : 0;
+  const cellsEnd = end - 4 - 4 * count;
+  if (count === 0 || cellsEnd < start) throw badPayload(`it has no room for ${count} cells`, end - start);
+  let at = start;
+  for (let i = 0; i < count; i++) {
+    const next = at + CELL_HEADER_BYTES;
+    if (next > cellsEnd || view.getUint32(cellsEnd + 4 * i, true) !== at - start)
+      throw badPayload(`cell ${i} is not where the table says`, at - start);
+    const word = view.getUint32(at + 24, true);
+    if ((word & 0xffff) === 0 || word >>> 24 > FLAG_TTL)
+      throw badPayload(`cell ${i} has a bad header`, at - start);
+    at = next + (word & 0xffff) + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
+    if (word >>> 24 === FLAG_TTL) at += TTL_BYTES;
+  }
+  if (at !== cellsEnd) throw badPayload('its cells do not end where the table begins', at - start);
+  const last = start + view.getUint32(cellsEnd + 4 * (count - 1), true);
+  const shared = sharedPrefix(
+    bytes,
+    start + CELL_HEADER_BYTES,
+    view.getUint16(start + 24, true),
+    bytes,
+    last + CELL_HEADER_BYTES,
+    view.getUint16(last + 24, true),
+  );
+  return new DataBlock(bytes, start, cellsEnd, count, 0, shared);
+}
+
+/** Reads blocks of the encoding NONE in place. */
+export class PlainDecoder extends BlockDecoder {
+  private block: DataBlock | null = null;
+  private bytes = EMPTY_BYTES;
+  private view: DataView = EMPTY_VIEW;
+  private start = 0;
+  private table = 0;
+  private count = 0;
+  private shared = 0;
+  private index = 0;
+  /** Where the cell after the present one begins. */
+  private after = 0;
+
+  override open(cursor: CellCursor, block: DataBlock): void {
+    if (this.block !== block) {
+      this.block = block;
+      this.bytes = block.bytes;
+      this.view = block.view;
+      this.start = block.start;
+      this.table = block.cellsEnd;
+      this.count = block.count;
+      this.shared = block.sharedRow;
+    }
+    cursor.key = block.bytes;
+    cursor.value = block.bytes;
+  }
+
+  override close(): void {
+    this.block = null;
+    this.bytes = EMPTY_BYTES;
+    this.view = EMPTY_VIEW;
+  }
+
+  override first(cursor: CellCursor): void {
+    this.index = 0;
+    this.load(cursor, this.start);
+  }
+
+  override last(cursor: CellCursor): void {
+    this.settle(cursor, this.count - 1);
+  }
+
+  override next(cursor: CellCursor): boolean {
+    const index = this.index + 1;
+    if (index >= this.count) return false;
+    this.index = index;
+    this.load(cursor, this.after);
+    return true;
+  }
+
+  override seek(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, 0);
+  }
+
+  override forward(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, this.index);
+  }
+
+  override isFirst(): boolean {
+    return this.index === 0;
+  }
+
+  override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = this.place(middle);
+      const rowLength = this.view.getUint16(at + 24, true);
+      if (compareSlices(this.bytes, at + CELL_HEADER_BYTES, rowLength, row, 0, row.length) < 0)
+        low = middle + 1;
+      else high = middle;
+    }
+    if (low === 0) return false;
+    this.settle(cursor, low - 1);
+    return true;
+  }
+
+  private search(cursor: CellCursor, target: SeekKey, from: number): boolean {
+    const { view, start, table, shared, bytes } = this;
+    const row = target.row;
+    const rowOffset = target.rowOffset;
+    const rowLength = target.rowLength;
+    let low = from;
+    let high = this.count;
+    const prefix = shared < rowLength ? shared : rowLength;
+    for (let i = 0; i < prefix; i++) {
+      const difference = bytes[start + CELL_HEADER_BYTES + i]! - row[rowOffset + i]!;
+      if (difference > 0) high = low;
+      if (difference < 0) return false;
+      if (difference !== 0) break;
+    }
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = start + view.getUint32(table + 4 * middle, true);
+      if (this.isBefore(at, target, prefix)) low = middle + 1;
+      else high = middle;
+    }
+    if (low === this.count) return false;
+    this.settle(cursor, low);
+    return true;
+  }
+
+  /** Whether the cell at `at` sorts before `target`, whose row begins with `same` bytes of the cell's. */
+  private isBefore(at: number, target: SeekKey, same: number): boolean {
+    const { view, bytes } = this;
+    const rowLength = view.getUint16(at + 24, true);
+    const rowAt = at + CELL_HEADER_BYTES;
+    const row = target.row;
+    const rowOffset = target.rowOffset;
+    const length = rowLength < target.rowLength ? rowLength : target.rowLength;
+    for (let i = same; i < length; i++) {
+      const difference = bytes[rowAt + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference < 0;
+    }
+    if (rowLength !== target.rowLength) return rowLength < target.rowLength;
+    const difference = compareSlices(
+      bytes,
+      rowAt + rowLength,
+      view.getUint32(at + 20, true),
+      target.qualifier,
+      target.qualifierOffset,
+      target.qualifierLength,
+    );
+    if (difference !== 0) return difference < 0;
+    const timestamp = readU64(view, at);
+    if (timestamp !== target.timestamp) return timestamp > target.timestamp;
+    return view.getUint8(at + 26) > target.type;
+  }
+
+  private place(index: number): number {
+    return this.start + this.view.getUint32(this.table + 4 * index, true);
+  }
+
+  private settle(cursor: CellCursor, index: number): void {
+    this.index = index;
+    this.load(cursor, this.place(index));
+  }
+
+  private load(cursor: CellCursor, at: number): void {
+    const view = this.view;
+    const word = view.getUint32(at + 24, true);
+    const rowLength = word & 0xffff;
+    const qualifierLength = view.getUint32(at + 20, true);
+    const valueLength = view.getUint32(at + 16, true);
+    const rowAt = at + CELL_HEADER_BYTES;
+    const valueAt = rowAt + rowLength + qualifierLength;
+    const end = valueAt + valueLength;
+    cursor.rowOffset = rowAt;
+    cursor.rowLength = rowLength;
+    cursor.qualifierOffset = rowAt + rowLength;
+    cursor.qualifierLength = qualifierLength;
+    cursor.timestamp = readU64(view, at);
+    cursor.type = (word >>> 16) & 0xff;
+    cursor.seq = readU64(view, at + 8);
+    cursor.valueOffset = valueAt;
+    cursor.valueLength = valueLength;
+    if (word >>> 24 === 0) {
+      cursor.ttl = 0;
+      this.after = end;
+    } else {
+      cursor.ttl = readU64(view, end);
+      this.after = end + TTL_BYTES;
+    }
+  }
+}

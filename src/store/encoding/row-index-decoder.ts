@@ -1,0 +1,260 @@
+import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import type { CellCursor, SeekKey } from '../cursor.js';
+import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
+import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
+import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+
+const TAIL_BYTES = 8;
+
+/** Checks a payload of the encoding ROW_INDEX_V1, so that no cursor need check it again. */
+export function parseRowIndex(bytes: Uint8Array, start: number, end: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const tail = end - start >= TAIL_BYTES;
+  const count = tail ? view.getUint32(end - 4, true) : 0;
+  const rows = tail ? view.getUint32(end - 8, true) : 0;
+  const rowTable = end - TAIL_BYTES - 4 * rows;
+  const cellsEnd = rowTable - 4 * count;
+  if (count === 0 || rows === 0 || rows > count || cellsEnd < start)
+    throw badPayload(`it has no room for ${count} cells in ${rows} rows`, end - start);
+  let at = start;
+  let row = 0;
+  let rowLength = 0;
+  let lastRowAt = start;
+  for (let i = 0; i < count; i++) {
+    let next = at + CELL_HEADER_BYTES;
+    if (next > cellsEnd || view.getUint32(cellsEnd + 4 * i, true) !== at - start)
+      throw badPayload(`cell ${i} is not where the table says`, at - start);
+    const word = view.getUint32(at + 24, true);
+    const flags = word >>> 24;
+    if (flags > (FLAG_SAME_ROW | FLAG_TTL)) throw badPayload(`cell ${i} has a bad header`, at - start);
+    if ((flags & FLAG_SAME_ROW) === 0) {
+      if (row === rows || view.getUint32(rowTable + 4 * row, true) !== i)
+        throw badPayload(`the row of cell ${i} is not in the table`, at - start);
+      row++;
+      rowLength = word & 0xffff;
+      lastRowAt = at;
+      next += rowLength;
+    }
+    if (rowLength === 0 || (word & 0xffff) !== rowLength)
+      throw badPayload(`cell ${i} has a bad row length`, at - start);
+    at = next + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
+    if ((flags & FLAG_TTL) !== 0) at += TTL_BYTES;
+  }
+  if (at !== cellsEnd || row !== rows)
+    throw badPayload('its cells do not end where the tables begin', at - start);
+  const shared = sharedPrefix(
+    bytes,
+    start + CELL_HEADER_BYTES,
+    view.getUint16(start + 24, true),
+    bytes,
+    lastRowAt + CELL_HEADER_BYTES,
+    rowLength,
+  );
+  return new DataBlock(bytes, start, cellsEnd, count, rows, shared);
+}
+
+/** Reads blocks of the encoding ROW_INDEX_V1 in place: the row first, then the cell in it. */
+export class RowIndexDecoder extends BlockDecoder {
+  private block: DataBlock | null = null;
+  private bytes = EMPTY_BYTES;
+  private view: DataView = EMPTY_VIEW;
+  private start = 0;
+  private table = 0;
+  private rowTable = 0;
+  private count = 0;
+  private rows = 0;
+  private shared = 0;
+  private index = 0;
+  private after = 0;
+  /** Of the present cell: where its row begins, and which row of the block it is. */
+  private rowAt = 0;
+  private row = 0;
+
+  override open(cursor: CellCursor, block: DataBlock): void {
+    if (this.block !== block) {
+      this.block = block;
+      this.bytes = block.bytes;
+      this.view = block.view;
+      this.start = block.start;
+      this.table = block.cellsEnd;
+      this.rowTable = block.cellsEnd + 4 * block.count;
+      this.count = block.count;
+      this.rows = block.groups;
+      this.shared = block.sharedRow;
+    }
+    cursor.key = block.bytes;
+    cursor.value = block.bytes;
+  }
+
+  override close(): void {
+    this.block = null;
+    this.bytes = EMPTY_BYTES;
+    this.view = EMPTY_VIEW;
+  }
+
+  override first(cursor: CellCursor): void {
+    this.index = 0;
+    this.row = -1;
+    this.load(cursor, this.start);
+  }
+
+  override last(cursor: CellCursor): void {
+    this.settle(cursor, this.rows - 1, this.count - 1);
+  }
+
+  override next(cursor: CellCursor): boolean {
+    const index = this.index + 1;
+    if (index >= this.count) return false;
+    this.index = index;
+    this.load(cursor, this.after);
+    return true;
+  }
+
+  override seek(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, 0);
+  }
+
+  override forward(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, this.row);
+  }
+
+  override isFirst(): boolean {
+    return this.index === 0;
+  }
+
+  override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
+    const found = this.searchRow(row, 0, row.length, 0);
+    if (found === 0) return false;
+    this.settle(cursor, found - 1, this.rowEnd(found - 1) - 1);
+    return true;
+  }
+
+  private search(cursor: CellCursor, target: SeekKey, fromRow: number): boolean {
+    const row = this.searchRow(target.row, target.rowOffset, target.rowLength, fromRow);
+    if (row === this.rows) return false;
+    let low = this.rowStart(row);
+    const at = this.place(low);
+    const rowLength = this.view.getUint16(at + 24, true);
+    const sameRow =
+      compareSlices(
+        this.bytes,
+        at + CELL_HEADER_BYTES,
+        rowLength,
+        target.row,
+        target.rowOffset,
+        target.rowLength,
+      ) === 0;
+    if (sameRow) {
+      let high = this.rowEnd(row);
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (this.isBefore(this.place(middle), target)) low = middle + 1;
+        else high = middle;
+      }
+    }
+    if (low === this.count) return false;
+    this.settle(cursor, low === this.rowEnd(row) ? row + 1 : row, low);
+    return true;
+  }
+
+  /** The first row of the block, from `from` on, that is not less than the row given. */
+  private searchRow(row: Uint8Array, rowOffset: number, rowLength: number, from: number): number {
+    const { bytes, shared } = this;
+    const prefix = shared < rowLength ? shared : rowLength;
+    const firstRow = this.start + CELL_HEADER_BYTES;
+    for (let i = 0; i < prefix; i++) {
+      const difference = bytes[firstRow + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference > 0 ? from : this.rows;
+    }
+    let low = from;
+    let high = this.rows;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = this.place(this.rowStart(middle));
+      const difference = compareSlices(
+        bytes,
+        at + CELL_HEADER_BYTES + prefix,
+        this.view.getUint16(at + 24, true) - prefix,
+        row,
+        rowOffset + prefix,
+        rowLength - prefix,
+      );
+      if (difference < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Whether a cell of the target's row sorts before the target. */
+  private isBefore(at: number, target: SeekKey): boolean {
+    const view = this.view;
+    const word = view.getUint32(at + 24, true);
+    const stored = ((word >>> 24) & FLAG_SAME_ROW) === 0 ? word & 0xffff : 0;
+    const difference = compareSlices(
+      this.bytes,
+      at + CELL_HEADER_BYTES + stored,
+      view.getUint32(at + 20, true),
+      target.qualifier,
+      target.qualifierOffset,
+      target.qualifierLength,
+    );
+    if (difference !== 0) return difference < 0;
+    const timestamp = readU64(view, at);
+    if (timestamp !== target.timestamp) return timestamp > target.timestamp;
+    return ((word >>> 16) & 0xff) > target.type;
+  }
+
+  private rowStart(row: number): number {
+    return this.view.getUint32(this.rowTable + 4 * row, true);
+  }
+
+  private rowEnd(row: number): number {
+    return row + 1 === this.rows ? this.count : this.rowStart(row + 1);
+  }
+
+  private place(index: number): number {
+    return this.start + this.view.getUint32(this.table + 4 * index, true);
+  }
+
+  private settle(cursor: CellCursor, row: number, index: number): void {
+    this.index = index;
+    const first = this.rowStart(row);
+    // `load` counts a row on when it reads the row's first cell.
+    this.row = index === first ? row - 1 : row;
+    this.rowAt = this.place(first) + CELL_HEADER_BYTES;
+    this.load(cursor, this.place(index));
+  }
+
+  private load(cursor: CellCursor, at: number): void {
+    const view = this.view;
+    const word = view.getUint32(at + 24, true);
+    const flags = word >>> 24;
+    const rowLength = word & 0xffff;
+    const qualifierLength = view.getUint32(at + 20, true);
+    const valueLength = view.getUint32(at + 16, true);
+    let qualifierAt = at + CELL_HEADER_BYTES;
+    if ((flags & FLAG_SAME_ROW) === 0) {
+      this.rowAt = qualifierAt;
+      this.row++;
+      qualifierAt += rowLength;
+    }
+    const valueAt = qualifierAt + qualifierLength;
+    const end = valueAt + valueLength;
+    cursor.rowOffset = this.rowAt;
+    cursor.rowLength = rowLength;
+    cursor.qualifierOffset = qualifierAt;
+    cursor.qualifierLength = qualifierLength;
+    cursor.timestamp = readU64(view, at);
+    cursor.type = (word >>> 16) & 0xff;
+    cursor.seq = readU64(view, at + 8);
+    cursor.valueOffset = valueAt;
+    cursor.valueLength = valueLength;
+    if ((flags & FLAG_TTL) === 0) {
+      cursor.ttl = 0;
+      this.after = end;
+    } else {
+      cursor.ttl = readU64(view, end);
+      this.after = end + TTL_BYTES;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+/** The header and checksum that every block of a sorted file has. */
+
+import { crc32 } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import type { CachedFile } from '../cache/file-handle-cache.js';
+import { BLOCK_HEADER_BYTES, type BlockType } from './file-format.js';
+
+const TWO_32 = 0x100000000;
+const seedBytes = new Uint8Array(16);
+const seedView = new DataView(seedBytes.buffer);
+
+/** What the checksum of the bytes at `offset` of file `fileNo` begins with: read elsewhere they do not fit. */
+export function checksumSeed(fileNo: number, offset: number): number {
+  seedView.setUint32(0, fileNo % TWO_32, true);
+  seedView.setUint32(4, fileNo / TWO_32, true);
+  seedView.setUint32(8, offset % TWO_32, true);
+  seedView.setUint32(12, offset / TWO_32, true);
+  return crc32(seedBytes, 0, 16);
+}
+
+/** Fills in the header of a block that stands at `at` of `target`, its payload behind the header. */
+export function writeHeader(
+  target: Uint8Array,
+  at: number,
+  header: { type: BlockType; codec: number; encoding: number; rawLength: number; length: number },
+  fileNo: number,
+  offset: number,
+): void {
+  const view = new DataView(target.buffer, target.byteOffset + at, BLOCK_HEADER_BYTES);
+  view.setUint8(4, header.type);
+  view.setUint8(5, header.codec);
+  view.setUint8(6, header.encoding);
+  view.setUint8(7, 0);
+  view.setUint32(8, header.rawLength, true);
+  view.setUint32(12, header.length, true);
+  const crc = crc32(target, at + 4, BLOCK_HEADER_BYTES - 4 + header.length, checksumSeed(fileNo, offset));
+  view.setUint32(0, crc, true);
+}
+
+/** A block as it stands in the file, its checksum verified. */
+export interface FramedBlock {
+  /** Header and payload. */
+  readonly bytes: Uint8Array;
+  readonly type: number;
+  readonly codec: number;
+  readonly encoding: number;
+  readonly rawLength: number;
+  /** The length of the payload, which begins at `BLOCK_HEADER_BYTES`. */
+  readonly length: number;
+}
+
+/**
+ * Reads the `length` bytes of a block, header included, and verifies them.
+ * @param buffer where to read it to; a new one when it is left out or too small.
+ * @throws CorruptionError naming the file and the offset.
+ */
+export function readBlock(
+  file: CachedFile,
+  fileNo: number,
+  offset: number,
+  length: number,
+  buffer?: Uint8Array,
+): FramedBlock {
+  if (length < BLOCK_HEADER_BYTES || offset < 0 || offset + length > file.size) {
+    throw corruption(file.path, offset, `a block of ${length} bytes cannot stand there`);
+  }
+  const bytes = buffer !== undefined && buffer.length >= length ? buffer : newBytes(length);
+  const read = file.read(bytes, 0, length, offset);
+  if (read !== length) throw corruption(file.path, offset, `the file ends ${length - read} bytes too early`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, BLOCK_HEADER_BYTES);
+  const crc = crc32(bytes, 4, length - 4, checksumSeed(fileNo, offset));
+  if (crc !== view.getUint32(0, true))
+    throw corruption(file.path, offset, 'a block does not fit its checksum');
+  if (view.getUint32(12, true) !== length - BLOCK_HEADER_BYTES)
+    throw corruption(file.path, offset, 'a block has another length than the index says');
+  return {
+    bytes,
+    type: view.getUint8(4),
+    codec: view.getUint8(5),
+    encoding: view.getUint8(6),
+    rawLength: view.getUint32(8, true),
+    length: length - BLOCK_HEADER_BYTES,
+  };
+}
+
+/** A block that is never compressed: everything but data. */
+export function readPlainBlock(
+  file: CachedFile,
+  fileNo: number,
+  offset: number,
+  length: number,
+  type: BlockType,
+): Uint8Array {
+  const block = readBlock(file, fileNo, offset, length);
+  if (block.type !== type || block.codec !== 0 || block.rawLength !== block.length)
+    throw corruption(file.path, offset, `a block is of type ${block.type} instead of ${type}`);
+  return block.bytes.subarray(BLOCK_HEADER_BYTES);
+}
+
+/** Bytes that are not zeroed first. */
+export function newBytes(length: number): Uint8Array {
+  return new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+}
+
+/** The error for a file that is not what was written, with what to do about it. */
+export function corruption(path: string, offset: number, why: string, cause?: unknown): CorruptionError {
+  return new CorruptionError(
+    `"${path}" is damaged at byte ${offset}: ${why}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,
+    { cause, details: { file: path, offset } },
+  );
+}

@@ -1,0 +1,121 @@
+/**
+ * Blocked bloom filters: a key's bits are all in one line of 64 bytes, so that a look-up costs one cache miss. A filter
+ * holds up to {@link CHUNK_KEYS} keys; a file has as many of them as it needs, each for a range of rows.
+ */
+
+import { CacheEntry } from '../cache/cache-entry.js';
+
+/** Keys that a chunk is made for: at ten bits each, about one absent key in a hundred is taken for present. */
+export const CHUNK_KEYS = 1 << 20;
+const LINE_BYTES = 64;
+const LINE_BITS = 512;
+const BITS_PER_KEY = 10;
+/** A power of two times 5, so that it can be halved. */
+const CHUNK_LINES = (CHUNK_KEYS * BITS_PER_KEY) / LINE_BITS;
+const PROBES = 6;
+const TWO_32 = 0x100000000;
+
+/** Bits of keys, in a whole number of lines. */
+export class BloomChunk extends CacheEntry {
+  private readonly lines: number;
+
+  constructor(private readonly bytes: Uint8Array) {
+    super(bytes.length);
+    this.lines = bytes.length / LINE_BYTES;
+  }
+
+  /** False: the key was never added. */
+  mayContain(hash1: number, hash2: number): boolean {
+    const bytes = this.bytes;
+    const line = lineOf(hash1, this.lines) * LINE_BYTES;
+    let bit = hash2 & (LINE_BITS - 1);
+    let step = (hash2 >>> 9) | 1;
+    for (let i = 0; i < PROBES; i++) {
+      if ((bytes[line + (bit >>> 3)]! & (1 << (bit & 7))) === 0) return false;
+      bit = (bit + step) & (LINE_BITS - 1);
+      step += i + (hash2 >>> 20);
+    }
+    return true;
+  }
+}
+
+/** So many keys are kept as hashes: a small file's filter is made at its size, and no large one for it. */
+const FEW_KEYS = 1 << 13;
+
+/** Collects keys of one chunk after another. */
+export class BloomBuilder {
+  /** Hashes of the first keys, two each. */
+  private readonly few = new Int32Array(2 * FEW_KEYS);
+  /** Lines for a whole chunk, once there are many keys. */
+  private bits: Uint8Array | undefined;
+  /** Keys in the chunk. */
+  keys = 0;
+
+  add(hash1: number, hash2: number): void {
+    const keys = this.keys++;
+    if (keys < FEW_KEYS) {
+      this.few[2 * keys] = hash1;
+      this.few[2 * keys + 1] = hash2;
+      return;
+    }
+    if (keys === FEW_KEYS) {
+      this.bits ??= new Uint8Array(CHUNK_LINES * LINE_BYTES);
+      this.bits.fill(0);
+      this.setFew(this.bits, FEW_KEYS);
+    }
+    setBits(this.bits!, CHUNK_LINES, hash1, hash2);
+  }
+
+  /** The chunk's bits, no longer than its keys need; valid until the next key. Begins the next chunk. */
+  finish(): Uint8Array {
+    const { keys } = this;
+    const needed = (keys * BITS_PER_KEY) / LINE_BITS;
+    let lines = CHUNK_LINES;
+    while (lines % 2 === 0 && lines / 2 >= needed) lines /= 2;
+    this.keys = 0;
+    if (keys <= FEW_KEYS) {
+      const bits = new Uint8Array(lines * LINE_BYTES);
+      this.setFew(bits, keys);
+      return bits;
+    }
+    const bits = this.bits!;
+    for (let present = CHUNK_LINES; present > lines; present /= 2) halve(bits, present / 2);
+    return bits.subarray(0, lines * LINE_BYTES);
+  }
+
+  private setFew(bits: Uint8Array, count: number): void {
+    const { few } = this;
+    const lines = bits.length / LINE_BYTES;
+    for (let i = 0; i < count; i++) setBits(bits, lines, few[2 * i]!, few[2 * i + 1]!);
+  }
+}
+
+function setBits(bits: Uint8Array, lines: number, hash1: number, hash2: number): void {
+  const line = lineOf(hash1, lines) * LINE_BYTES;
+  let bit = hash2 & (LINE_BITS - 1);
+  let step = (hash2 >>> 9) | 1;
+  for (let i = 0; i < PROBES; i++) {
+    const at = line + (bit >>> 3);
+    bits[at] = bits[at]! | (1 << (bit & 7));
+    bit = (bit + step) & (LINE_BITS - 1);
+    step += i + (hash2 >>> 20);
+  }
+}
+
+/** Lays each two neighbouring lines upon one another: `lineOf` with half as many lines finds both there. */
+function halve(bits: Uint8Array, half: number): void {
+  for (let line = 0; line < half; line++) {
+    const to = line * LINE_BYTES;
+    const from = 2 * to;
+    for (let i = 0; i < LINE_BYTES; i++) bits[to + i] = bits[from + i]! | bits[from + LINE_BYTES + i]!;
+  }
+}
+
+/** Whether bytes of this length can be a chunk. */
+export function isChunkLength(length: number): boolean {
+  return length > 0 && length % LINE_BYTES === 0 && length <= CHUNK_LINES * LINE_BYTES;
+}
+
+function lineOf(hash1: number, lines: number): number {
+  return Math.floor(((hash1 >>> 0) * lines) / TWO_32);
+}

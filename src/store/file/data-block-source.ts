@@ -1,0 +1,91 @@
+import { CorruptionError } from '../../errors.js';
+import type { BlockCache } from '../cache/block-cache.js';
+import type { CachePriority } from '../cache/cache-entry.js';
+import type { CacheSlots } from '../cache/cache-slots.js';
+import type { CachedFile } from '../cache/file-handle-cache.js';
+import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES } from '../codec/index.js';
+import { type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
+import { corruption, type FramedBlock, readBlock } from './block-frame.js';
+import type { BlockIndex } from './block-index.js';
+import { BLOCK_HEADER_BYTES, BlockType } from './file-format.js';
+import type { FileMeta } from './file-meta.js';
+
+/** A buffer that a cursor's blocks are read into, one after another. */
+export class ReadBuffer {
+  bytes: Uint8Array | undefined;
+}
+
+/** Compressed blocks are read into this, by everyone: it is used up when the read returns. */
+const compressed = new ReadBuffer();
+const MOST_KEPT = 1 << 20;
+
+/** The data blocks of one file: out of the cache, or read, verified, decompressed and checked. */
+export class DataBlockSource {
+  private readonly encodingId: number;
+
+  constructor(
+    private readonly file: CachedFile,
+    private readonly meta: FileMeta,
+    private readonly codec: BlockCodec | undefined,
+    private readonly cache: BlockCache,
+    private readonly slots: CacheSlots<DataBlock>,
+    private readonly policy: { readonly keep: boolean; readonly priority: CachePriority },
+  ) {
+    this.encodingId = ENCODING_IDS[meta.encoding];
+  }
+
+  /**
+   * The block of entry `i` of an index of data blocks.
+   * @param keep whether the reader wants it in the cache; the family may not
+   * @param reuse where to read it to when it is not kept
+   */
+  block(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
+    const number = index.firstBlocks[i]!;
+    const cached = this.slots.entries[number]!;
+    if (cached !== null) {
+      cached.touched = 1;
+      this.cache.hits++;
+      return cached;
+    }
+    this.cache.misses++;
+    const kept = keep && this.policy.keep;
+    const block = this.load(index.offsets[i]!, index.lengths[i]!, kept ? undefined : reuse);
+    if (kept) this.cache.insert(this.slots, number, block, this.policy.priority);
+    return block;
+  }
+
+  private load(offset: number, length: number, reuse: ReadBuffer | undefined): DataBlock {
+    const { codec, file, meta } = this;
+    const buffer = codec !== undefined ? compressed : reuse;
+    const framed = readBlock(file, meta.fileNo, offset, length, buffer?.bytes);
+    if (buffer !== undefined && (framed.bytes.length <= MOST_KEPT || buffer === reuse))
+      buffer.bytes = framed.bytes;
+    const { rawLength } = framed;
+    if (
+      framed.type !== BlockType.Data ||
+      framed.encoding !== this.encodingId ||
+      rawLength > MAX_RAW_BLOCK_BYTES
+    )
+      throw corruption(file.path, offset, 'a block is no data block of this file');
+    try {
+      if (framed.codec === CODEC_IDS.NONE) return this.stored(framed, codec !== undefined);
+      if (codec === undefined || framed.codec !== CODEC_IDS[codec.name])
+        throw new CorruptionError(`its codec is ${framed.codec}`);
+      const raw = codec.decompress(framed.bytes, BLOCK_HEADER_BYTES, framed.length, rawLength);
+      return parseBlock(meta.encoding, raw, 0, rawLength);
+    } catch (error) {
+      if (!(error instanceof CorruptionError)) throw error;
+      throw corruption(file.path, offset, error.message, error);
+    }
+  }
+
+  /** A block that is not compressed; `shared`: its buffer is about to be used for another. */
+  private stored(framed: FramedBlock, shared: boolean): DataBlock {
+    const { rawLength, length } = framed;
+    if (rawLength !== length) throw new CorruptionError(`it has ${length} bytes instead of ${rawLength}`);
+    if (!shared)
+      return parseBlock(this.meta.encoding, framed.bytes, BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES + length);
+    const copy = framed.bytes.slice(BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES + length);
+    return parseBlock(this.meta.encoding, copy, 0, length);
+  }
+}

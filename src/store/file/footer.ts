@@ -1,0 +1,100 @@
+/**
+ * The last 64 bytes of a sorted file, which say where everything else is. FROZEN, see docs/formats.md:
+ *
+ *     0   meta offset u64, length u32
+ *     12  root index offset u64, length u32
+ *     24  bloom index offset u64, length u32 (0: no bloom filter)
+ *     36  0 u32
+ *     40  file number u64
+ *     48  format version u32
+ *     52  crc u32 of the 52 bytes before, seeded as a block's
+ *     56  "ROWANSST"
+ */
+
+import { crc32, equalBytes } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import type { CachedFile } from '../cache/file-handle-cache.js';
+import { readU64 } from '../encoding/block-decoder.js';
+import { checksumSeed, corruption } from './block-frame.js';
+import { FOOTER_BYTES, FORMAT_VERSION, MAGIC } from './file-format.js';
+import type { BlockPlace } from './file-output.js';
+import { putU64 } from './index-builder.js';
+
+const CRC_AT = 52;
+const MAGIC_AT = 56;
+
+export interface Footer {
+  readonly meta: BlockPlace;
+  readonly root: BlockPlace;
+  readonly bloom: BlockPlace;
+  readonly fileNo: number;
+}
+
+/** A footer as it was read. */
+export interface ReadFooter extends Footer {
+  /** The checksum it carries. */
+  readonly crc: number;
+}
+
+export function writeFooter(footer: Footer, offset: number): Uint8Array {
+  const bytes = new Uint8Array(FOOTER_BYTES);
+  const view = new DataView(bytes.buffer);
+  const place = (at: number, block: BlockPlace): void => {
+    putU64(view, at, block.offset);
+    view.setUint32(at + 8, block.length, true);
+  };
+  place(0, footer.meta);
+  place(12, footer.root);
+  place(24, footer.bloom);
+  putU64(view, 40, footer.fileNo);
+  view.setUint32(48, FORMAT_VERSION, true);
+  view.setUint32(CRC_AT, crc32(bytes, 0, CRC_AT, checksumSeed(footer.fileNo, offset)), true);
+  bytes.set(MAGIC, MAGIC_AT);
+  return bytes;
+}
+
+/** The checksum that a footer's bytes carry: by it the MANIFEST knows the file it names. */
+export function footerCrc(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(CRC_AT, true);
+}
+
+/**
+ * @throws CorruptionError when the file does not end in a footer of file `fileNo`.
+ * @throws RowanError `ERR_FORMAT_VERSION` when a later version of Rowan wrote it.
+ */
+export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
+  const offset = file.size - FOOTER_BYTES;
+  if (offset < 0) throw corruption(file.path, 0, `it has only ${file.size} bytes, too few for a sorted file`);
+  const bytes = new Uint8Array(FOOTER_BYTES);
+  if (file.read(bytes, 0, FOOTER_BYTES, offset) !== FOOTER_BYTES)
+    throw corruption(file.path, offset, 'its footer could not be read whole');
+  if (!equalBytes(bytes.subarray(MAGIC_AT), MAGIC))
+    throw corruption(file.path, offset + MAGIC_AT, 'it does not end as a sorted file');
+  const view = new DataView(bytes.buffer);
+  const writtenAs = readU64(view, 40);
+  if (crc32(bytes, 0, CRC_AT, checksumSeed(writtenAs, offset)) !== view.getUint32(CRC_AT, true))
+    throw corruption(file.path, offset, 'its footer does not fit its checksum');
+  const version = view.getUint32(48, true);
+  if (version !== FORMAT_VERSION) {
+    throw new RowanError(
+      'ERR_FORMAT_VERSION',
+      `"${file.path}" has format version ${version}; this version of Rowan reads version ${FORMAT_VERSION}. Open the store with the version that wrote it, or a later one.`,
+      { details: { file: file.path, version } },
+    );
+  }
+  if (writtenAs !== fileNo)
+    throw corruption(file.path, offset + 40, `it is file ${writtenAs}, where file ${fileNo} should be`);
+  const place = (at: number): BlockPlace => ({
+    offset: readU64(view, at),
+    length: view.getUint32(at + 8, true),
+  });
+  return { meta: place(0), root: place(12), bloom: place(24), fileNo, crc: footerCrc(bytes) };
+}
+
+/** The number under which a file was written, whatever its name: for files that come from elsewhere. */
+export function fileNumberOf(file: CachedFile): number {
+  const bytes = new Uint8Array(8);
+  file.read(bytes, 0, 8, Math.max(0, file.size - FOOTER_BYTES + 40));
+  const fileNo = readU64(new DataView(bytes.buffer), 0);
+  return readFooter(file, fileNo).fileNo;
+}

@@ -1,0 +1,255 @@
+/**
+ * Reads one sorted file. Its footer, facts and root index are read, verified and kept when it is opened; data blocks,
+ * leaf indexes and bloom chunks come and go through the block cache. Everything read from the disk is verified against
+ * its checksum; what was verified stays verified in memory.
+ */
+
+import { compareSlices } from '../../bytes/index.js';
+import type { CachedFile } from '../cache/file-handle-cache.js';
+import { type CacheEntry, CachePriority, CacheSlots } from '../cache/index.js';
+import { preparedCodec } from '../codec/index.js';
+import type { DataBlock } from '../encoding/index.js';
+import { corruption, readPlainBlock } from './block-frame.js';
+import { BlockIndex } from './block-index.js';
+import { BloomChunk, isChunkLength } from './bloom-filter.js';
+import type { BloomKey } from './bloom-key.js';
+import { DataBlockSource } from './data-block-source.js';
+import { BlockType, LEAF_ENTRIES } from './file-format.js';
+import type { FileMeta } from './file-meta.js';
+import { type Footer, readFooter } from './footer.js';
+import { fileMetaFromJson } from './meta-json.js';
+import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
+import { SortedFileCursor } from './sorted-file-cursor.js';
+
+/** Cursors kept for their next use: a point read needs one for a microsecond. */
+const SPARE_CURSORS = 8;
+
+export class SortedFileReader {
+  readonly meta: FileMeta;
+  /** Bytes of the file. */
+  readonly size: number;
+  readonly path: string;
+  /** The checksum of its footer. */
+  readonly footerCrc: number;
+  /** The seq that every cell has, -1 when each has its own. */
+  readonly seq: number;
+  /** The only index, or that of the leaves. */
+  readonly root: BlockIndex;
+  readonly twoLevels: boolean;
+  /** The cursors' own. */
+  readonly blocks: CacheSlots<DataBlock>;
+  readonly source: DataBlockSource;
+  private readonly leaves: CacheSlots<BlockIndex>;
+  private readonly bloomIndex: BlockIndex | undefined;
+  private readonly bloomChunks: CacheSlots<BloomChunk>;
+  private readonly spare: SortedFileCursor[] = [];
+
+  /**
+   * Opens a sorted file.
+   * @param fileNo the number under which it was written
+   * @throws CorruptionError when what is read of it is not what was written, or it is another file
+   * @throws RowanError `ERR_FORMAT_VERSION` when a later version of Rowan wrote it, `ERR_UNSUPPORTED` when its codec was
+   *   not prepared, `ERR_IO` when it cannot be read
+   */
+  static open(
+    context: FileContext,
+    path: string,
+    fileNo: number,
+    options: SortedFileReaderOptions = {},
+  ): SortedFileReader {
+    const file = context.files.file(path);
+    try {
+      return new SortedFileReader(context, file, fileNo, options);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    readonly context: FileContext,
+    readonly file: CachedFile,
+    readonly fileNo: number,
+    options: SortedFileReaderOptions,
+  ) {
+    this.path = file.path;
+    this.size = file.size;
+    this.seq = options.seq ?? -1;
+    const footer = readFooter(file, fileNo);
+    this.footerCrc = footer.crc;
+    this.meta = this.readMeta(footer);
+    const { meta } = this;
+    this.twoLevels = meta.dataBlocks > LEAF_ENTRIES;
+    this.root = this.readIndex(
+      footer.root.offset,
+      footer.root.length,
+      BlockType.RootIndex,
+      !this.twoLevels,
+      0,
+    );
+    const rootEntries = this.twoLevels ? Math.ceil(meta.dataBlocks / LEAF_ENTRIES) : meta.dataBlocks;
+    if (this.root.count !== rootEntries)
+      throw corruption(
+        this.path,
+        footer.root.offset,
+        `its index has ${this.root.count} entries instead of ${rootEntries}`,
+      );
+    this.bloomIndex =
+      footer.bloom.length === 0
+        ? undefined
+        : this.readIndex(footer.bloom.offset, footer.bloom.length, BlockType.BloomIndex, false, 0);
+    this.bloomChunks = new CacheSlots(this.bloomIndex?.count ?? 0);
+    this.leaves = new CacheSlots(this.twoLevels ? this.root.count : 0);
+    this.blocks = new CacheSlots(meta.dataBlocks);
+    this.source = new DataBlockSource(
+      file,
+      meta,
+      preparedCodec(meta.compression),
+      context.cache,
+      this.blocks,
+      {
+        keep: options.cacheBlocks ?? true,
+        priority: options.inMemory ? CachePriority.Memory : CachePriority.Normal,
+      },
+    );
+  }
+
+  /** A cursor, before its first seek. `close` it, and do not use it after. */
+  cursor(options: FileCursorOptions = {}): SortedFileCursor {
+    const cursor = this.spare.pop() ?? new SortedFileCursor(this);
+    cursor.prepare(options);
+    return cursor;
+  }
+
+  /** The cursors' own: takes one back. */
+  recycle(cursor: SortedFileCursor): void {
+    if (this.spare.length < SPARE_CURSORS) this.spare.push(cursor);
+  }
+
+  /**
+   * False when the file surely has no cell for the row, or for the column of the row and no marker of the whole row.
+   * One look-up in a hundred of what is absent says true.
+   */
+  mayContain(key: BloomKey): boolean {
+    const { meta } = this;
+    const { target } = key;
+    const { row, rowOffset, rowLength } = target;
+    const { firstRow, lastRow } = meta;
+    if (compareSlices(row, rowOffset, rowLength, firstRow, 0, firstRow.length) < 0) return false;
+    if (compareSlices(row, rowOffset, rowLength, lastRow, 0, lastRow.length) > 0) return false;
+    if (this.bloomIndex === undefined) return true;
+    if (meta.bloomFilter === 'ROWCOL' && !key.hasColumn) return true;
+    const chunks = this.bloomChunks.entries;
+    const number = chunks.length === 1 ? 0 : this.bloomIndex.find(target);
+    if (number < 0) return false;
+    const chunk = chunks[number] ?? this.loadChunk(number);
+    chunk.touched = 1;
+    if (meta.bloomFilter === 'ROW') return chunk.mayContain(key.row1, key.row2);
+    if (chunk.mayContain(key.column1, key.column2)) return true;
+    return meta.deleteFamilyCount > 0 && chunk.mayContain(key.row1, key.row2);
+  }
+
+  /** A leaf of a two-level index. */
+  leaf(number: number): BlockIndex {
+    const cached = this.leaves.entries[number]!;
+    if (cached !== null) {
+      cached.touched = 1;
+      return cached;
+    }
+    const { root, meta } = this;
+    const first = number * LEAF_ENTRIES;
+    const leaf = this.readIndex(
+      root.offsets[number]!,
+      root.lengths[number]!,
+      BlockType.LeafIndex,
+      true,
+      first,
+    );
+    if (leaf.count !== Math.min(LEAF_ENTRIES, meta.dataBlocks - first))
+      throw corruption(this.path, root.offsets[number]!, `a leaf of its index has ${leaf.count} entries`);
+    this.context.cache.insert(this.leaves, number, leaf, CachePriority.Memory);
+    return leaf;
+  }
+
+  /**
+   * A row near the middle of the file's bytes that is greater than its first row: where to split. Undefined when there
+   * is none: the file has one block or one row.
+   */
+  middleRow(): Uint8Array | undefined {
+    const { root } = this;
+    const middle = root.count >>> 1;
+    const row =
+      this.twoLevels && root.count < 3 ? this.leaf(0).keyRow(this.leaf(0).count - 1) : root.keyRow(middle);
+    const { firstRow } = this.meta;
+    return compareSlices(row, 0, row.length, firstRow, 0, firstRow.length) > 0 ? row.slice() : undefined;
+  }
+
+  /** Reads all data blocks into the cache (PREFETCH_BLOCKS_ON_OPEN). */
+  prefetch(): void {
+    for (let number = 0; number < (this.twoLevels ? this.root.count : 1); number++) {
+      const leaf = this.twoLevels ? this.leaf(number) : this.root;
+      for (let i = 0; i < leaf.count; i++) this.source.block(leaf, i, true, undefined);
+    }
+  }
+
+  /** Gives back its blocks and its file. Cursors that still stand in it fail when they next read. */
+  close(): void {
+    const { cache } = this.context;
+    cache.invalidate(this.blocks as unknown as CacheSlots<CacheEntry>);
+    cache.invalidate(this.leaves as unknown as CacheSlots<CacheEntry>);
+    cache.invalidate(this.bloomChunks as unknown as CacheSlots<CacheEntry>);
+    this.spare.length = 0;
+    this.file.close();
+  }
+
+  private readMeta(footer: Footer): FileMeta {
+    const { offset, length } = footer.meta;
+    const payload = readPlainBlock(this.file, this.fileNo, offset, length, BlockType.Meta);
+    try {
+      return fileMetaFromJson(JSON.parse(Buffer.from(payload).toString('latin1')));
+    } catch (error) {
+      throw corruption(this.path, offset, (error as Error).message, error);
+    }
+  }
+
+  /** `ofData`: its entries are data blocks, numbered from `first` on. */
+  private readIndex(
+    offset: number,
+    length: number,
+    type: BlockType,
+    ofData: boolean,
+    first: number,
+  ): BlockIndex {
+    const payload = readPlainBlock(this.file, this.fileNo, offset, length, type);
+    let index: BlockIndex;
+    try {
+      index = new BlockIndex(payload);
+    } catch (error) {
+      throw corruption(this.path, offset, (error as Error).message, error);
+    }
+    for (let i = 0; i < index.count; i++) {
+      const number = index.firstBlocks[i]!;
+      const expected = ofData ? first + i : type === BlockType.RootIndex ? i * LEAF_ENTRIES : i;
+      if (number !== expected || index.offsets[i]! + index.lengths[i]! > this.size)
+        throw corruption(this.path, offset, `entry ${i} of an index points to no block`);
+    }
+    return index;
+  }
+
+  private loadChunk(number: number): BloomChunk {
+    const index = this.bloomIndex!;
+    const offset = index.offsets[number]!;
+    const bytes = readPlainBlock(
+      this.file,
+      this.fileNo,
+      offset,
+      index.lengths[number]!,
+      BlockType.BloomChunk,
+    );
+    if (!isChunkLength(bytes.length))
+      throw corruption(this.path, offset, `a bloom filter has ${bytes.length} bytes`);
+    const chunk = new BloomChunk(bytes);
+    this.context.cache.insert(this.bloomChunks, number, chunk, CachePriority.Memory);
+    return chunk;
+  }
+}

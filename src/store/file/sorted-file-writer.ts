@@ -1,0 +1,154 @@
+/**
+ * Writes one sorted file, front to back, from cells that come in order. Memory is bounded whatever the file's length:
+ * one data block, one leaf of the index, one chunk of the bloom filter.
+ */
+
+import { InvalidArgumentError } from '../../errors.js';
+import { type BlockCodec, CODEC_IDS, preparedCodec } from '../codec/index.js';
+import type { CellCursor } from '../cursor.js';
+import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
+import type { FileHandle } from '../fs/file-system.js';
+import { BloomWriter } from './bloom-writer.js';
+import { BlockType, LEAF_ENTRIES } from './file-format.js';
+import type { WrittenFile } from './file-meta.js';
+import { FileOutput } from './file-output.js';
+import { footerCrc, writeFooter } from './footer.js';
+import { IndexBuilder, IndexKey } from './index-builder.js';
+import { LastKey } from './last-key.js';
+import { MetaCollector } from './meta-collector.js';
+import { fileMetaToJson } from './meta-json.js';
+import type { SortedFileWriterOptions } from './options.js';
+
+const NO_KEY = new IndexKey();
+
+export class SortedFileWriter {
+  private readonly output: FileOutput;
+  private readonly encoder: BlockEncoder;
+  private readonly codec: BlockCodec | undefined;
+  private readonly facts: MetaCollector;
+  private readonly bloom: BloomWriter | undefined;
+  private readonly last = new LastKey();
+  private readonly leaf = new IndexBuilder();
+  private readonly root = new IndexBuilder();
+  private blockKey: IndexKey = NO_KEY;
+  private blockBytes = 0;
+  private blocks = 0;
+
+  /**
+   * @param handle an empty file; the writer closes it.
+   * @throws UnsupportedError when the codec was not prepared.
+   */
+  constructor(
+    private readonly handle: FileHandle,
+    private readonly options: SortedFileWriterOptions,
+  ) {
+    this.output = new FileOutput(handle, options.fileNo);
+    this.encoder = createEncoder(options.dataBlockEncoding);
+    this.codec = preparedCodec(options.compression);
+    this.facts = new MetaCollector(options);
+    this.bloom =
+      options.bloomFilter === 'NONE' ? undefined : new BloomWriter(this.output, options.bloomFilter);
+  }
+
+  /** Cells written so far. */
+  get cells(): number {
+    return this.facts.cells;
+  }
+
+  /** Bytes of the file so far, those of the open block left out. */
+  get size(): number {
+    return this.output.offset;
+  }
+
+  /**
+   * Copies the cell at which `cursor` stands.
+   * @throws InvalidArgumentError when it sorts before the cell that was appended last.
+   */
+  append(cursor: CellCursor): void {
+    const { last, encoder } = this;
+    if (!last.advance(cursor)) this.refuse(cursor);
+    if (encoder.count === 0 || this.blockBytes >= this.options.blockSize) {
+      if (encoder.count > 0) this.closeBlock();
+      this.blockKey =
+        this.blocks === 0
+          ? IndexKey.ofFirst(cursor)
+          : IndexKey.between(cursor, last.sharedRow, last.sameRow, last.sharedQualifier, last.sameColumn);
+    }
+    encoder.append(cursor, last.sharedRow, last.sameRow, last.sharedQualifier);
+    const bytes = plainCellBytes(cursor.rowLength, cursor.qualifierLength, cursor.valueLength, cursor.ttl);
+    this.blockBytes += bytes;
+    this.facts.add(cursor, last.sameRow, last.sameColumn, bytes);
+    this.bloom?.add(cursor, last.sameRow, last.sameColumn);
+  }
+
+  /**
+   * Writes what is left, syncs and closes the file; syncing its folder is the caller's. Without a cell there is no file
+   * to finish: see `cells` and `abandon`.
+   */
+  finish(): WrittenFile {
+    const { output, encoder, root, leaf, facts } = this;
+    if (facts.cells === 0)
+      throw new InvalidArgumentError(
+        `"${this.handle.path}" has no cells: abandon it instead of finishing it.`,
+      );
+    if (encoder.count > 0) this.closeBlock();
+    const bloom = this.bloom?.finish() ?? { offset: 0, length: 0 };
+    if (root.count > 0) this.closeLeaf();
+    const index = root.count > 0 ? root.finish() : leaf.finish();
+    const rootPlace = output.block(BlockType.RootIndex, index, index.length);
+    const meta = facts.finish(this.last, this.blocks, this.bloom?.keys ?? 0);
+    const json = Buffer.from(JSON.stringify(fileMetaToJson(meta)), 'latin1');
+    const metaPlace = output.block(BlockType.Meta, json, json.length);
+    const footer = { meta: metaPlace, root: rootPlace, bloom, fileNo: this.options.fileNo };
+    const footerBytes = writeFooter(footer, output.offset);
+    output.bytes(footerBytes);
+    output.flush();
+    this.handle.sync();
+    this.handle.close();
+    return { meta, size: output.offset, footerCrc: footerCrc(footerBytes) };
+  }
+
+  /** Closes the file as it is; removing it is the caller's. */
+  abandon(): void {
+    this.handle.close();
+  }
+
+  private closeBlock(): void {
+    const { encoder, codec, output, options } = this;
+    encoder.finish();
+    let payload = encoder.bytes;
+    const rawLength = encoder.length;
+    let length = rawLength;
+    let codecId = CODEC_IDS.NONE;
+    if (codec) {
+      const compressed = codec.compress(payload, 0, rawLength);
+      if (compressed.length < rawLength) {
+        payload = compressed;
+        length = compressed.length;
+        codecId = CODEC_IDS[codec.name];
+      }
+    }
+    const encodingId = ENCODING_IDS[options.dataBlockEncoding];
+    const place = output.block(BlockType.Data, payload, length, codecId, encodingId, rawLength);
+    this.facts.dataBytes += place.length;
+    if (this.leaf.count === LEAF_ENTRIES) this.closeLeaf();
+    this.leaf.add(this.blockKey, place.offset, place.length, this.blocks++);
+    encoder.reset();
+    this.blockBytes = 0;
+  }
+
+  private closeLeaf(): void {
+    const { firstKey, firstBlock } = this.leaf;
+    const bytes = this.leaf.finish();
+    const place = this.output.block(BlockType.LeafIndex, bytes, bytes.length);
+    this.root.add(firstKey, place.offset, place.length, firstBlock);
+  }
+
+  private refuse(cursor: CellCursor): never {
+    const row = Buffer.from(cursor.key.subarray(cursor.rowOffset, cursor.rowOffset + cursor.rowLength));
+    throw new InvalidArgumentError(
+      `A cell of row ${row.toString('hex')} was appended to "${this.handle.path}" out of order, or its row is empty. Cells come in the order of row, column, timestamp, type and seq.`,
+      { details: { file: this.handle.path, keyHex: row.toString('hex') } },
+    );
+  }
+}

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { prepareCodecs } from '../../../src/store/codec/index.js';
+import { SortedFileReader } from '../../../src/store/file/index.js';
+import { COMPRESSIONS } from '../../../src/table/index.js';
+import { anyCells, show, shown, type TestCell } from './cells.js';
+import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.js';
+
+const ENCODINGS = ['NONE', 'ROW_INDEX_V1'] as const;
+
+beforeAll(() => prepareCodecs(COMPRESSIONS));
+
+function readAll(reader: SortedFileReader, transient = false): string[] {
+  const cursor = reader.cursor(transient ? { cacheBlocks: false, transient } : {});
+  const cells: string[] = [];
+  for (cursor.seekToFirst(); cursor.valid; cursor.next()) cells.push(shown(cursor));
+  expect(cursor.next()).toBe(false);
+  cursor.close();
+  return cells;
+}
+
+describe.each(ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) => {
+  test.each(COMPRESSIONS)('give back with the codec %s what was appended', (compression) => {
+    fc.assert(
+      fc.property(anyCells(60), fc.constantFrom(1024, 4096, 65536), (cells, blockSize) => {
+        const files = context();
+        const written = write(files.fs, cells, { compression, dataBlockEncoding, blockSize });
+        expect(written.size).toBe(files.fs.fileSize(PATH));
+        const reader = SortedFileReader.open(files, PATH, FILE_NO);
+        expect(reader.meta).toEqual(written.meta);
+        expect(readAll(reader)).toEqual(cells.map(show));
+        expect(readAll(reader, true)).toEqual(cells.map(show));
+        reader.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('seek and reseek to the first cell at or after any target', () => {
+    fc.assert(
+      fc.property(
+        anyCells(80),
+        anyCells(30),
+        fc.constantFrom(64, 1024, 65536),
+        (cells, targets, blockSize) => {
+          const files = context();
+          write(files.fs, cells, { dataBlockEncoding, blockSize, compression: 'LZO' });
+          const reader = SortedFileReader.open(files, PATH, FILE_NO);
+          const cursor = reader.cursor();
+          const walker = reader.cursor({ cacheBlocks: false, transient: true });
+          for (const target of [...targets, ...cells]) {
+            for (const key of keysAround(target)) {
+              const expected = expectedSeek(cells, key);
+              expect(cursor.seek(key)).toBe(expected < cells.length);
+              if (cursor.valid) expect(shown(cursor)).toBe(show(cells[expected]!));
+            }
+          }
+          for (const target of targets) {
+            const key = seekKey(target.row, target.qualifier, target.timestamp, target.type);
+            const expected = expectedSeek(cells, key);
+            expect(walker.reseek(key)).toBe(expected < cells.length);
+            if (walker.valid) expect(shown(walker)).toBe(show(cells[expected]!));
+          }
+          const [start, ...rest] = [...cells.keys()].filter((i) => i % 3 === 0);
+          cursor.seek(keysAround(cells[start!]!)[0]!);
+          for (const i of rest) {
+            const cell = cells[i]!;
+            const key = seekKey(cell.row, cell.qualifier, cell.timestamp, cell.type);
+            expect(cursor.reseek(key)).toBe(true);
+            expect(shown(cursor)).toBe(show(cells[expectedSeek(cells, key)]!));
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('walk back row by row, and on from where they land', () => {
+    fc.assert(
+      fc.property(anyCells(80), anyCells(10), fc.constantFrom(64, 1024), (cells, targets, blockSize) => {
+        const files = context();
+        write(files.fs, cells, { dataBlockEncoding, blockSize });
+        const cursor = SortedFileReader.open(files, PATH, FILE_NO).cursor();
+        const firsts = cells.filter(
+          (cell, i) => i === 0 || Buffer.compare(cells[i - 1]!.row, cell.row) !== 0,
+        );
+        let row: Uint8Array | null = null;
+        for (const first of [...firsts].reverse()) {
+          expect(cursor.seekToPreviousRow(row)).toBe(true);
+          expect(shown(cursor)).toBe(show(first));
+          const after = cells[cells.indexOf(first) + 1];
+          if (after) expect(cursor.next() && shown(cursor)).toBe(show(after));
+          row = first.row;
+        }
+        expect(cursor.seekToPreviousRow(row)).toBe(false);
+        expect(cursor.valid).toBe(false);
+        for (const target of targets) {
+          const expected = firsts.findLast((first) => Buffer.compare(first.row, target.row) < 0);
+          expect(cursor.seekToPreviousRow(target.row)).toBe(expected !== undefined);
+          if (expected) expect(shown(cursor)).toBe(show(expected));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+/** The target itself, the ends of its column and row, and places just beside them. */
+function keysAround(cell: TestCell) {
+  const { row, qualifier, timestamp, type } = cell;
+  const none = new Uint8Array(0);
+  return [
+    seekKey(row, none, Number.MAX_SAFE_INTEGER, 255),
+    seekKey(row, qualifier, timestamp, type),
+    seekKey(row, qualifier, timestamp, 255),
+    seekKey(row, qualifier, timestamp, 0),
+    seekKey(row, qualifier, timestamp + 1, 0),
+    seekKey(row, qualifier, -1, 0),
+    seekKey(Buffer.concat([row, Buffer.of(0)]), none, Number.MAX_SAFE_INTEGER, 255),
+    seekKey(row.subarray(0, row.length - 1), qualifier, timestamp, 255),
+    seekKey(row, Buffer.concat([qualifier, Buffer.of(0)]), Number.MAX_SAFE_INTEGER, 255),
+  ];
+}
