@@ -1,12 +1,16 @@
 import { CorruptionError } from '../../errors.js';
 import { CacheEntry } from '../cache/cache-entry.js';
+import { RowTable } from './row-table.js';
 
 /** What a block costs besides its bytes: its objects, roughly. */
 const OBJECT_BYTES = 400;
 
-/** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed. */
+/** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
 export class DataBlock extends CacheEntry {
   readonly view: DataView;
+  /** Searches of this block so far, and what speeds up the later ones. */
+  searches = 0;
+  rowTable: RowTable | null = null;
 
   constructor(
     readonly bytes: Uint8Array,
@@ -21,7 +25,7 @@ export class DataBlock extends CacheEntry {
     /** Bytes that all its rows begin with. */
     readonly sharedRow: number,
   ) {
-    super(bytes.length + OBJECT_BYTES);
+    super(bytes.length + RowTable.bytes(Math.max(count, groups)) + OBJECT_BYTES);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 }

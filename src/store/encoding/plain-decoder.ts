@@ -3,6 +3,7 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+import { RowTable, rowPrefix } from './row-table.js';
 
 /** Checks a payload of the encoding NONE, so that no cursor need check it again. */
 export function parsePlain(bytes: Uint8Array, start: number, end: number): DataBlock {
@@ -113,28 +114,46 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   private search(cursor: CellCursor, target: SeekKey, from: number): boolean {
-    const { view, start, table, shared, bytes } = this;
-    const row = target.row;
-    const rowOffset = target.rowOffset;
-    const rowLength = target.rowLength;
+    const { shared, bytes, block } = this;
+    const { row, rowOffset, rowLength } = target;
+    const firstRow = this.start + CELL_HEADER_BYTES;
+    const same = shared < rowLength ? shared : rowLength;
+    for (let i = 0; i < same; i++) {
+      const difference = bytes[firstRow + i]! - row[rowOffset + i]!;
+      if (difference < 0) return false;
+      if (difference > 0) {
+        this.settle(cursor, from);
+        return true;
+      }
+    }
+    const table = block!.rowTable ?? (++block!.searches > 1 ? this.makeTable() : null);
     let low = from;
     let high = this.count;
-    const prefix = shared < rowLength ? shared : rowLength;
-    for (let i = 0; i < prefix; i++) {
-      const difference = bytes[start + CELL_HEADER_BYTES + i]! - row[rowOffset + i]!;
-      if (difference > 0) high = low;
-      if (difference < 0) return false;
-      if (difference !== 0) break;
+    if (table !== null) {
+      const prefix = rowPrefix(row, rowOffset, rowLength, shared);
+      low = table.lowerBound(prefix, from);
+      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const at = start + view.getUint32(table + 4 * middle, true);
-      if (this.isBefore(at, target, prefix)) low = middle + 1;
+      const at = table === null ? this.place(middle) : table.place(middle);
+      if (this.isBefore(at, target, same)) low = middle + 1;
       else high = middle;
     }
     if (low === this.count) return false;
     this.settle(cursor, low);
     return true;
+  }
+
+  private makeTable(): RowTable {
+    const { count, view, bytes, shared } = this;
+    const table = new RowTable(count);
+    for (let i = 0; i < count; i++) {
+      const at = this.place(i);
+      table.set(i, rowPrefix(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), shared), at);
+    }
+    this.block!.rowTable = table;
+    return table;
   }
 
   /** Whether the cell at `at` sorts before `target`, whose row begins with `same` bytes of the cell's. */
@@ -170,7 +189,8 @@ export class PlainDecoder extends BlockDecoder {
 
   private settle(cursor: CellCursor, index: number): void {
     this.index = index;
-    this.load(cursor, this.place(index));
+    const table = this.block!.rowTable;
+    this.load(cursor, table === null ? this.place(index) : table.place(index));
   }
 
   private load(cursor: CellCursor, at: number): void {
