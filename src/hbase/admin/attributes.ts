@@ -55,6 +55,17 @@ export class AttributeReader {
     if (this.left.get(name) === value) this.left.delete(name);
   }
 
+  /** Takes out every attribute whose name begins so. */
+  withPrefix(prefix: string): Record<string, string> {
+    const taken: Record<string, string> = {};
+    for (const [name, value] of this.left) {
+      if (!name.startsWith(prefix)) continue;
+      taken[name] = value;
+      this.left.delete(name);
+    }
+    return taken;
+  }
+
   /** What was not taken. */
   rest(): Readonly<Record<string, string>> {
     return Object.freeze(Object.fromEntries(this.left));

@@ -16,8 +16,7 @@ import { tableNameMessage } from './table-codec.js';
 
 const MEBIBYTE = 1 << 20;
 const FULL_NAME = 1;
-const MAJOR = 2;
-const MAJOR_AND_MINOR = 3;
+const NO_COMPACTION = 0;
 const POLL = 50;
 
 /** What an admin does with single regions: where they are, flush, compact, split. */
@@ -80,8 +79,10 @@ export class RegionAdmin {
     const deadline = this.masters.deadline();
     await this.onEachRegion(table, deadline, async (region) => {
       const request = { region: specifierOf(region), major, family: bytesOf(family) };
+      // One that runs already holds files, and a second would leave those out.
+      await this.awaitCompaction(region, deadline);
       await this.masters.callServer(region.address, regionServer.compactRegion, request, deadline);
-      await this.awaitCompaction(region, major, deadline);
+      await this.awaitCompaction(region, deadline);
     });
   }
 
@@ -100,23 +101,37 @@ export class RegionAdmin {
     splitKey: Uint8Array | undefined,
     deadline: number,
   ): Promise<void> {
-    let splitRow = splitKey;
-    if (splitRow === undefined && row.region !== undefined) {
-      const { region } = row;
-      const request = { region: specifierOf(region), bestSplitRow: true };
-      const info = await this.masters.callServer(
-        region.address,
-        regionServer.getRegionInfo,
-        request,
-        deadline,
-      );
-      splitRow = info.bestSplitRow;
-    }
+    const best = await this.awaitSplittable(row, deadline);
+    const splitRow = splitKey ?? best;
     // A region without a middle (empty, or of one row) is left whole when all are to be divided.
     if (splitRow === undefined || splitRow.length === 0) return;
     const request = { regionInfo: row.info, splitRow, ...this.nonces() };
     const { procId } = await this.masters.call(master.splitRegion, request, deadline);
     await this.masters.awaitProcedure(procId, `The split of a region of table ${table}`, deadline);
+  }
+
+  /**
+   * The row in the middle of a region. A region fresh from a split shares its parent's files and cannot be divided until
+   * a compaction has written its own and the server has let go of the shared ones, which it does every two minutes
+   * (`hbase.hfile.compaction.discharger.interval`): that is waited for.
+   */
+  private async awaitSplittable(row: MetaRow, deadline: number): Promise<Uint8Array | undefined> {
+    const { region } = row;
+    if (region === undefined) throw notOnline(row.table);
+    const ask = { region: specifierOf(region), bestSplitRow: true, compactionState: true };
+    for (let compacted = false; ; ) {
+      const info = await this.masters.callServer(region.address, regionServer.getRegionInfo, ask, deadline);
+      if (info.splittable !== false) return info.bestSplitRow;
+      if (performance.now() + POLL > deadline) {
+        throw new TimeoutError(`Region ${region} still shares files with its parent. Split it later.`);
+      }
+      if (!compacted && info.compactionState === NO_COMPACTION) {
+        const request = { region: specifierOf(region), major: false };
+        await this.masters.callServer(region.address, regionServer.compactRegion, request, deadline);
+        compacted = true;
+      }
+      await sleep(POLL);
+    }
   }
 
   /** Nonces that let the master know a repeated request. */
@@ -148,7 +163,7 @@ export class RegionAdmin {
     });
   }
 
-  private async awaitCompaction(region: Region, major: boolean, deadline: number): Promise<void> {
+  private async awaitCompaction(region: Region, deadline: number): Promise<void> {
     for (;;) {
       const request = { region: specifierOf(region), compactionState: true };
       const info = await this.masters.callServer(
@@ -157,9 +172,7 @@ export class RegionAdmin {
         request,
         deadline,
       );
-      const state = info.compactionState ?? 0;
-      const busy = major ? state === MAJOR || state === MAJOR_AND_MINOR : state !== 0;
-      if (!busy) return;
+      if ((info.compactionState ?? NO_COMPACTION) === NO_COMPACTION) return;
       if (performance.now() + POLL > deadline) {
         throw new TimeoutError(`The compaction of region ${region} still runs. Look again later.`);
       }

@@ -60,7 +60,11 @@ export function tableFromSchema(schema: TableSchema): TableDescriptor {
     compactionEnabled: read.boolean('COMPACTION_ENABLED', true),
     regionReplication: read.integer('REGION_REPLICATION', 1),
     splitPolicy: read.text('SPLIT_POLICY'),
-    configuration: configurationOf(schema.configuration ?? []),
+    // The server keeps a table's settings among its attributes; a setting is told by its name.
+    configuration: Object.freeze({
+      ...read.withPrefix('hbase.'),
+      ...configurationOf(schema.configuration ?? []),
+    }),
     metadata: read.rest(),
   });
 }
