@@ -1,6 +1,6 @@
 /** Where to split a table, told from the layout of its keys, or from samples. */
 
-import { compareBytes, concatBytes, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareBytes, concatBytes, EMPTY_BYTES, fromLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { SplitOptions } from '../types.js';
@@ -87,7 +87,7 @@ function uniformSplits(width: number, regions: number): Uint8Array[] {
 function textSplits(radix: number, width: number, regions: number): Uint8Array[] {
   const digits = Math.min(width, UNIFORM_BYTES);
   return cuts(0n, BigInt(radix) ** BigInt(digits), regions).map((value) =>
-    Buffer.from(value.toString(radix).padStart(digits, '0'), 'latin1'),
+    fromLatin1(value.toString(radix).padStart(digits, '0')),
   );
 }
 

@@ -1,0 +1,170 @@
+/** Columns that hold Avro: each value says by its fingerprint which schema wrote it. */
+
+import type avsc from 'avsc';
+import { toHex } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import { describeValue } from '../../key/codecs/base.js';
+import type { ValueCodec } from '../types.js';
+import { type RecordClasses, readerType, writerType } from './avro-type.js';
+import { incompatibilities } from './compatibility.js';
+import { canonicalForm, fingerprintOf } from './fingerprint.js';
+import { knownSchema, learnSchema, UnknownSchemaError } from './known-schemas.js';
+import type { AvroSchema } from './schema.js';
+import type { AvroType, AvroValue } from './types.js';
+
+/** C3 01 and the 8 bytes of the fingerprint (Avro specification, "Single-object encoding"). */
+const HEADER = 10;
+
+export interface AvroCodecOptions {
+  /** Classes by the names of records; decoded records become instances. Default plain objects. */
+  readonly classes?: RecordClasses;
+}
+
+/**
+ * A codec of Avro values in single-object encoding: C3 01, the CRC-64-AVRO of the writer's schema, the value.
+ * Values that another schema wrote are read by Avro's schema resolution; that schema must be known
+ * (`learnSchema`, or an `AvroRegistry`), else `decode` throws an {@link UnknownSchemaError} with its fingerprint.
+ */
+export class AvroCodec<T> implements ValueCodec<T> {
+  /** With the name of the schema, not its fingerprint: it stays when the schema evolves. */
+  readonly name: string;
+  readonly ordered = false;
+  readonly schema: AvroSchema;
+  /** Of the schema that this codec writes, in hex as it stands in the bytes. */
+  readonly fingerprint: string;
+  private readonly type: avsc.Type;
+  private readonly resolvers = new Map<string, avsc.Resolver>();
+  private buffer: Buffer;
+
+  constructor(schema: AvroSchema, options: AvroCodecOptions = {}) {
+    this.schema = schema;
+    this.type = readerType(schema, options.classes);
+    const own = fingerprintOf(schema);
+    this.fingerprint = toHex(own);
+    this.name = `avro(${this.label})`;
+    this.buffer = this.makeBuffer(1024, own);
+    learnSchema(schema);
+  }
+
+  private makeBuffer(size: number, fingerprint: Uint8Array): Buffer {
+    const buffer = Buffer.alloc(size);
+    buffer[0] = 0xc3;
+    buffer[1] = 0x01;
+    buffer.set(fingerprint, 2);
+    return buffer;
+  }
+
+  encode(value: T): Uint8Array {
+    if (!this.type.isValid(value, STRICT)) throw this.invalid(value);
+    let end = this.type.encode(value, this.buffer, HEADER);
+    if (end < 0) {
+      const larger = this.makeBuffer(2 * (this.buffer.length - end), this.buffer.subarray(2, HEADER));
+      this.buffer = larger;
+      end = this.type.encode(value, larger, HEADER);
+    }
+    return new Uint8Array(this.buffer.subarray(0, end));
+  }
+
+  private invalid(value: T): RowanError {
+    const problems: string[] = [];
+    this.type.isValid(value, {
+      ...STRICT,
+      errorHook: (path: string[], part: unknown, type: avsc.Type) => {
+        if (problems.length < 10) problems.push(problemAt(path, part, type));
+      },
+    });
+    return new RowanError(
+      'ERR_CODEC',
+      `The Avro schema "${this.label}" cannot hold the value: ${problems.join('; ')}.`,
+      {
+        details: { codec: this.name, problems },
+      },
+    );
+  }
+
+  private get label(): string {
+    return this.type.name ?? this.type.typeName;
+  }
+
+  decode(bytes: Uint8Array): T {
+    if (bytes.length < HEADER || bytes[0] !== 0xc3 || bytes[1] !== 0x01) {
+      throw new RowanError(
+        'ERR_CODEC',
+        `Not a value in Avro single-object encoding: it has ${bytes.length} bytes and begins ${toHex(bytes.subarray(0, 2)) || '(empty)'}, not c301.`,
+        { details: { codec: this.name } },
+      );
+    }
+    const body = Buffer.from(bytes.buffer, bytes.byteOffset + HEADER, bytes.length - HEADER);
+    const resolver = this.isOwn(bytes) ? undefined : this.resolverOf(toHex(bytes.subarray(2, HEADER)));
+    try {
+      return this.type.fromBuffer(body, resolver) as T;
+    } catch (cause) {
+      throw new RowanError(
+        'ERR_CODEC',
+        `Damaged Avro value of "${this.label}": ${(cause as Error).message}.`,
+        {
+          cause,
+          details: { codec: this.name },
+        },
+      );
+    }
+  }
+
+  private isOwn(bytes: Uint8Array): boolean {
+    for (let i = 2; i < HEADER; i++) if (bytes[i] !== this.buffer[i]) return false;
+    return true;
+  }
+
+  private resolverOf(fingerprint: string): avsc.Resolver {
+    const found = this.resolvers.get(fingerprint);
+    if (found !== undefined) return found;
+    const schema = knownSchema(fingerprint);
+    if (schema === undefined) throw new UnknownSchemaError(fingerprint, this.label);
+    const problems = incompatibilities(this.schema, schema);
+    if (problems.length > 0) {
+      const list = problems.map(({ path, message }) => `${path}: ${message}`);
+      throw new RowanError(
+        'ERR_CODEC',
+        `The Avro schema "${this.label}" cannot read a value that schema ${fingerprint} wrote: ${list.join('; ')}. Give added fields a default, and keep old names as aliases.`,
+        { details: { codec: this.name, fingerprint, problems: list } },
+      );
+    }
+    const resolver = this.type.createResolver(writerType(schema), { ignoreNamespaces: true });
+    this.resolvers.set(fingerprint, resolver);
+    return resolver;
+  }
+}
+
+/** Fields that the schema does not have would be lost. */
+const STRICT = { noUndeclaredFields: true };
+
+function problemAt(path: readonly string[], part: unknown, type: avsc.Type): string {
+  const where = path.length === 0 ? 'the value' : path.join('.');
+  const wanted = type.name === undefined ? type.typeName.replace(/^(logical|abstract):/, '') : type.name;
+  if (typeof part === 'object' && part !== null && 'fields' in type) {
+    const fields = (type as avsc.types.RecordType).fields.map(({ name }) => name);
+    const extra = Object.keys(part).filter((name) => !fields.includes(name));
+    if (extra.length > 0) return `${where} has ${extra.join(', ')}, which ${wanted} does not declare`;
+  }
+  return `${where} is ${describeValue(part)}, which is no ${wanted}`;
+}
+
+/** Whether two schemas read each other's bytes alike: their canonical forms are the same. */
+export function sameAvroSchema(a: AvroSchema, b: AvroSchema): boolean {
+  return canonicalForm(a) === canonicalForm(b);
+}
+
+/** A codec of an Avro type made with `avro`, or of a schema given as JSON. */
+export function avroCodec<A extends AvroType<unknown>>(
+  type: A,
+  options?: AvroCodecOptions,
+): AvroCodec<AvroValue<A>>;
+export function avroCodec<T = unknown>(schema: AvroSchema, options?: AvroCodecOptions): AvroCodec<T>;
+export function avroCodec(
+  of: AvroSchema | AvroType<unknown>,
+  options?: AvroCodecOptions,
+): AvroCodec<unknown> {
+  const schema =
+    typeof of === 'object' && !Array.isArray(of) && 'schema' in of ? (of as AvroType<unknown>).schema : of;
+  return new AvroCodec(schema as AvroSchema, options);
+}

@@ -1,0 +1,58 @@
+/** The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints"). */
+
+import { type AvroSchema, parseAvroSchema, type SchemaNode } from './schema.js';
+
+/**
+ * The schema without what does not change how bytes are read: one text for all schemas that mean the same.
+ * @throws SchemaError when it is no Avro schema.
+ */
+export function canonicalForm(schema: AvroSchema): string {
+  return canonical(parseAvroSchema(schema), new Set());
+}
+
+function canonical(node: SchemaNode, seen: Set<string>): string {
+  switch (node.kind) {
+    case 'primitive':
+      return `"${node.type}"`;
+    case 'array':
+      return `{"type":"array","items":${canonical(node.items, seen)}}`;
+    case 'map':
+      return `{"type":"map","values":${canonical(node.values, seen)}}`;
+    case 'union':
+      return `[${node.branches.map((branch) => canonical(branch, seen)).join(',')}]`;
+    default:
+      return canonicalNamed(node, seen);
+  }
+}
+
+function canonicalNamed(node: Extract<SchemaNode, { name: string }>, seen: Set<string>): string {
+  if (seen.has(node.name)) return `"${node.name}"`;
+  seen.add(node.name);
+  const head = `{"name":"${node.name}","type":"${node.kind}"`;
+  if (node.kind === 'fixed') return `${head},"size":${node.size}}`;
+  if (node.kind === 'enum') return `${head},"symbols":${JSON.stringify(node.symbols)}}`;
+  const fields = node.fields.map((field) => `{"name":"${field.name}","type":${canonical(field.type, seen)}}`);
+  return `${head},"fields":[${fields.join(',')}]}`;
+}
+
+const EMPTY = 0xc15d213aa4d7a795n;
+
+const TABLE: readonly bigint[] = Array.from({ length: 256 }, (_, i) => {
+  let value = BigInt(i);
+  for (let bit = 0; bit < 8; bit++) value = (value >> 1n) ^ ((value & 1n) === 1n ? EMPTY : 0n);
+  return value;
+});
+
+/** CRC-64-AVRO (Rabin) of bytes. */
+export function crc64Avro(bytes: Uint8Array): bigint {
+  let value = EMPTY;
+  for (const byte of bytes) value = (value >> 8n) ^ TABLE[Number((value ^ BigInt(byte)) & 0xffn)]!;
+  return value;
+}
+
+/** The fingerprint of a schema as its 8 bytes stand in front of a value: little-endian. */
+export function fingerprintOf(schema: AvroSchema): Uint8Array {
+  const out = new Uint8Array(8);
+  new DataView(out.buffer).setBigUint64(0, crc64Avro(new TextEncoder().encode(canonicalForm(schema))), true);
+  return out;
+}

@@ -1,0 +1,146 @@
+/** Where the schemas of Avro columns are kept, and what a new one is held against before anything is written with it. */
+
+import { SchemaError } from '../../errors.js';
+import { incompatibilities } from './compatibility.js';
+import { knownSchema, learnSchema } from './known-schemas.js';
+import type { AvroSchema } from './schema.js';
+
+/** Keeps schemas by fingerprint (16 hex digits), and which of them a subject (a column) was written with. */
+export interface SchemaStore {
+  /** The schema as JSON text, or undefined. */
+  get(fingerprint: string): Promise<string | undefined>;
+  /** The fingerprints of a subject, oldest first. */
+  versions(subject: string): Promise<readonly string[]>;
+  /** Adds a schema to a subject; nothing changes when it is there already. */
+  add(subject: string, fingerprint: string, schema: string): Promise<void>;
+}
+
+/**
+ * What a changed schema must be able to do with those that a column was written with:
+ * `backward` - read all their values; `forward` - be read by programs that still have one of them; `full` - both.
+ */
+export type CompatibilityLevel = 'none' | 'backward' | 'forward' | 'full';
+
+/** One reason against a changed schema. */
+export interface EvolutionProblem {
+  readonly subject: string;
+  /** The stored schema it concerns, by fingerprint. */
+  readonly fingerprint: string;
+  /** `backward`: the new schema cannot read the stored one's values; `forward`: the other way about. */
+  readonly direction: 'backward' | 'forward';
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The schemas of one database. */
+export class AvroRegistry {
+  /** Subjects and schemas that are known to be stored. */
+  private readonly stored = new Set<string>();
+  private readonly loading = new Map<string, Promise<void>>();
+
+  constructor(private readonly store: SchemaStore) {}
+
+  /**
+   * Makes the schema of a fingerprint known to every codec.
+   * @throws SchemaError when the store does not have it either.
+   */
+  load(fingerprint: string): Promise<void> {
+    if (knownSchema(fingerprint) !== undefined) return Promise.resolve();
+    const running = this.loading.get(fingerprint) ?? this.fetch(fingerprint);
+    this.loading.set(fingerprint, running);
+    return running.finally(() => this.loading.delete(fingerprint));
+  }
+
+  private async fetch(fingerprint: string): Promise<void> {
+    const schema = await this.schemaOf(fingerprint);
+    if (schema === undefined) {
+      throw new SchemaError(
+        `The Avro schema ${fingerprint} is not in the schema store, so the values written with it cannot be read. Register it: every writer must use the same store.`,
+      );
+    }
+  }
+
+  /** As it is stored: a known schema of the same fingerprint may differ in the scale of decimals. */
+  private async schemaOf(fingerprint: string): Promise<AvroSchema | undefined> {
+    const text = await this.store.get(fingerprint);
+    if (text === undefined) return undefined;
+    const schema = JSON.parse(text) as AvroSchema;
+    const actual = learnSchema(schema);
+    if (actual !== fingerprint) {
+      throw new SchemaError(
+        `The schema store is damaged: the schema under ${fingerprint} has the fingerprint ${actual}.`,
+      );
+    }
+    return schema;
+  }
+
+  /** Everything that `level` has against writing `subject` with `schema`; empty when it may be. Makes old ones known. */
+  async problems(
+    subject: string,
+    schema: AvroSchema,
+    level: CompatibilityLevel,
+  ): Promise<EvolutionProblem[]> {
+    const own = JSON.stringify(schema);
+    const problems: EvolutionProblem[] = [];
+    for (const fingerprint of await this.store.versions(subject)) {
+      const stored = await this.schemaOf(fingerprint);
+      if (stored === undefined) {
+        throw new SchemaError(
+          `The schema store is damaged: "${subject}" has schema ${fingerprint}, which is not in it.`,
+        );
+      }
+      if (JSON.stringify(stored) === own) continue;
+      const add = (direction: 'backward' | 'forward', reader: AvroSchema, writer: AvroSchema) => {
+        for (const { path, message } of incompatibilities(reader, writer)) {
+          problems.push({ subject, fingerprint, direction, path, message });
+        }
+      };
+      if (level === 'backward' || level === 'full') add('backward', schema, stored);
+      if (level === 'forward' || level === 'full') add('forward', stored, schema);
+    }
+    return problems;
+  }
+
+  /**
+   * Registers the schema that a subject is written with from now on.
+   * @throws SchemaError with every incompatibility that `level` (default `backward`) does not allow.
+   */
+  async register(subject: string, schema: AvroSchema, level: CompatibilityLevel = 'backward'): Promise<void> {
+    const fingerprint = learnSchema(schema);
+    const mark = `${subject}\n${JSON.stringify(schema)}`;
+    if (this.stored.has(mark)) return;
+    const problems = await this.problems(subject, schema, level);
+    if (problems.length > 0) {
+      const lines = problems.map(
+        (one) => `${one.direction} to ${one.fingerprint} at ${one.path}: ${one.message}`,
+      );
+      throw new SchemaError(
+        `The Avro schema of "${subject}" is not ${level} compatible with what is stored: ${lines.join('; ')}. Give added fields a default, keep old names as aliases, or choose another level.`,
+        lines,
+        { details: { subject, level } },
+      );
+    }
+    await this.store.add(subject, fingerprint, JSON.stringify(schema));
+    this.stored.add(mark);
+  }
+}
+
+/** A store in memory, for tests and for tables that keep their schemas elsewhere. */
+export class MemorySchemaStore implements SchemaStore {
+  private readonly schemas = new Map<string, string>();
+  private readonly subjects = new Map<string, string[]>();
+
+  async get(fingerprint: string): Promise<string | undefined> {
+    return this.schemas.get(fingerprint);
+  }
+
+  async versions(subject: string): Promise<readonly string[]> {
+    return [...(this.subjects.get(subject) ?? [])];
+  }
+
+  async add(subject: string, fingerprint: string, schema: string): Promise<void> {
+    this.schemas.set(fingerprint, schema);
+    const versions = this.subjects.get(subject) ?? [];
+    if (!versions.includes(fingerprint)) this.subjects.set(subject, [...versions, fingerprint]);
+  }
+}
