@@ -294,6 +294,19 @@ describe('a damaged MANIFEST', () => {
     }
   });
 
+  it('is damaged when a sector of what CURRENT vouches for is zeros', () => {
+    const files = new MemoryFileSystem();
+    let manifest = Manifest.open(files, '/db');
+    manifest.log(BEGINNING);
+    manifest.close();
+    manifest = Manifest.open(files, '/db');
+    const path = `/db/MANIFEST-00000${manifest.number}`;
+    const whole = files.contents(path).slice();
+    expect(whole.length).toBeGreaterThan(600);
+    files.place(path, Uint8Array.from(whole).fill(0, 512));
+    expect(() => readManifest(files, '/db')).toThrow(CorruptionError);
+  });
+
   it('loses only an edit that never took effect when its end is torn', () => {
     const files = new MemoryFileSystem();
     const manifest = Manifest.open(files, '/db');
