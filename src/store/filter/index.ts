@@ -1,0 +1,3 @@
+export { buildFilter, type FilterContext } from './build.js';
+export { FilterEvaluator } from './filter-evaluator.js';
+export { type FilterFamily, FilterHint } from './filter-hint.js';

@@ -1,0 +1,176 @@
+/** What a get or a scan sees of one family (HBase `UserScanQueryMatcher` and its kinds). */
+
+import { CellType, type TimeRange } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import type { FilterEvaluator } from '../filter/filter-evaluator.js';
+import type { FilterFamily } from '../filter/filter-hint.js';
+import {
+  FILTER_INCLUDE,
+  FILTER_INCLUDE_NEXT_COLUMN,
+  FILTER_NEXT_COLUMN,
+  FILTER_NEXT_ROW,
+  FILTER_SEEK_HINT,
+  FILTER_SKIP,
+} from '../filter/return-code.js';
+import { ColumnBytes } from './column-bytes.js';
+import type { ColumnTracker } from './column-tracker.js';
+import { COLUMN_DELETED, DeleteTracker, NOT_DELETED } from './delete-tracker.js';
+import {
+  DONE_SCAN,
+  INCLUDE,
+  INCLUDE_NEXT_COLUMN,
+  INCLUDE_NEXT_ROW,
+  type MatchCode,
+  SEEK_HINT,
+  SEEK_NEXT_COLUMN,
+  SEEK_NEXT_ROW,
+  SKIP,
+} from './match-code.js';
+import { Matcher } from './matcher.js';
+
+export interface UserMatch {
+  readonly family: FilterFamily;
+  readonly columns: ColumnTracker;
+  readonly timeRange: TimeRange;
+  readonly now: number;
+  readonly filter: FilterEvaluator | undefined;
+  /** The versions wanted of what the filter lets pass (R15). */
+  readonly versionsAfterFilter: number;
+}
+
+/** What all reads share: the time range, columns and versions, then the filter. */
+export abstract class UserMatcher extends Matcher {
+  protected readonly columns: ColumnTracker;
+  protected readonly filter: FilterEvaluator | undefined;
+  protected readonly minTimestamp: number;
+  /** Exclusive. */
+  protected readonly maxTimestamp: number;
+  protected readonly now: number;
+  private readonly family: FilterFamily;
+  private readonly versionsAfterFilter: number;
+  private readonly column = new ColumnBytes();
+  private count = 0;
+
+  constructor(match: UserMatch) {
+    super();
+    this.columns = match.columns;
+    this.filter = match.filter;
+    this.minTimestamp = match.timeRange.min;
+    // An open range has no cell at its end: timestamps are below LATEST_TIMESTAMP.
+    this.maxTimestamp = match.timeRange.max;
+    this.now = match.now;
+    this.family = match.family;
+    this.versionsAfterFilter = match.versionsAfterFilter;
+  }
+
+  override startRow(): void {
+    this.columns.startRow();
+    if (this.filter !== undefined) this.column.clear();
+  }
+
+  override nextColumn(): Uint8Array | null {
+    return this.columns.nextColumn();
+  }
+
+  /** A put, or in raw scans any cell, that no marker hides. */
+  protected matchColumn(cell: CellCursor, isMarker: boolean): MatchCode {
+    const { timestamp } = cell;
+    if (timestamp >= this.maxTimestamp) return SKIP;
+    if (timestamp < this.minTimestamp) return this.columns.finishColumn(cell);
+    const wanted = this.columns.checkColumn(cell);
+    if (wanted !== INCLUDE) return wanted;
+    const code = this.columns.checkVersions(cell, isMarker);
+    if (code === SKIP || code === SEEK_NEXT_COLUMN || this.filter === undefined) return code;
+    return this.applyFilter(cell, code, this.filter);
+  }
+
+  /**
+   * What the filter makes of a cell that may be included (`mergeFilterResponse`). Versions are counted anew here, for
+   * the tracker has let as many pass as the family keeps (HBASE-17125).
+   */
+  private applyFilter(cell: CellCursor, code: MatchCode, filter: FilterEvaluator): MatchCode {
+    let merged: MatchCode = code;
+    switch (filter.filterCell(cell, this.family)) {
+      case FILTER_SKIP:
+        if (code === INCLUDE) return SKIP;
+        return code === INCLUDE_NEXT_COLUMN ? SEEK_NEXT_COLUMN : SEEK_NEXT_ROW;
+      case FILTER_NEXT_COLUMN:
+        return code === INCLUDE_NEXT_ROW ? SEEK_NEXT_ROW : this.columns.finishColumn(cell);
+      case FILTER_NEXT_ROW:
+        return SEEK_NEXT_ROW;
+      case FILTER_SEEK_HINT:
+        return SEEK_HINT;
+      case FILTER_INCLUDE:
+        break;
+      case FILTER_INCLUDE_NEXT_COLUMN:
+        if (code === INCLUDE) merged = INCLUDE_NEXT_COLUMN;
+        break;
+      default:
+        merged = INCLUDE_NEXT_ROW;
+    }
+    if (!this.column.isOf(cell)) {
+      this.column.copyFrom(cell);
+      this.count = 0;
+    }
+    if (++this.count > this.versionsAfterFilter) {
+      merged = merged === INCLUDE_NEXT_ROW ? SEEK_NEXT_ROW : SEEK_NEXT_COLUMN;
+    }
+    if (merged === INCLUDE_NEXT_COLUMN || merged === SEEK_NEXT_COLUMN) this.columns.finishColumn(cell);
+    return merged;
+  }
+
+  /** Whether a cell's own time to live has passed (R21). */
+  protected hasExpired(cell: CellCursor): boolean {
+    return cell.ttl !== 0 && cell.timestamp + cell.ttl < this.now;
+  }
+}
+
+/** Reads that markers hide puts from (`NormalUserScanQueryMatcher`). */
+export class NormalMatcher extends UserMatcher {
+  private readonly deletes = new DeleteTracker();
+
+  constructor(
+    match: UserMatch,
+    /** R40, R41: with KEEP_DELETED_CELLS, markers outside the time range hide nothing. */
+    private readonly seePastMarkers: boolean,
+  ) {
+    super(match);
+  }
+
+  override startRow(): void {
+    super.startRow();
+    this.deletes.startRow();
+  }
+
+  override match(cell: CellCursor): MatchCode {
+    const { columns, filter } = this;
+    if (filter?.done) return DONE_SCAN;
+    if (columns.done) return SEEK_NEXT_ROW;
+    const { timestamp } = cell;
+    if (columns.isExpiredForGood(timestamp)) return columns.finishColumn(cell);
+    if (this.hasExpired(cell)) return SKIP;
+    if (cell.type !== CellType.Put) {
+      if (timestamp >= this.minTimestamp && !(this.seePastMarkers && timestamp >= this.maxTimestamp)) {
+        this.deletes.add(cell);
+      }
+      return SKIP;
+    }
+    if (this.deletes.active) {
+      const deleted = this.deletes.check(cell);
+      if (deleted === COLUMN_DELETED) return columns.finishColumn(cell);
+      if (deleted !== NOT_DELETED) return SKIP;
+    }
+    return this.matchColumn(cell, false);
+  }
+}
+
+/** Reads of everything stored, markers too (`RawScanQueryMatcher`, R47). */
+export class RawMatcher extends UserMatcher {
+  override match(cell: CellCursor): MatchCode {
+    const { columns, filter } = this;
+    if (filter?.done) return DONE_SCAN;
+    if (columns.isExpiredForGood(cell.timestamp)) return columns.finishColumn(cell);
+    if (this.hasExpired(cell)) return SKIP;
+    return this.matchColumn(cell, cell.type !== CellType.Put);
+  }
+}

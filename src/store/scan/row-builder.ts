@@ -1,0 +1,96 @@
+import { Cell, type CellType, Result } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import type { FilterEvaluator } from '../filter/filter-evaluator.js';
+import { ByteSlab } from './byte-slab.js';
+
+/** Scans are synchronous, so one slab and one pair of hands serve them all. */
+const slab = new ByteSlab();
+
+/** Columns of a row whose qualifiers are remembered for the next row. */
+const REMEMBERED_COLUMNS = 64;
+
+const NO_CELLS: readonly Cell[] = Object.freeze([]);
+
+/** A copy of the row that a cursor stands in. */
+export function copyRow(cell: CellCursor): Uint8Array {
+  return slab.copy(cell.key, cell.rowOffset, cell.rowLength);
+}
+
+/** Gives back the last row copied, which was not given to anybody. */
+export function dropRow(row: Uint8Array): void {
+  slab.undo(row);
+}
+
+/** Gathers the cells of one row. */
+export class RowBuilder {
+  cells: Cell[] = [];
+  count = 0;
+
+  add(cell: Cell): void {
+    this.cells[this.count++] = cell;
+  }
+
+  /** What has been gathered as a result; the builder is empty then. */
+  take(row: Uint8Array, partial: boolean): Result {
+    const { cells, count } = this;
+    this.count = 0;
+    if (count === 1) {
+      const only = cells[0]!;
+      return new Result(row, [only], partial);
+    }
+    return new Result(row, count === 0 ? NO_CELLS : cells.slice(0, count), partial);
+  }
+
+  /** The cells gathered, to be changed in place. */
+  edit(change: (cells: Cell[]) => void): void {
+    this.cells.length = this.count;
+    change(this.cells);
+    this.count = this.cells.length;
+  }
+}
+
+/** Makes the cells of one family. Qualifiers are shared by cells of successive rows, as far as they are the same. */
+export class CellMaker {
+  private readonly qualifiers: Uint8Array[] = [];
+
+  constructor(
+    private readonly family: string,
+    /** Changes values; undefined: none does. */
+    private readonly transformer: FilterEvaluator | undefined,
+  ) {}
+
+  /** The cell under the cursor, the `index`-th of its row. */
+  make(cell: CellCursor, row: Uint8Array, index: number): Cell {
+    return new Cell(
+      row,
+      this.family,
+      this.qualifierOf(cell, index),
+      cell.timestamp,
+      cell.type as CellType,
+      this.transformer === undefined
+        ? slab.copy(cell.value, cell.valueOffset, cell.valueLength)
+        : this.transformed(cell, this.transformer),
+    );
+  }
+
+  private qualifierOf(cell: CellCursor, index: number): Uint8Array {
+    const { key, qualifierOffset, qualifierLength } = cell;
+    const slot = index < REMEMBERED_COLUMNS ? index : REMEMBERED_COLUMNS - 1;
+    const last = this.qualifiers[slot];
+    if (last !== undefined && last.length === qualifierLength) {
+      let i = qualifierLength - 1;
+      while (i >= 0 && last[i] === key[qualifierOffset + i]) i--;
+      if (i < 0) return last;
+    }
+    const copy = slab.copy(key, qualifierOffset, qualifierLength);
+    // Slots are filled in order, so that the array has no holes.
+    if (slot <= this.qualifiers.length) this.qualifiers[slot] = copy;
+    return copy;
+  }
+
+  private transformed(cell: CellCursor, transformer: FilterEvaluator): Uint8Array {
+    const value = cell.value.subarray(cell.valueOffset, cell.valueOffset + cell.valueLength);
+    const changed = transformer.transform(value);
+    return changed === value ? slab.copy(cell.value, cell.valueOffset, cell.valueLength) : changed;
+  }
+}

@@ -1,0 +1,105 @@
+/** From a query and a family to what reads it: which cursors to open, and which matcher decides. */
+
+import { compareBytes } from '../../bytes/index.js';
+import {
+  type FamilyDescriptor,
+  FOREVER,
+  LATEST_TIMESTAMP,
+  type Query,
+  type TimeRange,
+} from '../../table/index.js';
+import type { FilterEvaluator } from '../filter/filter-evaluator.js';
+import type { FilterFamily } from '../filter/filter-hint.js';
+import { ChosenColumns } from '../match/chosen-columns.js';
+import { AllColumns, type ColumnTracker } from '../match/column-tracker.js';
+import type { Matcher } from '../match/matcher.js';
+import { NewVersionMatcher } from '../match/new-version-matcher.js';
+import { NormalMatcher, RawMatcher } from '../match/user-matcher.js';
+import type { ReadHint } from './family-source.js';
+
+/** What a query asks of one family. */
+export interface FamilyQuery {
+  readonly descriptor: FamilyDescriptor;
+  readonly family: FilterFamily;
+  /** In byte order; null: all. */
+  readonly columns: readonly Uint8Array[] | null;
+  readonly timeRange: TimeRange;
+  readonly oldestUnexpired: number;
+  readonly maxVersions: number;
+  readonly raw: boolean;
+  readonly now: number;
+  readonly filter: FilterEvaluator | undefined;
+}
+
+/** Cells with a lower timestamp have outlived the family's time to live (R16). */
+export function oldestUnexpired(descriptor: FamilyDescriptor, now: number): number {
+  return descriptor.ttl === FOREVER ? 0 : now - descriptor.ttl * 1000;
+}
+
+export function familyQuery(
+  descriptor: FamilyDescriptor,
+  family: FilterFamily,
+  query: Query,
+  raw: boolean,
+  now: number,
+  filter: FilterEvaluator | undefined,
+): FamilyQuery {
+  const columns = query.families.get(descriptor.name) ?? null;
+  return {
+    descriptor,
+    family,
+    columns: columns === null || columns.length < 2 ? columns : [...columns].sort(compareBytes),
+    timeRange: query.familyTimeRanges.get(descriptor.name) ?? query.timeRange,
+    // Raw scans see what has expired too, unless it had a time to live of its own (R25).
+    oldestUnexpired: raw ? 0 : oldestUnexpired(descriptor, now),
+    maxVersions: query.maxVersions,
+    raw,
+    now,
+    filter,
+  };
+}
+
+/** The rows and times that matter, for sources to leave out what holds none of them. */
+export function readHint(
+  query: FamilyQuery,
+  rows: Pick<ReadHint, 'row' | 'startRow' | 'stopRow' | 'cacheBlocks' | 'reversed'>,
+): ReadHint {
+  const { descriptor, timeRange } = query;
+  // With NEW_VERSION_BEHAVIOR versions outside the range count too.
+  const everyTime = descriptor.newVersionBehavior && !query.raw;
+  const unexpired = descriptor.minVersions > 0 ? 0 : query.oldestUnexpired;
+  return {
+    row: rows.row,
+    startRow: rows.startRow,
+    stopRow: rows.stopRow,
+    columns: query.columns,
+    minTimestamp: everyTime ? 0 : Math.max(timeRange.min, unexpired),
+    maxTimestamp: everyTime ? LATEST_TIMESTAMP : timeRange.max,
+    cacheBlocks: rows.cacheBlocks,
+    reversed: rows.reversed,
+  };
+}
+
+export function readMatcher(query: FamilyQuery): Matcher {
+  const { descriptor, family, timeRange, now, filter, raw } = query;
+  const wanted = raw ? query.maxVersions : Math.min(query.maxVersions, descriptor.versions);
+  const match = {
+    family,
+    columns: columnTracker(query, filter ? descriptor.versions : wanted),
+    timeRange,
+    now,
+    filter,
+    versionsAfterFilter: wanted,
+  };
+  if (raw) return new RawMatcher(match);
+  const seePastMarkers = descriptor.keepDeletedCells !== 'FALSE';
+  if (descriptor.newVersionBehavior) return new NewVersionMatcher(match, descriptor.versions, seePastMarkers);
+  return new NormalMatcher(match, seePastMarkers);
+}
+
+function columnTracker(query: FamilyQuery, maxVersions: number): ColumnTracker {
+  const { minVersions } = query.descriptor;
+  return query.columns === null
+    ? new AllColumns(minVersions, maxVersions, query.oldestUnexpired)
+    : new ChosenColumns(query.columns, minVersions, maxVersions, query.oldestUnexpired);
+}

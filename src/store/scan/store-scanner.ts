@@ -1,0 +1,261 @@
+/** Reads one family of a region, row by row (HBase `StoreScanner`). */
+
+import { EMPTY_BYTES } from '../../bytes/index.js';
+import { LATEST_TIMESTAMP } from '../../table/index.js';
+import { type CellCursor, SeekKey, TYPE_MAXIMUM, TYPE_MINIMUM } from '../cursor.js';
+import type { FilterEvaluator } from '../filter/filter-evaluator.js';
+import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
+import {
+  DONE_SCAN,
+  INCLUDE,
+  INCLUDE_NEXT_COLUMN,
+  INCLUDE_NEXT_ROW,
+  SEEK_HINT,
+  SEEK_NEXT_COLUMN,
+  SEEK_NEXT_ROW,
+} from '../match/match-code.js';
+import type { Matcher } from '../match/matcher.js';
+import { CellMerge } from './cell-merge.js';
+import { ReverseMerge } from './reverse-merge.js';
+import { CellMaker, type RowBuilder } from './row-builder.js';
+
+/** Cells that are stepped over before a search is worth its while. */
+const WALK = 3;
+
+/** Reads are synchronous: one key serves them all. */
+const seekKey = new SeekKey();
+const hint = new FilterHint();
+
+export interface StoreRead {
+  readonly family: FilterFamily;
+  readonly readPoint: number;
+  readonly reversed: boolean;
+  readonly filter: FilterEvaluator | undefined;
+  /** Cells of each row to leave out at its head, and to give at most (R55). */
+  readonly rowOffset: number;
+  readonly rowLimit: number;
+}
+
+export class StoreScanner {
+  private readonly merge: CellMerge;
+  private readonly reverse: ReverseMerge | null;
+  private readonly family: FilterFamily;
+  private readonly filter: FilterEvaluator | undefined;
+  private readonly maker: CellMaker;
+  private readonly rowOffset: number;
+  /** Counts the offset in. */
+  private readonly rowEnd: number;
+  private seen = 0;
+  private finished = false;
+  /** The row is done though the run may still stand in it. */
+  private leaving = false;
+  private absent = false;
+  /** In a reversed scan: where a filter wants to go on, if further than the row before. */
+  private bound: Uint8Array | null = null;
+  private nextRowKey: Uint8Array = EMPTY_BYTES;
+
+  constructor(
+    cursors: readonly CellCursor[],
+    private readonly matcher: Matcher,
+    read: StoreRead,
+  ) {
+    this.reverse = read.reversed ? new ReverseMerge(cursors, read.readPoint) : null;
+    this.merge = this.reverse ?? new CellMerge(cursors, read.readPoint);
+    this.family = read.family;
+    this.filter = read.filter;
+    this.maker = new CellMaker(read.family.name, read.filter?.transforms ? read.filter : undefined);
+    this.rowOffset = read.rowOffset;
+    this.rowEnd = read.rowOffset + read.rowLimit;
+  }
+
+  /** To the first row at or after `row`, at the first of its cells that is not before `column`. */
+  seek(row: Uint8Array, column: Uint8Array = EMPTY_BYTES): void {
+    setKey(row, column, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    this.merge.seek(seekKey);
+  }
+
+  /** Of a reversed scan: to the last row below `bound`, or the last of all. */
+  seekBefore(bound: Uint8Array | null): void {
+    this.reverse!.previousRow(bound);
+  }
+
+  /** Holds the row that comes next; null at the end. */
+  get head(): CellCursor | null {
+    if (this.finished) return null;
+    return this.reverse === null ? this.merge.top : this.reverse.head;
+  }
+
+  /** Begins the row that `head` is in. */
+  startRow(): void {
+    this.seen = 0;
+    this.leaving = false;
+    this.absent = false;
+    this.bound = null;
+    this.matcher.startRow();
+    if (this.reverse !== null) this.reverse.enterRow();
+  }
+
+  /** Leaves out the row that comes next over all families, of which this one has nothing. */
+  skipRow(): void {
+    this.leaving = true;
+    this.absent = true;
+  }
+
+  /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
+  readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
+    const { merge, matcher } = this;
+    if (this.leaving) return true;
+    let top = merge.top;
+    while (top !== null && isInRow(top, row)) {
+      const code = matcher.match(top);
+      if (code === INCLUDE || code === INCLUDE_NEXT_COLUMN || code === INCLUDE_NEXT_ROW) {
+        const index = this.seen++;
+        if (index >= this.rowEnd) {
+          this.leaving = true;
+          return true;
+        }
+        if (index >= this.rowOffset) out.add(this.maker.make(top, row, index));
+        if (code === INCLUDE) merge.next();
+        else if (code === INCLUDE_NEXT_COLUMN) this.seekNextColumn(top, row);
+        else {
+          this.leaving = true;
+          return true;
+        }
+        if (out.count >= limit) return false;
+      } else if (code === SEEK_NEXT_COLUMN) {
+        this.seekNextColumn(top, row);
+      } else if (code === SEEK_NEXT_ROW) {
+        this.leaving = true;
+        return true;
+      } else if (code === SEEK_HINT) {
+        this.seekHint(top, row);
+        if (this.leaving) return true;
+      } else if (code === DONE_SCAN) {
+        this.finished = true;
+        this.leaving = true;
+        return true;
+      } else {
+        merge.next();
+      }
+      top = merge.top;
+    }
+    return true;
+  }
+
+  /** Goes on to the row that comes next after `row`. */
+  leaveRow(row: Uint8Array): void {
+    if (this.finished || this.absent) return;
+    if (this.reverse !== null) {
+      this.reverse.previousRow(this.bound ?? row);
+      return;
+    }
+    const { merge } = this;
+    for (let i = 0; i < WALK; i++) {
+      if (merge.top === null || !isInRow(merge.top, row)) return;
+      merge.next();
+    }
+    if (merge.top === null || !isInRow(merge.top, row)) return;
+    setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    merge.reseek(seekKey);
+  }
+
+  close(): void {
+    this.finished = true;
+    this.merge.close();
+  }
+
+  private seekNextColumn(cell: CellCursor, row: Uint8Array): void {
+    const { merge } = this;
+    // Markers of the whole family may stand anywhere in the column of the empty qualifier.
+    if (cell.qualifierLength === 0) {
+      merge.next();
+      return;
+    }
+    const wanted = this.matcher.nextColumn();
+    if (wanted !== null) setKey(row, wanted, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    else setKey(row, keptQualifier(cell), -1, TYPE_MINIMUM);
+    for (let i = 0; i < WALK; i++) {
+      merge.next();
+      if (merge.top === null || !isBeforeColumnKey(merge.top, row)) return;
+    }
+    merge.reseek(seekKey);
+  }
+
+  private seekHint(cell: CellCursor, row: Uint8Array): void {
+    const { merge, family } = this;
+    const reversed = this.reverse !== null;
+    if (!this.filter!.hint(cell, family, hint) || compareToHint(cell, family, hint, reversed) >= 0) {
+      merge.next();
+      return;
+    }
+    if (hint.row === null || isInRow(cell, hint.row)) {
+      // What comes before a later family is none of this one's.
+      if (hint.family === family) setKey(row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
+      else setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+      merge.reseek(seekKey);
+    } else if (reversed) {
+      this.bound = withZero(hint.row);
+      this.leaving = true;
+    } else {
+      setKey(hint.row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
+      merge.reseek(seekKey);
+    }
+  }
+
+  /** The least row above `row`, until the next call. */
+  private rowAfter(row: Uint8Array): Uint8Array {
+    const length = row.length + 1;
+    if (this.nextRowKey.length !== length) this.nextRowKey = new Uint8Array(length);
+    this.nextRowKey.set(row);
+    return this.nextRowKey;
+  }
+}
+
+/** The least row above `row`. */
+export function withZero(row: Uint8Array): Uint8Array {
+  const out = new Uint8Array(row.length + 1);
+  out.set(row);
+  return out;
+}
+
+let qualifierBytes = new Uint8Array(64);
+
+/** A copy of a cell's qualifier for the seek key. */
+function keptQualifier(cell: CellCursor): Uint8Array {
+  const { key, qualifierOffset, qualifierLength } = cell;
+  if (qualifierBytes.length !== qualifierLength) qualifierBytes = new Uint8Array(qualifierLength);
+  for (let i = 0; i < qualifierLength; i++) qualifierBytes[i] = key[qualifierOffset + i]!;
+  return qualifierBytes;
+}
+
+function setKey(row: Uint8Array, qualifier: Uint8Array, timestamp: number, type: number): void {
+  seekKey.row = row;
+  seekKey.rowLength = row.length;
+  seekKey.qualifier = qualifier;
+  seekKey.qualifierLength = qualifier.length;
+  seekKey.timestamp = timestamp;
+  seekKey.type = type;
+}
+
+/** Rows next to each other differ mostly at their ends. */
+export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
+  const length = row.length;
+  if (cell.rowLength !== length) return false;
+  const { key, rowOffset } = cell;
+  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
+  return true;
+}
+
+/** Whether a cell stands before the column (or the end of the column) that the seek key is about. */
+function isBeforeColumnKey(cell: CellCursor, row: Uint8Array): boolean {
+  if (!isInRow(cell, row)) return false;
+  const { key, qualifierOffset, qualifierLength } = cell;
+  const { qualifier } = seekKey;
+  const length = Math.min(qualifierLength, qualifier.length);
+  for (let i = 0; i < length; i++) {
+    const difference = key[qualifierOffset + i]! - qualifier[i]!;
+    if (difference !== 0) return difference < 0;
+  }
+  if (qualifierLength !== qualifier.length) return qualifierLength < qualifier.length;
+  return seekKey.timestamp < 0;
+}
