@@ -200,6 +200,23 @@ describe('a segment whose end the disk wrote only in part', () => {
     }
   });
 
+  it('is torn, not damaged, when the one bit that is missing lies in a sector that was never written', () => {
+    const files = new MemoryFileSystem();
+    const { wal } = openWal(files);
+    const payload = new Uint8Array(512 - 27 - 27 + 1);
+    payload.fill(7);
+    payload[payload.length - 1] = 1;
+    wal.append(1, 1, payload, 0, payload.length);
+    wal.flushToOs();
+    const bytes = bytesOf(files);
+    expect(bytes.length).toBe(513);
+    bytes[512] = 0;
+    expect(outcomeOf(bytes)).toMatchObject({ kind: 'read', replayed: { records: 0, torn: { offset: 27 } } });
+    bytes[511] = bytes[511]! ^ 1;
+    bytes[512] = 1;
+    expect(outcomeOf(bytes).kind).toBe('corrupt');
+  });
+
   it('recovers a prefix after any loss of power, and the next recovery finds the same', async () => {
     for (let seed = 0; seed < 300; seed++) {
       const random = seededRandom(seed);
