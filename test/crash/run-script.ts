@@ -11,6 +11,8 @@ export interface Script {
   readonly lines: readonly string[];
   /** The first line that fits. Rejects, with what it wrote on stderr, when the process ends before. */
   line(fits: (line: string) => boolean): Promise<string>;
+  /** Resolves when there are so many lines. Rejects when the process ends before. */
+  count(lines: number): Promise<void>;
   /** SIGKILL: no handler runs, nothing is flushed. */
   kill(): void;
 }
@@ -41,22 +43,26 @@ export function runScript(file: string, args: readonly string[]): Script {
       resolve(signal ?? code ?? 0);
     });
   });
+  const when = <T>(found: () => T | undefined): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        const value = found();
+        if (value === undefined && !ended) return;
+        waiting.delete(check);
+        if (value !== undefined) resolve(value);
+        else reject(new Error(`${file} ended too early. ${errors}`));
+      };
+      waiting.add(check);
+      check();
+    });
   return {
     pid: child.pid ?? -1,
     exit,
     lines,
-    line: (fits) =>
-      new Promise((resolve, reject) => {
-        const check = (): void => {
-          const found = lines.find(fits);
-          if (found === undefined && !ended) return;
-          waiting.delete(check);
-          if (found !== undefined) resolve(found);
-          else reject(new Error(`${file} ended without the awaited line. ${errors}`));
-        };
-        waiting.add(check);
-        check();
-      }),
+    line: (fits) => when(() => lines.find(fits)),
+    count: async (wanted) => {
+      await when(() => (lines.length >= wanted ? true : undefined));
+    },
     kill: () => child.kill('SIGKILL'),
   };
 }

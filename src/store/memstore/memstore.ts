@@ -29,6 +29,7 @@ export class Memstore {
   markers = 0;
   /** Any cell has a time to live of its own. */
   hasTtl = false;
+  private reused: MemstoreCursor | undefined;
 
   get size(): number {
     return this.list.size;
@@ -84,6 +85,27 @@ export class Memstore {
       this.bytes -= cellBytes(this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
       this.list.remove(this.list.foundLeaf, this.list.foundIndex);
     }
+  }
+
+  /** Takes back the cells of the writes numbered `first` to `last`, which the log could not take. */
+  drop(first: number, last: number): void {
+    if (this.maxSeq < first) return;
+    for (let number = this.list.leaves.length - 1; number >= 0; number--) {
+      for (let index = this.list.leaves[number]!.count - 1; index >= 0; index--) {
+        const ref = this.list.leaves[number]!.refs[index]!;
+        const chunk = this.arena.chunks[chunkOf(ref)]!;
+        const seq = chunk.doubles[(offsetOf(ref) >>> 3) + 1]!;
+        if (seq < first || seq > last) continue;
+        this.bytes -= cellBytes(chunk, offsetOf(ref));
+        this.list.remove(number, index);
+      }
+    }
+  }
+
+  /** A cursor for reads that end before anybody else's begins. */
+  get pointCursor(): MemstoreCursor {
+    this.reused ??= this.cursor();
+    return this.reused;
   }
 
   cursor(): MemstoreCursor {

@@ -1,8 +1,8 @@
 /**
  * What the write-ahead log holds of a write (docs/formats.md, "Write records"): row mutations one after the other, each
- * with the store-wide number of its region. The seq of mutation i is that of the record + i.
+ * with the number of its table. The seq of mutation i is that of the record + i.
  *
- *     mutation   region varint | row length varint | row | cell count varint | cells
+ *     mutation   table number varint | row length varint | row | cell count varint | cells
  *     cell       family number varint | type uint8, 80 set when a ttl follows | timestamp varint
  *                | qualifier length varint | qualifier | value length varint | value | ttl varint
  *
@@ -27,9 +27,9 @@ export class WriteRecordBuilder {
     if (this.buffer.length > KEPT_BYTES) this.buffer = new Uint8Array(INITIAL_BYTES);
   }
 
-  beginMutation(region: number, row: Uint8Array, cells: number): void {
+  beginMutation(table: number, row: Uint8Array, cells: number): void {
     this.reserve(row.length + 24);
-    this.varint(region);
+    this.varint(table);
     this.varint(row.length);
     this.bytes(row);
     this.varint(cells);
@@ -88,7 +88,7 @@ export class WriteRecordBuilder {
 export interface WriteRecordSink {
   cell(
     mutation: number,
-    region: number,
+    table: number,
     row: Uint8Array,
     family: number,
     qualifier: Uint8Array,
@@ -109,7 +109,7 @@ export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): num
   const reader = new PayloadReader(payload);
   let mutation = 0;
   while (reader.at < payload.length) {
-    const region = reader.varint();
+    const table = reader.varint();
     const row = reader.bytes(reader.varint());
     const cells = reader.varint();
     for (let i = 0; i < cells; i++) {
@@ -119,7 +119,7 @@ export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): num
       const qualifier = reader.bytes(reader.varint());
       const value = reader.bytes(reader.varint());
       const ttl = (typeAndFlags & FLAG_TTL) !== 0 ? reader.varint() : 0;
-      sink.cell(mutation, region, row, family, qualifier, timestamp, typeAndFlags & ~FLAG_TTL, ttl, value);
+      sink.cell(mutation, table, row, family, qualifier, timestamp, typeAndFlags & ~FLAG_TTL, ttl, value);
     }
     mutation++;
   }

@@ -6,7 +6,7 @@ import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/record/w
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength });
 const mutations = fc.array(
   fc.record({
-    region: fc.nat(),
+    table: fc.nat(),
     row: fc.uint8Array({ minLength: 1, maxLength: 40 }),
     cells: fc.array(
       fc.tuple(
@@ -25,14 +25,14 @@ const mutations = fc.array(
 
 function build(
   list: readonly {
-    region: number;
+    table: number;
     row: Uint8Array;
     cells: [number, Uint8Array, number, number, number, Uint8Array][];
   }[],
 ): Uint8Array {
   const builder = new WriteRecordBuilder();
-  for (const { region, row, cells } of list) {
-    builder.beginMutation(region, row, cells.length);
+  for (const { table, row, cells } of list) {
+    builder.beginMutation(table, row, cells.length);
     for (const [family, qualifier, timestamp, type, ttl, value] of cells) {
       builder.cell(family, qualifier, timestamp, type, ttl, value);
     }
@@ -46,10 +46,10 @@ describe('write records', () => {
       fc.property(mutations, (list) => {
         const seen: unknown[] = [];
         const count = readWriteRecord(build(list), {
-          cell: (index, region, row, family, qualifier, timestamp, type, ttl, value) => {
+          cell: (index, table, row, family, qualifier, timestamp, type, ttl, value) => {
             seen.push([
               index,
-              region,
+              table,
               [...row],
               family,
               [...qualifier],
@@ -61,10 +61,10 @@ describe('write records', () => {
           },
         });
         expect(count).toBe(list.length);
-        const expected = list.flatMap(({ region, row, cells }, index) =>
+        const expected = list.flatMap(({ table, row, cells }, index) =>
           cells.map(([family, qualifier, timestamp, type, ttl, value]) => [
             index,
-            region,
+            table,
             [...row],
             family,
             [...qualifier],
@@ -83,7 +83,7 @@ describe('write records', () => {
   test('every cut within a mutation is corruption', () => {
     const payload = build([
       {
-        region: 300,
+        table: 300,
         row: Uint8Array.of(1, 2),
         cells: [[1, Uint8Array.of(5), 2 ** 40, 4, 9, Uint8Array.of(6, 7)]],
       },

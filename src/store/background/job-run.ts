@@ -1,0 +1,128 @@
+/** One flush or compaction, done piece by piece. */
+
+import { compareBytes } from '../../bytes/index.js';
+import { BlockCache, FileHandleCache } from '../cache/index.js';
+import { prepareCodecs, prepareInstalledCodecs } from '../codec/index.js';
+import type { CellCursor } from '../cursor.js';
+import { SortedFileReader } from '../file/sorted-file-reader.js';
+import { SortedFileWriter } from '../file/sorted-file-writer.js';
+import type { FileSystem } from '../fs/file-system.js';
+import { SharedMemstoreCursor } from '../memstore/memstore.js';
+import { RowRangeCursor } from '../region/row-range-cursor.js';
+import { CompactionScanner } from '../scan/compaction-scanner.js';
+import type { CompactionJob, Job, JobResult } from './job.js';
+
+export class JobRun {
+  private constructor(
+    private readonly fileSystem: FileSystem,
+    private readonly job: Job,
+    private readonly scanner: CompactionScanner,
+    private readonly writer: SortedFileWriter,
+    private readonly release: () => void,
+  ) {}
+
+  /** Opens what the job reads and the file it writes. */
+  static async begin(job: Job, fileSystem: FileSystem): Promise<JobRun> {
+    await prepareCodecs([job.family.compression]);
+    const major = job.kind === 'compaction' && job.allFiles;
+    const { cursors, earliestPutTimestamp, release } =
+      job.kind === 'flush' ? openMemstore(job.memstore) : await openInputs(job, fileSystem);
+    try {
+      const writer = new SortedFileWriter(fileSystem.create(job.path), {
+        fileNo: job.fileNo,
+        compression: job.family.compression,
+        dataBlockEncoding: job.family.dataBlockEncoding,
+        bloomFilter: job.family.bloomFilter,
+        blockSize: job.family.blockSize,
+        majorCompacted: major,
+      });
+      const scanner = new CompactionScanner(cursors, writer, {
+        kind: job.kind === 'flush' ? 'flush' : major ? 'major' : 'minor',
+        family: job.family,
+        smallestReadPoint: job.smallestReadPoint,
+        now: job.now,
+        earliestPutTimestamp,
+        timeToPurgeDeletes: job.kind === 'compaction' ? job.timeToPurgeDeletes : 0,
+      });
+      return new JobRun(fileSystem, job, scanner, writer, release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Looks at up to `cells` cells; false when all have been seen. */
+  step(cells: number): boolean {
+    return this.scanner.step(cells);
+  }
+
+  /** Completes the file: on the disk, its name too. */
+  finish(): JobResult {
+    this.release();
+    if (this.writer.cells === 0) {
+      this.abandon();
+      return { written: undefined };
+    }
+    return { written: this.writer.finish() };
+  }
+
+  /** Removes what was written. */
+  abandon(): void {
+    this.release();
+    this.writer.abandon();
+    this.fileSystem.unlink(this.job.path);
+  }
+}
+
+interface Opened {
+  readonly cursors: CellCursor[];
+  readonly earliestPutTimestamp: number;
+  readonly release: () => void;
+}
+
+function openMemstore(memstore: ConstructorParameters<typeof SharedMemstoreCursor>[0]): Opened {
+  const cursor = new SharedMemstoreCursor(memstore);
+  cursor.seekToFirst();
+  return { cursors: [cursor], earliestPutTimestamp: 0, release: () => cursor.close() };
+}
+
+/** Cursors over the part of each input that is the region's, and the codecs that reading them takes. */
+async function openInputs(job: CompactionJob, fileSystem: FileSystem): Promise<Opened> {
+  const files = new FileHandleCache(fileSystem, job.inputs.length);
+  const context = { files, cache: new BlockCache(0) };
+  const readers: SortedFileReader[] = [];
+  const cursors: CellCursor[] = [];
+  const release = (): void => {
+    for (const cursor of cursors) cursor.close();
+    for (const reader of readers) reader.close();
+    files.closeAll();
+  };
+  await prepareInstalledCodecs();
+  try {
+    for (const { path, fileNo, seq } of job.inputs) {
+      readers.push(SortedFileReader.open(context, path, fileNo, seq === undefined ? {} : { seq }));
+    }
+    readers.forEach((reader, order) => {
+      const cursor = regionPart(reader, job);
+      cursor.order = order;
+      cursors.push(cursor);
+      cursor.seekToFirst();
+    });
+    let earliestPutTimestamp = Number.MAX_SAFE_INTEGER;
+    for (const { meta } of readers)
+      earliestPutTimestamp = Math.min(earliestPutTimestamp, meta.earliestPutTimestamp);
+    return { cursors, earliestPutTimestamp, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** A cursor over the file; over the region's rows only where it has others too. */
+function regionPart(reader: SortedFileReader, { startKey, endKey }: CompactionJob): CellCursor {
+  const cursor = reader.cursor({ cacheBlocks: false, transient: true });
+  const { firstRow, lastRow } = reader.meta;
+  const inside =
+    compareBytes(firstRow, startKey) >= 0 && (endKey.length === 0 || compareBytes(lastRow, endKey) < 0);
+  return inside ? cursor : new RowRangeCursor(cursor, startKey, endKey);
+}

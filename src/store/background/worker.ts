@@ -1,0 +1,35 @@
+/** The thread that flushes and compacts: takes one job after the other, answers each. */
+
+import { parentPort } from 'node:worker_threads';
+import { NodeFileSystem } from '../fs/index.js';
+import { toWire, type WorkerReply, type WorkerRequest } from './executors.js';
+import type { Job, JobResult } from './job.js';
+import { JobRun } from './job-run.js';
+
+const fileSystem = new NodeFileSystem();
+let tail: Promise<void> = Promise.resolve();
+
+parentPort?.on('message', (request: WorkerRequest) => {
+  tail = tail.then(() => answer(request));
+});
+
+async function answer({ id, job }: WorkerRequest): Promise<void> {
+  let reply: WorkerReply;
+  try {
+    reply = { id, result: await run(job) };
+  } catch (error) {
+    reply = { id, error: toWire(error) };
+  }
+  parentPort?.postMessage(reply);
+}
+
+async function run(job: Job): Promise<JobResult> {
+  const work = await JobRun.begin(job, fileSystem);
+  try {
+    while (work.step(Number.MAX_SAFE_INTEGER));
+    return work.finish();
+  } catch (error) {
+    work.abandon();
+    throw error;
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Adds sorted cells to a table as files of their own, past the log and the memstores (HBase's bulk load, R83): all of
+ * them become visible at one moment, or none.
+ */
+
+import { compareBytes, toStringBinary } from '../bytes/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import type { Cell } from '../table/index.js';
+import { CellCursor } from './cursor.js';
+import type { WrittenFile } from './file/file-meta.js';
+import { SortedFileWriter } from './file/sorted-file-writer.js';
+import type { Edit } from './manifest/index.js';
+import type { FamilyStore } from './region/family-store.js';
+import { type Region, regionOf } from './region/region.js';
+import { fileEntry } from './region/store-file.js';
+import type { StoreCore } from './store-core.js';
+import type { TableState } from './table-state.js';
+
+export interface BulkLoadResult {
+  readonly cells: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+interface LoadedFile {
+  readonly family: string;
+  readonly written: WrittenFile;
+}
+
+/** Cells between two turns of the event loop. */
+const CELLS_PER_TURN = 4096;
+
+export class BulkLoad {
+  private readonly writers = new Map<
+    string,
+    { readonly writer: SortedFileWriter; readonly fileNo: number }
+  >();
+  private readonly loaded: LoadedFile[] = [];
+  private readonly cursor = new LoadedCellCursor();
+  private region: Region | undefined;
+  private cells = 0;
+
+  constructor(
+    private readonly core: StoreCore,
+    private readonly state: TableState,
+  ) {}
+
+  /**
+   * Loads cells that come in order: row, family, qualifier, newest timestamp first.
+   * @throws RowanError `ERR_INVALID_ARGUMENT` when they do not, `ERR_NO_SUCH_FAMILY`; nothing is loaded then.
+   */
+  async run(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+    try {
+      for await (const cell of cells) {
+        this.add(cell);
+        if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      this.finishRegion();
+      if (this.loaded.length > 0) await this.publish();
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
+    const bytes = this.loaded.reduce((sum, { written }) => sum + written.size, 0);
+    return { cells: this.cells, files: this.loaded.length, bytes };
+  }
+
+  private add(cell: Cell): void {
+    this.state.checkCells(cell.row, [cell]);
+    const region = this.region;
+    if (!region?.contains(cell.row)) {
+      if (region && compareBytes(cell.row, region.startKey) < 0) throw outOfOrder(cell);
+      this.finishRegion();
+      this.region = regionOf(this.state.regions, cell.row);
+    }
+    let open = this.writers.get(cell.family);
+    if (!open) {
+      open = this.open(this.region!.byFamily.get(cell.family)!);
+      this.writers.set(cell.family, open);
+    }
+    this.cursor.load(cell);
+    open.writer.append(this.cursor);
+    this.cells++;
+  }
+
+  private open({ descriptor }: FamilyStore): { writer: SortedFileWriter; fileNo: number } {
+    const fileNo = this.core.newFileNumber();
+    const writer = new SortedFileWriter(this.core.fileSystem.create(this.core.filePath(fileNo)), {
+      fileNo,
+      compression: descriptor.compression,
+      dataBlockEncoding: descriptor.dataBlockEncoding,
+      bloomFilter: descriptor.bloomFilter,
+      blockSize: descriptor.blockSize,
+      bulkLoaded: true,
+    });
+    return { writer, fileNo };
+  }
+
+  private finishRegion(): void {
+    for (const [family, { writer }] of this.writers) {
+      this.loaded.push({ family, written: writer.finish() });
+      this.writers.delete(family);
+    }
+  }
+
+  private async publish(): Promise<void> {
+    const { core, state } = this;
+    const seq = core.commits.allocate(1);
+    const edits: Edit[] = [];
+    const places: { store: FamilyStore; written: WrittenFile }[] = [];
+    for (const { family, written } of this.loaded) {
+      const entry = fileEntry(written.meta, written.size, written.footerCrc, seq);
+      // More than one region only where one was split while the files were written.
+      for (const region of state.regions.filter((each) => overlaps(each, written))) {
+        const store = region.byFamily.get(family)!;
+        edits.push({ type: 'fileAdd', region: region.id, family: store.familyNumber, file: entry });
+        places.push({ store, written });
+      }
+    }
+    await core.record(edits);
+    for (const { store, written } of places) {
+      const file = core.openFile(written.meta.fileNo, written.size, seq, store.descriptor);
+      store.replaceFiles([], [file]);
+    }
+    await core.commits.commit(seq, 'SKIP_WAL');
+  }
+
+  private discard(): void {
+    const { fileSystem } = this.core;
+    for (const { writer, fileNo } of this.writers.values()) {
+      writer.abandon();
+      fileSystem.unlink(this.core.filePath(fileNo));
+    }
+    for (const { written } of this.loaded) {
+      const path = this.core.filePath(written.meta.fileNo);
+      if (fileSystem.exists(path)) fileSystem.unlink(path);
+    }
+  }
+}
+
+function overlaps(region: Region, { meta }: WrittenFile): boolean {
+  return (
+    compareBytes(meta.lastRow, region.startKey) >= 0 &&
+    (region.endKey.length === 0 || compareBytes(meta.firstRow, region.endKey) < 0)
+  );
+}
+
+function outOfOrder(cell: Cell): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `The cell of row ${toStringBinary(cell.row)} comes after a greater row. Sort the cells by row, family, qualifier ` +
+      'and newest timestamp first; nothing was loaded.',
+  );
+}
+
+/** A cell object as a cursor's position. */
+class LoadedCellCursor extends CellCursor {
+  load(cell: Cell): void {
+    const { row, qualifier, value } = cell;
+    if (this.key.length < row.length + qualifier.length)
+      this.key = new Uint8Array((row.length + qualifier.length) * 2);
+    this.key.set(row, 0);
+    this.key.set(qualifier, row.length);
+    this.rowLength = row.length;
+    this.qualifierOffset = row.length;
+    this.qualifierLength = qualifier.length;
+    this.timestamp = cell.timestamp;
+    this.type = cell.type;
+    this.value = value;
+    this.valueLength = value.length;
+    this.valid = true;
+  }
+
+  override seekToFirst(): boolean {
+    return this.valid;
+  }
+
+  override seek(): boolean {
+    return this.valid;
+  }
+
+  override reseek(): boolean {
+    return this.valid;
+  }
+
+  override next(): boolean {
+    this.valid = false;
+    return false;
+  }
+
+  override seekToPreviousRow(): boolean {
+    this.valid = false;
+    return false;
+  }
+
+  override close(): void {
+    this.valid = false;
+  }
+}

@@ -1,0 +1,195 @@
+/** Namespaces, tables and regions of an embedded store. */
+
+import { toStringBinary } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import {
+  type Admin,
+  canonicalTableName,
+  checkSplitKeys,
+  DEFAULT_NAMESPACE,
+  parseTableName,
+  type RegionInfo,
+  type TableDescriptor,
+} from '../table/index.js';
+import type { FamilyStore } from './region/family-store.js';
+import { type Region, regionOf } from './region/region.js';
+import type { StoreCore } from './store-core.js';
+import type { TableState } from './table-state.js';
+
+/** HBase's system namespace: it cannot be made or deleted. */
+const SYSTEM_NAMESPACE = 'hbase';
+
+export class EmbeddedAdmin implements Admin {
+  constructor(private readonly core: StoreCore) {}
+
+  async createNamespace(namespace: string): Promise<void> {
+    parseTableName(`${namespace}:t`);
+    if (this.core.catalog.hasNamespace(namespace)) {
+      throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${namespace}" already.`);
+    }
+    await this.core.catalog.addNamespace(namespace);
+  }
+
+  async deleteNamespace(namespace: string): Promise<void> {
+    this.checkNamespace(namespace);
+    if (namespace === DEFAULT_NAMESPACE || namespace === SYSTEM_NAMESPACE) {
+      throw new RowanError('ERR_INVALID_ARGUMENT', `The namespace "${namespace}" is always there.`);
+    }
+    const tables = this.core.catalog
+      .tableNames()
+      .filter((name) => parseTableName(name).namespace === namespace);
+    if (tables.length > 0) {
+      throw new RowanError(
+        'ERR_INVALID_ARGUMENT',
+        `The namespace "${namespace}" still has tables: ${tables.join(', ')}. Delete them first.`,
+      );
+    }
+    await this.core.catalog.removeNamespace(namespace);
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    return this.core.catalog.namespaces();
+  }
+
+  async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
+    const { namespace } = parseTableName(descriptor.name);
+    this.checkNamespace(namespace);
+    if (this.core.catalog.find(descriptor.name)) {
+      throw new RowanError('ERR_TABLE_EXISTS', `There is a table "${descriptor.name}" already.`, {
+        details: { table: descriptor.name },
+      });
+    }
+    checkSplitKeys(splitKeys);
+    await this.core.catalog.createTable(descriptor, splitKeys);
+  }
+
+  async deleteTable(name: string): Promise<void> {
+    await this.core.catalog.deleteTable(this.disabled(name, 'delete'));
+  }
+
+  async truncateTable(name: string, preserveSplits = false): Promise<void> {
+    const state = this.disabled(name, 'truncate');
+    const splitKeys = preserveSplits ? state.regions.slice(1).map((region) => region.startKey) : [];
+    await this.core.catalog.truncateTable(state, splitKeys);
+  }
+
+  async modifyTable(descriptor: TableDescriptor): Promise<void> {
+    await this.core.catalog.modifyTable(this.table(descriptor.name), descriptor);
+  }
+
+  async enableTable(name: string): Promise<void> {
+    const state = this.table(name);
+    if (state.enabled) throw new RowanError('ERR_TABLE_ENABLED', `The table "${state.name}" is enabled.`);
+    await this.core.catalog.setEnabled(state, true);
+  }
+
+  async disableTable(name: string): Promise<void> {
+    const state = this.table(name);
+    if (!state.enabled) throw disabledError(state.name);
+    await this.core.catalog.setEnabled(state, false);
+  }
+
+  async isTableEnabled(name: string): Promise<boolean> {
+    return this.table(name).enabled;
+  }
+
+  async tableExists(name: string): Promise<boolean> {
+    this.core.checkOpen();
+    return this.core.catalog.find(canonicalTableName(name)) !== undefined;
+  }
+
+  async getDescriptor(name: string): Promise<TableDescriptor> {
+    return this.table(name).descriptor;
+  }
+
+  async listTables(): Promise<TableDescriptor[]> {
+    this.core.checkOpen();
+    return this.core.catalog.tableNames().map((name) => this.table(name).descriptor);
+  }
+
+  async getRegions(table: string): Promise<RegionInfo[]> {
+    const state = this.table(table);
+    return state.regions.map((region) => ({
+      table: state.name,
+      startKey: region.startKey,
+      endKey: region.endKey,
+      name: `${state.name},${toStringBinary(region.startKey)},${region.id}`,
+      server: 'embedded',
+      readRequests: region.readRequests,
+      writeRequests: region.writeRequests,
+      storeFiles: region.stores.reduce((sum, store) => sum + store.version.files.length, 0),
+      storeFileSize: region.fileBytes,
+      memstoreSize: region.memstoreBytes,
+    }));
+  }
+
+  async flush(table: string, family?: string): Promise<void> {
+    await this.forEachStore(table, family, (place) => this.core.maintenance.flush(place));
+  }
+
+  async compact(table: string, family?: string): Promise<void> {
+    await this.forEachStore(table, family, async (place) => {
+      await this.core.maintenance.compact(place);
+    });
+  }
+
+  async majorCompact(table: string, family?: string): Promise<void> {
+    await this.forEachStore(table, family, (place) => this.core.maintenance.majorCompact(place));
+  }
+
+  async split(table: string, splitKey?: Uint8Array): Promise<void> {
+    const state = this.enabledTable(table);
+    const regions = splitKey ? [regionOf(state.regions, splitKey)] : state.regions;
+    for (const region of regions) await this.core.maintenance.split(state, region, splitKey);
+  }
+
+  private async forEachStore(
+    table: string,
+    family: string | undefined,
+    work: (place: { state: TableState; region: Region; store: FamilyStore }) => Promise<void>,
+  ): Promise<void> {
+    const state = this.enabledTable(table);
+    if (family !== undefined && !state.familyNumbers.has(family)) throw state.noSuchFamily(family);
+    for (const region of state.regions) {
+      for (const store of region.stores) {
+        if (family === undefined || store.descriptor.name === family) await work({ state, region, store });
+      }
+    }
+  }
+
+  private table(name: string): TableState {
+    this.core.checkOpen();
+    return this.core.catalog.get(canonicalTableName(name));
+  }
+
+  private enabledTable(name: string): TableState {
+    const state = this.table(name);
+    if (!state.enabled) throw disabledError(state.name);
+    return state;
+  }
+
+  private disabled(name: string, action: string): TableState {
+    const state = this.table(name);
+    if (!state.enabled) return state;
+    throw new RowanError(
+      'ERR_TABLE_ENABLED',
+      `The table "${state.name}" is enabled. Disable it first, then ${action} it.`,
+      { details: { table: state.name } },
+    );
+  }
+
+  private checkNamespace(namespace: string): void {
+    this.core.checkOpen();
+    if (this.core.catalog.hasNamespace(namespace)) return;
+    throw new RowanError(
+      'ERR_NAMESPACE_NOT_FOUND',
+      `There is no namespace "${namespace}". Create it first (createNamespace).`,
+    );
+  }
+}
+
+export function disabledError(table: string): RowanError {
+  return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
+    details: { table },
+  });
+}

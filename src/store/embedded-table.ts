@@ -1,0 +1,145 @@
+/** One table of an embedded store. */
+
+import { InvalidArgumentError, RowanError, throwIfAborted, UnsupportedError } from '../errors.js';
+import {
+  type Append,
+  type BatchAction,
+  type BatchOptions,
+  type BatchOutcome,
+  type CheckAndMutate,
+  type CheckAndMutateResult,
+  type Delete,
+  Get,
+  type Increment,
+  type OperationOptions,
+  type Put,
+  Result,
+  type ResultScanner,
+  type RowMutation,
+  type RowMutations,
+  type Scan,
+  type SyncResultScanner,
+  type SyncTable,
+} from '../table/index.js';
+import { AsyncScanner } from './read/async-scanner.js';
+import { readRow } from './read/point-read.js';
+import { TableScanner } from './read/table-scanner.js';
+import type { StoreCore } from './store-core.js';
+import type { TableState } from './table-state.js';
+
+export class EmbeddedTable implements SyncTable {
+  constructor(
+    private readonly core: StoreCore,
+    readonly name: string,
+  ) {}
+
+  getSync(get: Get): Result {
+    return readRow(this.core, this.core.openTable(this.name), get);
+  }
+
+  async get(get: Get, options?: OperationOptions): Promise<Result> {
+    if (options?.signal) throwIfAborted(options.signal);
+    return readRow(this.core, this.core.openTable(this.name), get);
+  }
+
+  async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
+    throwIfAborted(options?.signal);
+    const state = this.core.openTable(this.name);
+    const results: Result[] = new Array(gets.length);
+    for (let i = 0; i < gets.length; i++) results[i] = readRow(this.core, state, gets[i]!);
+    return results;
+  }
+
+  async exists(get: Get, options?: OperationOptions): Promise<boolean> {
+    return !(await this.get(get, options)).isEmpty;
+  }
+
+  async put(put: Put, options?: OperationOptions): Promise<void> {
+    await this.core.writer.mutate(await this.writable(options), put);
+  }
+
+  async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+    await this.core.writer.mutateAll(await this.writable(options), puts);
+  }
+
+  async delete(del: Delete, options?: OperationOptions): Promise<void> {
+    await this.core.writer.mutate(await this.writable(options), del);
+  }
+
+  async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+    return this.core.writer.mutate(await this.writable(options), increment);
+  }
+
+  async append(append: Append, options?: OperationOptions): Promise<Result> {
+    return this.core.writer.mutate(await this.writable(options), append);
+  }
+
+  async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+    return this.core.writer.mutateRow(await this.writable(options), mutations);
+  }
+
+  async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
+    return this.core.writer.checkAndMutate(await this.writable(options), check);
+  }
+
+  async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    if (options?.atomic) return this.atomicBatch(actions, options);
+    await this.writable(options);
+    const outcomes = actions.map((action) => this.outcomeOf(action, options));
+    return Promise.all(outcomes);
+  }
+
+  scan(scan: Scan, options?: OperationOptions): ResultScanner {
+    return new AsyncScanner(this.scanSync(scan), options?.signal);
+  }
+
+  scanSync(scan: Scan): SyncResultScanner {
+    return new TableScanner(this.core, this.core.openTable(this.name), scan);
+  }
+
+  /** Starts one action of a batch; actions of one row start, and so take effect, in their order. */
+  private async outcomeOf(action: BatchAction, options: OperationOptions | undefined): Promise<BatchOutcome> {
+    try {
+      if (action instanceof Get) return { ok: true, result: await this.get(action, options) };
+      const state = this.core.writableTable(this.name);
+      if (action.kind === 'checkAndMutate') {
+        const { success, result } = await this.core.writer.checkAndMutate(state, action);
+        return { ok: true, result: result ?? Result.EMPTY, success };
+      }
+      const done =
+        action.kind === 'rowMutations'
+          ? this.core.writer.mutateRow(state, action)
+          : this.core.writer.mutate(state, action);
+      return { ok: true, result: await done };
+    } catch (error) {
+      return { ok: false, error: asRowanError(error) };
+    }
+  }
+
+  private async atomicBatch(actions: readonly BatchAction[], options: BatchOptions): Promise<BatchOutcome[]> {
+    const mutations: (RowMutation | RowMutations)[] = [];
+    for (const action of actions) {
+      if (action instanceof Get || action.kind === 'checkAndMutate') {
+        throw new UnsupportedError(
+          'An atomic batch takes puts, deletes, increments, appends and row mutations. ' +
+            'Read before it, or send checks one by one.',
+        );
+      }
+      mutations.push(action);
+    }
+    const results = await this.core.writer.mutateAll(await this.writable(options), mutations);
+    return results.map((result) => ({ ok: true, result }));
+  }
+
+  /** The table, when there is room for a write. */
+  private async writable(options: OperationOptions | undefined): Promise<TableState> {
+    if (options?.signal) throwIfAborted(options.signal);
+    if (this.core.pressure.full) await this.core.pressure.admit();
+    return this.core.writableTable(this.name);
+  }
+}
+
+function asRowanError(error: unknown): RowanError {
+  if (error instanceof RowanError) return error;
+  return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
+}

@@ -1,0 +1,95 @@
+/** The embedded engine: HBase's data model in this process, on files of its own. */
+
+import type { Admin, Capabilities, Cell, Engine, SyncTable } from '../table/index.js';
+import { BulkLoad, type BulkLoadResult } from './bulk-load.js';
+import { checkpoint } from './checkpoint.js';
+import { EmbeddedAdmin } from './embedded-admin.js';
+import { EmbeddedTable } from './embedded-table.js';
+import type { EmbeddedOptions } from './options.js';
+import { openStore } from './recovery.js';
+import { type StoreStats, storeStats } from './stats.js';
+import type { StoreCore } from './store-core.js';
+import { type VerifyReport, verifyStore } from './verify.js';
+
+const CAPABILITIES: Capabilities = Object.freeze({
+  atomicBatch: true,
+  sync: true,
+  snapshotScans: true,
+  checkpoint: true,
+  timelineReads: false,
+});
+
+export class EmbeddedEngine implements Engine {
+  readonly name = 'embedded';
+  readonly capabilities = CAPABILITIES;
+  readonly admin: Admin;
+  private readonly tables = new Map<string, EmbeddedTable>();
+
+  constructor(private readonly core: StoreCore) {
+    this.admin = new EmbeddedAdmin(core);
+  }
+
+  table(name: string): SyncTable {
+    let table = this.tables.get(name);
+    if (!table) {
+      table = new EmbeddedTable(this.core, name);
+      this.tables.set(name, table);
+    }
+    return table;
+  }
+
+  /** Resolves when no flush, compaction or split that the store began by itself is under way. */
+  async quiet(): Promise<void> {
+    await this.core.maintenance.drain();
+  }
+
+  /** Sizes, counts and loads of tables, regions and families. */
+  stats(): StoreStats {
+    this.core.checkOpen();
+    return storeStats(this.core);
+  }
+
+  /**
+   * Reads every file of the store whole and checks what it must keep to.
+   * @throws CorruptionError for the first thing that is wrong, naming file and offset.
+   */
+  async verify(): Promise<VerifyReport> {
+    this.core.checkOpen();
+    return verifyStore(this.core);
+  }
+
+  /**
+   * Loads sorted cells as files, past the log: by row, family, qualifier, newest timestamp first. All of them become
+   * visible at one moment; they win over earlier writes of the same cells and lose to later ones (R83).
+   * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order: nothing is loaded then.
+   */
+  async bulkLoad(table: string, cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+    return new BulkLoad(this.core, this.core.writableTable(table)).run(cells);
+  }
+
+  /**
+   * Makes a copy of the store, as it is now, in the new folder `path`, which can be opened while this one goes on. Files
+   * are linked where the disk has links.
+   */
+  async checkpoint(path: string): Promise<void> {
+    this.core.checkOpen();
+    await checkpoint(this.core, path);
+  }
+
+  async close(): Promise<void> {
+    await this.core.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/**
+ * Opens the embedded store in the folder `path`, or makes one in a new or empty folder.
+ * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_UNSUPPORTED`, `ERR_CORRUPTION`,
+ * `ERR_IO`: each names the file and what to do.
+ */
+export async function openEmbedded(path: string, options: EmbeddedOptions = {}): Promise<EmbeddedEngine> {
+  return new EmbeddedEngine(await openStore(path, options));
+}

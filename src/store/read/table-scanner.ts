@@ -1,0 +1,169 @@
+/**
+ * A scan over the regions of a table. What it reads is settled when it is made: the regions, their memstores and files,
+ * and the read point. Flushes, compactions, splits and later writes do not change its results (R53).
+ */
+
+import { compareBytes } from '../../bytes/index.js';
+import { ClosedError } from '../../errors.js';
+import { type Result, Scan, type SyncResultScanner } from '../../table/index.js';
+import { VersionSource } from '../region/family-store.js';
+import type { Region } from '../region/region.js';
+import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
+import type { StoreCore } from '../store-core.js';
+import type { TableState } from '../table-state.js';
+
+interface HeldRegion {
+  readonly region: Region;
+  readonly sources: readonly VersionSource[];
+}
+
+export class TableScanner implements SyncResultScanner {
+  private readonly held: HeldRegion[];
+  private readonly context: ScanContext;
+  private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
+  private current: RegionScanner | undefined;
+  private position = 0;
+  private remaining: number | undefined;
+  private closed = false;
+  private cut = false;
+
+  constructor(
+    private readonly core: StoreCore,
+    state: TableState,
+    private readonly scan: Scan,
+  ) {
+    state.checkQuery(scan);
+    this.remaining = scan.limit;
+    this.context = {
+      readPoint: core.commits.readPoint,
+      now: core.now(),
+      random: core.settings.random,
+    };
+    this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
+    const regions = state.regions.filter((region) => overlaps(region, scan));
+    if (scan.reversed) regions.reverse();
+    this.held = regions.map((region) => ({ region, sources: hold(region, scan) }));
+    core.scannerOpened(this, this.context.readPoint);
+  }
+
+  next(): Result | undefined {
+    if (this.closed) {
+      if (this.cut) throw new ClosedError('The store was closed while this scan was open: it has more rows.');
+      return undefined;
+    }
+    while (this.remaining !== 0 && this.position < this.held.length) {
+      if (!this.current) {
+        const { region, sources } = this.held[this.position]!;
+        region.readRequests++;
+        this.current = RegionScanner.forScan(
+          sources,
+          within(this.scan, region, this.remaining),
+          this.context,
+          this.filter,
+        );
+      }
+      const result = this.current.next();
+      if (result) {
+        if (this.remaining !== undefined && !result.partial) this.remaining--;
+        return result;
+      }
+      const done = this.current.filterDone;
+      this.current.close();
+      this.current = undefined;
+      this.release(this.position++);
+      // A filter that has seen enough ends the scan, not only its part in this region.
+      if (done) break;
+    }
+    this.close();
+    return undefined;
+  }
+
+  nextBatch(count: number): Result[] {
+    const results: Result[] = [];
+    for (let i = 0; i < count; i++) {
+      const result = this.next();
+      if (!result) break;
+      results.push(result);
+    }
+    return results;
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.current?.close();
+    this.current = undefined;
+    for (; this.position < this.held.length; this.position++) this.release(this.position);
+    this.core.scannerClosed(this);
+  }
+
+  /** Closes it because the store closes: whoever reads on is told that the rows do not end here. */
+  cutOff(): void {
+    this.cut = true;
+    this.close();
+  }
+
+  *[Symbol.iterator](): Iterator<Result> {
+    try {
+      for (let result = this.next(); result; result = this.next()) yield result;
+    } finally {
+      this.close();
+    }
+  }
+
+  private release(position: number): void {
+    for (const source of this.held[position]!.sources) source.version.release();
+  }
+}
+
+function hold(region: Region, scan: Scan): VersionSource[] {
+  const wanted =
+    scan.families.size === 0
+      ? region.stores
+      : region.stores.filter((store) => scan.families.has(store.descriptor.name));
+  return wanted.map((store) => new VersionSource(store.descriptor, store.version.retain()));
+}
+
+function overlaps(region: Region, scan: Scan): boolean {
+  const { low, includeLow, high, includeHigh } = bounds(scan);
+  if (low.length > 0 && region.endKey.length > 0 && compareBytes(region.endKey, low) <= 0) return false;
+  if (high.length > 0) {
+    const difference = compareBytes(region.startKey, high);
+    if (difference > 0 || (difference === 0 && !includeHigh)) return false;
+  }
+  // A scan of one row that excludes it, and an upside-down range, find nothing.
+  if (low.length > 0 && high.length > 0) {
+    const difference = compareBytes(low, high);
+    if (difference > 0 || (difference === 0 && !(includeLow && includeHigh))) return false;
+  }
+  return true;
+}
+
+function bounds(scan: Scan): {
+  low: Uint8Array;
+  includeLow: boolean;
+  high: Uint8Array;
+  includeHigh: boolean;
+} {
+  const { startRow, includeStartRow, stopRow, includeStopRow } = scan;
+  return scan.reversed
+    ? { low: stopRow, includeLow: includeStopRow, high: startRow, includeHigh: includeStartRow }
+    : { low: startRow, includeLow: includeStartRow, high: stopRow, includeHigh: includeStopRow };
+}
+
+/** The part of a scan that lies in a region. */
+function within(scan: Scan, region: Region, limit: number | undefined): Scan {
+  const part = Object.assign(new Scan(), scan);
+  part.limit = limit;
+  const { startKey, endKey } = region;
+  const { low, high } = bounds(scan);
+  if (startKey.length > 0 && compareBytes(startKey, low) > 0) {
+    if (scan.reversed) part.withStopRow(startKey, true);
+    else part.withStartRow(startKey, true);
+  }
+  if (endKey.length > 0 && (high.length === 0 || compareBytes(endKey, high) <= 0)) {
+    if (scan.reversed) part.withStartRow(endKey, false);
+    else part.withStopRow(endKey, false);
+  }
+  return part;
+}

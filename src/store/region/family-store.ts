@@ -1,0 +1,155 @@
+/**
+ * One family of one region: the memstore that takes writes, the memstores that are being written to files, and the
+ * files (HBase `HStore`). What readers see is one immutable {@link StoreVersion}, which is replaced as a whole.
+ */
+
+import type { FamilyDescriptor } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import { Memstore } from '../memstore/memstore.js';
+import type { FamilySource, ReadHint } from '../scan/family-source.js';
+import type { StoreFile } from './store-file.js';
+
+/** Memstores and files of a family at one moment. Whoever keeps it over an `await` retains it and releases it. */
+export class StoreVersion {
+  private holders = 1;
+
+  constructor(
+    readonly active: Memstore,
+    /** Newest first. */
+    readonly frozen: readonly Memstore[],
+    /** Oldest first, the order of compactions; ties of equal cells are won by the later (I6). */
+    readonly files: readonly StoreFile[],
+  ) {
+    for (const file of files) file.retain();
+  }
+
+  retain(): this {
+    this.holders++;
+    return this;
+  }
+
+  release(): void {
+    if (--this.holders === 0) for (const file of this.files) file.release();
+  }
+
+  /** Cursors over everything that may hold what is read. */
+  openCursors(hint: ReadHint): CellCursor[] {
+    const cursors: CellCursor[] = [];
+    const files = this.files;
+    for (let i = 0; i < files.length; i++) {
+      const cursor = files[i]!.openCursor(hint);
+      if (cursor) {
+        cursor.order = i;
+        cursors.push(cursor);
+      }
+    }
+    for (let i = this.frozen.length - 1; i >= 0; i--) this.addMemstore(cursors, this.frozen[i]!);
+    this.addMemstore(cursors, this.active);
+    return cursors;
+  }
+
+  private addMemstore(cursors: CellCursor[], memstore: Memstore): void {
+    if (memstore.size === 0) return;
+    const cursor = memstore.cursor();
+    cursor.order = this.files.length + cursors.length;
+    cursors.push(cursor);
+  }
+}
+
+/** A version held for a scan, as the source of its family. */
+export class VersionSource implements FamilySource {
+  constructor(
+    readonly descriptor: FamilyDescriptor,
+    readonly version: StoreVersion,
+  ) {}
+
+  openCursors(hint: ReadHint): CellCursor[] {
+    return this.version.openCursors(hint);
+  }
+}
+
+export class FamilyStore implements FamilySource {
+  version: StoreVersion;
+  /** A flush or compaction of this family is under way. */
+  flushing = false;
+  compacting = false;
+  /** Bytes that flushes and compactions have written since the store was opened. */
+  bytesFlushed = 0;
+  bytesCompacted = 0;
+
+  constructor(
+    readonly region: number,
+    readonly familyNumber: number,
+    public descriptor: FamilyDescriptor,
+    files: readonly StoreFile[],
+    /** Every write up to this number is in the files. */
+    public flushedSeq: number,
+  ) {
+    this.version = new StoreVersion(new Memstore(), [], files);
+  }
+
+  openCursors(hint: ReadHint): CellCursor[] {
+    return this.version.openCursors(hint);
+  }
+
+  get memstoreBytes(): number {
+    let bytes = this.version.active.bytes;
+    for (const memstore of this.version.frozen) bytes += memstore.bytes;
+    return bytes;
+  }
+
+  get fileBytes(): number {
+    let bytes = 0;
+    for (const file of this.version.files) bytes += file.size;
+    return bytes;
+  }
+
+  /** The number of the oldest write that is in no file, Infinity when there is none. */
+  get oldestUnflushedSeq(): number {
+    let seq = this.version.active.minSeq;
+    for (const memstore of this.version.frozen) seq = Math.min(seq, memstore.minSeq);
+    return seq;
+  }
+
+  /** Sets the active memstore aside for a flush; false when it is empty. */
+  freeze(): boolean {
+    const { active, frozen, files } = this.version;
+    if (active.size === 0) return false;
+    this.replace(new StoreVersion(new Memstore(), [active, ...frozen], files));
+    return true;
+  }
+
+  /** Puts the file of the oldest frozen memstore in its place; undefined when nothing of it was left to write. */
+  flushed(memstore: Memstore, file: StoreFile | undefined): void {
+    const { active, frozen, files } = this.version;
+    this.flushedSeq = Math.max(this.flushedSeq, memstore.maxSeq);
+    const remaining = frozen.filter((each) => each !== memstore);
+    this.replace(new StoreVersion(active, remaining, file ? [...files, file] : files));
+  }
+
+  /** Puts `added` where the neighbours `removed` were, or at the end when none is removed. */
+  replaceFiles(removed: readonly StoreFile[], added: readonly StoreFile[]): void {
+    const { active, frozen, files } = this.version;
+    const at = removed.length > 0 ? files.indexOf(removed[0]!) : files.length;
+    const kept = files.filter((file) => !removed.includes(file));
+    kept.splice(at, 0, ...added);
+    this.replace(new StoreVersion(active, frozen, kept));
+  }
+
+  /** Takes back writes that the log could not take: those numbered `first` to `last`. */
+  rollback(first: number, last: number): void {
+    this.version.active.drop(first, last);
+    for (const memstore of this.version.frozen) memstore.drop(first, last);
+  }
+
+  /** Lets go of its files; they stay on the disk unless they were dropped. */
+  close(): void {
+    this.version.release();
+  }
+
+  private replace(version: StoreVersion): void {
+    const before = this.version;
+    this.version = version;
+    before.release();
+  }
+}

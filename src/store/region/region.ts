@@ -1,0 +1,67 @@
+/** A contiguous range of a table's rows (HBase `HRegion`): a {@link FamilyStore} for each family, and its load. */
+
+import { compareBytes } from '../../bytes/index.js';
+import type { FamilyStore } from './family-store.js';
+
+export class Region {
+  readRequests = 0;
+  writeRequests = 0;
+  /** A split is under way: it is not flushed for space, compacted or split again meanwhile. */
+  splitting = false;
+  /** It was split, or its table is gone: its families are another's now. */
+  retired = false;
+
+  constructor(
+    readonly id: number,
+    /** The number of its table. */
+    readonly table: number,
+    /** Inclusive; empty: from the beginning. */
+    readonly startKey: Uint8Array,
+    /** Exclusive; empty: to the end. */
+    readonly endKey: Uint8Array,
+    /** In the byte order of the family names. */
+    public stores: readonly FamilyStore[],
+  ) {
+    this.byFamily = new Map(stores.map((store) => [store.descriptor.name, store]));
+  }
+
+  byFamily: ReadonlyMap<string, FamilyStore>;
+
+  /** Takes other families after the table was altered. */
+  setStores(stores: readonly FamilyStore[]): void {
+    this.stores = stores;
+    this.byFamily = new Map(stores.map((store) => [store.descriptor.name, store]));
+  }
+
+  /** R85. */
+  contains(row: Uint8Array): boolean {
+    return (
+      compareBytes(row, this.startKey) >= 0 &&
+      (this.endKey.length === 0 || compareBytes(row, this.endKey) < 0)
+    );
+  }
+
+  get memstoreBytes(): number {
+    let bytes = 0;
+    for (const store of this.stores) bytes += store.memstoreBytes;
+    return bytes;
+  }
+
+  get fileBytes(): number {
+    let bytes = 0;
+    for (const store of this.stores) bytes += store.fileBytes;
+    return bytes;
+  }
+}
+
+/** The region of `regions`, in key order and without gaps, that holds `row`. */
+export function regionOf(regions: readonly Region[], row: Uint8Array): Region {
+  let low = 0;
+  let high = regions.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (compareBytes(regions[middle]!.startKey, row) <= 0) low = middle;
+    else high = middle - 1;
+  }
+  return regions[low]!;
+}

@@ -1,0 +1,69 @@
+import { type Cell, CellType, type Get, LATEST_TIMESTAMP, Result } from '../../table/index.js';
+import { compareToSeekKey, SeekKey } from '../cursor.js';
+import type { ReadHint } from '../scan/family-source.js';
+import { RegionScanner } from '../scan/region-scanner.js';
+import type { StoreCore } from '../store-core.js';
+import type { TableState } from '../table-state.js';
+import type { RowReader } from '../write/row-operations.js';
+import type { Region } from './region.js';
+
+/** Reads rows of one region with every write so far, durable or not: what read-modify-write needs (R69). */
+export class UncommittedRowReader implements RowReader {
+  constructor(
+    private readonly core: StoreCore,
+    private readonly state: TableState,
+    private readonly region: Region,
+  ) {}
+
+  get families(): readonly string[] {
+    return this.state.descriptor.families.map((family) => family.name);
+  }
+
+  read(get: Get): Result {
+    const scanner = RegionScanner.forGet(this.core.sourcesOf(this.region, get), get, {
+      readPoint: Number.MAX_SAFE_INTEGER,
+      now: this.core.now(),
+      random: this.core.settings.random,
+    });
+    try {
+      return scanner.next() ?? Result.EMPTY;
+    } finally {
+      scanner.close();
+    }
+  }
+
+  ttlOf(cell: Cell): number {
+    const store = this.region.byFamily.get(cell.family);
+    if (!store) return 0;
+    const key = new SeekKey();
+    key.row = cell.row;
+    key.rowLength = cell.row.length;
+    key.qualifier = cell.qualifier;
+    key.qualifierLength = cell.qualifier.length;
+    key.timestamp = cell.timestamp;
+    key.type = CellType.Put;
+    let ttl = 0;
+    let newest = -1;
+    for (const cursor of store.openCursors(wholeRow(cell.row))) {
+      if (cursor.seek(key) && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
+        newest = cursor.seq;
+        ttl = cursor.ttl;
+      }
+      cursor.close();
+    }
+    return ttl;
+  }
+}
+
+function wholeRow(row: Uint8Array): ReadHint {
+  return {
+    row,
+    startRow: null,
+    stopRow: null,
+    columns: null,
+    minTimestamp: 0,
+    maxTimestamp: LATEST_TIMESTAMP,
+    cacheBlocks: true,
+    reversed: false,
+  };
+}

@@ -1,0 +1,96 @@
+/** A sorted file as stores hold it: shared by the versions and, after a split, the regions that read it. */
+
+import { compareBytes } from '../../bytes/index.js';
+import type { CellCursor } from '../cursor.js';
+import type { FileMeta } from '../file/file-meta.js';
+import type { SortedFileReader } from '../file/sorted-file-reader.js';
+import type { FileEntry } from '../manifest/index.js';
+import type { ReadHint } from '../scan/family-source.js';
+
+export class StoreFile {
+  private holders = 0;
+  private reused: CellCursor | undefined;
+
+  constructor(
+    readonly fileNo: number,
+    readonly path: string,
+    /** The seq of every cell of a bulk-loaded file. */
+    readonly seq: number | undefined,
+    readonly reader: SortedFileReader,
+    /** Bytes on the disk. */
+    readonly size: number,
+    /** Called when nobody holds the file any more. */
+    private readonly onUnused: (file: StoreFile) => void,
+  ) {}
+
+  get meta(): FileMeta {
+    return this.reader.meta;
+  }
+
+  /** As the manifest names it. */
+  entry(): FileEntry {
+    return fileEntry(this.meta, this.size, this.reader.footerCrc, this.seq);
+  }
+
+  retain(): void {
+    this.holders++;
+  }
+
+  release(): void {
+    if (--this.holders === 0) this.onUnused(this);
+  }
+
+  /** Whether the file has rows outside [startKey, endKey): it is shared with another region since a split. */
+  isReference(startKey: Uint8Array, endKey: Uint8Array): boolean {
+    const { firstRow, lastRow } = this.meta;
+    return compareBytes(firstRow, startKey) < 0 || (endKey.length > 0 && compareBytes(lastRow, endKey) >= 0);
+  }
+
+  /** Whether every cell has expired, so that the file can be dropped unread (R26). */
+  isExpired(oldestUnexpired: number): boolean {
+    return this.meta.maxTimestamp < oldestUnexpired;
+  }
+
+  /** A cursor for point reads, each of which ends before the next begins. */
+  get pointCursor(): CellCursor {
+    this.reused ??= this.reader.cursor({});
+    return this.reused;
+  }
+
+  /** A cursor, or undefined when nothing in the file can matter for the read (R56-R58). */
+  openCursor(hint: ReadHint): CellCursor | undefined {
+    const meta = this.meta;
+    if (meta.maxTimestamp < hint.minTimestamp || meta.minTimestamp >= hint.maxTimestamp) return undefined;
+    if (hint.row !== null) {
+      if (compareBytes(hint.row, meta.firstRow) < 0 || compareBytes(hint.row, meta.lastRow) > 0)
+        return undefined;
+    } else {
+      if (hint.stopRow !== null && compareBytes(meta.firstRow, hint.stopRow) > 0) return undefined;
+      if (hint.startRow !== null && compareBytes(meta.lastRow, hint.startRow) < 0) return undefined;
+    }
+    return this.reader.cursor({ cacheBlocks: hint.cacheBlocks });
+  }
+}
+
+/** What the manifest keeps of a file. */
+export function fileEntry(
+  meta: FileMeta,
+  size: number,
+  footerCrc: number,
+  bulkSeq: number | undefined,
+): FileEntry {
+  return {
+    number: meta.fileNo,
+    size,
+    footerCrc,
+    bulkSeq,
+    cells: meta.cells,
+    deletes: meta.deletes,
+    firstKey: meta.firstRow,
+    lastKey: meta.lastRow,
+    minTimestamp: meta.minTimestamp,
+    maxTimestamp: meta.maxTimestamp,
+    minSeq: bulkSeq ?? meta.minSeq,
+    maxSeq: bulkSeq ?? meta.maxSeq,
+  };
+}

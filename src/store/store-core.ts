@@ -1,0 +1,306 @@
+/**
+ * An open embedded store: what its tables, its admin and its background work share. Made by `openStore`
+ * (recovery.ts), closed by {@link StoreCore.close}.
+ */
+
+import { ClosedError, RowanError } from '../errors.js';
+import { canonicalTableName, type FamilyDescriptor, type Query } from '../table/index.js';
+import type { JobExecutor } from './background/job.js';
+import { Maintenance } from './background/maintenance.js';
+import type { BlockCache, FileHandleCache } from './cache/index.js';
+import { Catalog } from './catalog.js';
+import { disabledError } from './embedded-admin.js';
+import type { StoreEvent } from './events.js';
+import { SortedFileReader } from './file/sorted-file-reader.js';
+import { type DirectoryLock, type FileSystem, joinPath, sortedFileName, walFileName } from './fs/index.js';
+import type { Edit, Manifest } from './manifest/index.js';
+import type { StoreSettings } from './options.js';
+import { Pressure } from './pressure.js';
+import type { TableScanner } from './read/table-scanner.js';
+import { WriteRecordBuilder } from './record/write-record.js';
+import type { FamilyStore } from './region/family-store.js';
+import { type Region, regionOf } from './region/region.js';
+import { UncommittedRowReader } from './region/row-reader.js';
+import { StoreFile } from './region/store-file.js';
+import type { FamilySource } from './scan/family-source.js';
+import type { TableState } from './table-state.js';
+import type { Wal } from './wal/index.js';
+import { CommitQueue } from './write/commit-queue.js';
+import type { RowReader } from './write/row-operations.js';
+import { TableWriter } from './write/table-writer.js';
+
+/** What recovery has opened for the store. */
+export interface StoreParts {
+  readonly directory: string;
+  readonly fileSystem: FileSystem;
+  readonly settings: StoreSettings;
+  readonly lock: DirectoryLock;
+  readonly manifest: Manifest;
+  readonly wal: Wal;
+  readonly lastSeq: number;
+  readonly files: FileHandleCache;
+  readonly cache: BlockCache;
+  readonly flushExecutor: JobExecutor;
+  readonly compactionExecutor: JobExecutor;
+}
+
+export class StoreCore {
+  readonly settings: StoreSettings;
+  readonly directory: string;
+  readonly fileSystem: FileSystem;
+  readonly manifest: Manifest;
+  readonly wal: Wal;
+  readonly commits: CommitQueue;
+  readonly catalog: Catalog;
+  readonly pressure: Pressure;
+  readonly maintenance: Maintenance;
+  readonly writer: TableWriter;
+  readonly recordBuilder = new WriteRecordBuilder();
+  readonly cache: BlockCache;
+  closed = false;
+  private readonly lock: DirectoryLock;
+  private readonly files: FileHandleCache;
+  private nextFile: number;
+  private nextId: number;
+  private readonly scanners = new Map<TableScanner, number>();
+  private readonly open = new Map<number, StoreFile>();
+  private collecting = false;
+
+  constructor(parts: StoreParts) {
+    this.settings = parts.settings;
+    this.directory = parts.directory;
+    this.fileSystem = parts.fileSystem;
+    this.manifest = parts.manifest;
+    this.wal = parts.wal;
+    this.lock = parts.lock;
+    this.files = parts.files;
+    this.cache = parts.cache;
+    this.nextFile = Math.max(parts.manifest.state.nextFile, parts.wal.number + 1);
+    this.nextId = parts.manifest.state.nextId;
+    this.commits = new CommitQueue(parts.wal, parts.lastSeq);
+    this.catalog = new Catalog(this);
+    this.maintenance = new Maintenance(this, parts.flushExecutor, parts.compactionExecutor);
+    this.writer = new TableWriter(this);
+    this.pressure = new Pressure(this, parts.settings.memstoreLimit, parts.settings.automatic);
+  }
+
+  now(): number {
+    return this.settings.clock();
+  }
+
+  emit(event: StoreEvent): void {
+    try {
+      this.settings.onEvent(event);
+    } catch {
+      // A listener's failure is its own: the store's work goes on.
+    }
+  }
+
+  checkOpen(): void {
+    if (this.closed) throw new ClosedError('The store is closed. Open it again to go on.');
+  }
+
+  /** @throws RowanError when the store is closed, or the table is not there or disabled. */
+  openTable(name: string): TableState {
+    this.checkOpen();
+    const state = this.catalog.find(name) ?? this.catalog.get(canonicalTableName(name));
+    if (!state.enabled) throw disabledError(state.name);
+    return state;
+  }
+
+  writableTable(name: string): TableState {
+    const state = this.openTable(name);
+    if (!state.descriptor.readOnly) return state;
+    throw new RowanError('ERR_READONLY', `The table "${name}" is read-only (READONLY). Alter it to write.`, {
+      details: { table: name },
+    });
+  }
+
+  rowReader(state: TableState, row: Uint8Array): RowReader {
+    return new UncommittedRowReader(this, state, regionOf(state.regions, row));
+  }
+
+  /** The families of a region that a read asks for, in order. */
+  sourcesOf(region: Region, query: Query): readonly FamilySource[] {
+    if (query.families.size === 0) return region.stores;
+    return region.stores.filter((store) => query.families.has(store.descriptor.name));
+  }
+
+  appendToLog(first: number, count: number, record: WriteRecordBuilder): void {
+    this.wal.append(first, count, record.buffer, 0, record.length);
+    if (this.wal.full) this.rotateLog();
+  }
+
+  newFileNumber(): number {
+    return this.nextFile++;
+  }
+
+  /** A number for a table, a family or a region. */
+  newId(): number {
+    return this.nextId++;
+  }
+
+  filePath(fileNo: number): string {
+    return joinPath(this.directory, sortedFileName(fileNo));
+  }
+
+  /** A sorted file that stores can hold; the same for all who ask while somebody holds it. */
+  openFile(fileNo: number, size: number, seq: number | undefined, family: FamilyDescriptor): StoreFile {
+    const known = this.open.get(fileNo);
+    if (known) return known;
+    const path = this.filePath(fileNo);
+    const reader = SortedFileReader.open({ files: this.files, cache: this.cache }, path, fileNo, {
+      cacheBlocks: family.blockCache,
+      inMemory: family.inMemory,
+      ...(seq === undefined ? {} : { seq }),
+    });
+    const file = new StoreFile(fileNo, path, seq, reader, size, () => this.unused(file));
+    this.open.set(fileNo, file);
+    return file;
+  }
+
+  /** Nobody holds the file any more: unless the store closes, it has been replaced. */
+  private unused(file: StoreFile): void {
+    this.open.delete(file.fileNo);
+    file.reader.close();
+    if (!this.closed) this.removeFile(file.path);
+  }
+
+  private removeFile(path: string): void {
+    try {
+      this.fileSystem.unlink(path);
+    } catch {
+      // A file that nothing names: the next opener removes it.
+    }
+  }
+
+  get openScanners(): number {
+    return this.scanners.size;
+  }
+
+  scannerOpened(scanner: TableScanner, readPoint: number): void {
+    this.scanners.set(scanner, readPoint);
+  }
+
+  scannerClosed(scanner: TableScanner): void {
+    this.scanners.delete(scanner);
+  }
+
+  /** The oldest moment that an open scan still looks at. */
+  smallestReadPoint(): number {
+    let smallest = this.commits.readPoint;
+    for (const readPoint of this.scanners.values()) if (readPoint < smallest) smallest = readPoint;
+    return smallest;
+  }
+
+  /** Edits that are on the disk when this resolves. */
+  async record(edits: readonly Edit[]): Promise<void> {
+    await this.manifest.logAsync(edits);
+  }
+
+  private rotateLog(): void {
+    this.wal.rotate(this.newFileNumber(), (closed, opened) => {
+      this.manifest.log([
+        { type: 'walClosed', ...closed },
+        { type: 'walAdd', number: opened },
+      ]);
+    });
+  }
+
+  /** Removes the segments of the log whose every write is in files; flushes who holds the oldest when there are many. */
+  async collectLog(): Promise<void> {
+    if (this.collecting || this.closed) return;
+    this.collecting = true;
+    try {
+      const oldest = this.oldestUnflushedSeq();
+      const closed = [...this.manifest.state.walSegments.values()].filter((segment) => segment.closed);
+      const done = closed.filter((segment) => segment.closed!.lastSeq < oldest);
+      if (done.length > 0) {
+        await this.record(done.map(({ number }) => ({ type: 'walRemove', number })));
+        for (const { number } of done) this.removeFile(joinPath(this.directory, walFileName(number)));
+      }
+      const kept = closed.filter((segment) => !done.includes(segment));
+      if (kept.length > this.settings.maxWalSegments) this.flushHolders(kept[0]!.closed!.lastSeq);
+    } finally {
+      this.collecting = false;
+    }
+  }
+
+  private oldestUnflushedSeq(): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const state of this.catalog.tables()) {
+      for (const store of state.stores()) oldest = Math.min(oldest, store.oldestUnflushedSeq);
+    }
+    return oldest;
+  }
+
+  private flushHolders(seq: number): void {
+    for (const state of this.catalog.tables()) {
+      for (const region of state.regions) {
+        for (const store of region.stores) {
+          if (store.oldestUnflushedSeq <= seq) this.maintenance.requestFlush(state, region, store);
+        }
+      }
+    }
+  }
+
+  flushSizeOf(region: Region): number {
+    return this.catalog.tableOf(region)?.descriptor.memstoreFlushSize ?? this.settings.memstoreFlushSize;
+  }
+
+  requestFlush(region: Region, store: FamilyStore): void {
+    const state = this.catalog.tableOf(region);
+    if (state) this.maintenance.requestFlush(state, region, store);
+  }
+
+  memstoreBytes(): number {
+    let bytes = 0;
+    for (const state of this.catalog.tables()) {
+      for (const region of state.regions) bytes += region.memstoreBytes;
+    }
+    return bytes;
+  }
+
+  largest(): { readonly region: Region; readonly store: FamilyStore } | undefined {
+    let found: { readonly region: Region; readonly store: FamilyStore } | undefined;
+    for (const state of this.catalog.tables()) {
+      for (const region of state.regions) {
+        for (const store of region.stores) {
+          if (!found || store.version.active.bytes > found.store.version.active.bytes)
+            found = { region, store };
+        }
+      }
+    }
+    return found;
+  }
+
+  onStall(milliseconds: number, memstoreBytes: number): void {
+    this.emit({ kind: 'stall', milliseconds, memstoreBytes });
+  }
+
+  clock(): number {
+    return this.now();
+  }
+
+  /** Ends background work, makes every write durable, and lets go of the folder. Memstores are not flushed. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    for (const scanner of [...this.scanners.keys()]) scanner.cutOff();
+    this.pressure.release();
+    try {
+      await this.maintenance.close();
+      this.closeLog();
+    } finally {
+      for (const state of this.catalog.tables()) for (const store of state.stores()) store.close();
+      this.manifest.close();
+      this.files.closeAll();
+      await this.lock.release();
+    }
+  }
+
+  private closeLog(): void {
+    if (this.wal.poisoned) this.wal.abandon();
+    else this.manifest.log([{ type: 'walClosed', ...this.wal.close() }]);
+  }
+}

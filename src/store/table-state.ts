@@ -1,0 +1,71 @@
+/** What an open store knows of one table. */
+
+import { toStringBinary } from '../bytes/index.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import type { MutationCell, Query, TableDescriptor } from '../table/index.js';
+import type { FamilyStore } from './region/family-store.js';
+import type { Region } from './region/region.js';
+
+/** The largest cell, key and value together (`hbase.client.keyvalue.maxsize`): 10 MiB. */
+export const MAX_CELL_BYTES = 10 * 1024 * 1024;
+
+export class TableState {
+  constructor(
+    /** The table's number in the log and the manifest; a table made anew has another. */
+    readonly id: number,
+    public descriptor: TableDescriptor,
+    /** The number of each family in the log; a family made anew has another. */
+    public familyNumbers: ReadonlyMap<string, number>,
+    public enabled: boolean,
+    /** In key order, without gaps. Replaced as a whole when a region is split. */
+    public regions: readonly Region[],
+  ) {}
+
+  get name(): string {
+    return this.descriptor.name;
+  }
+
+  /** Every family of every region. */
+  *stores(): Generator<FamilyStore> {
+    for (const region of this.regions) yield* region.stores;
+  }
+
+  noSuchFamily(family: string): RowanError {
+    const known = this.descriptor.families.map((each) => each.name).join(', ');
+    return new RowanError(
+      'ERR_NO_SUCH_FAMILY',
+      `Table "${this.name}" has no family "${family}". It has: ${known}. Alter the table, or mend the name.`,
+      { details: { table: this.name, family } },
+    );
+  }
+
+  /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names a family that the table has not. */
+  checkQuery(query: Query): void {
+    if (query.families.size > 0) {
+      for (const family of query.families.keys()) {
+        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
+      }
+    }
+    if (query.familyTimeRanges.size > 0) {
+      for (const family of query.familyTimeRanges.keys()) {
+        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
+      }
+    }
+  }
+
+  /** @throws RowanError when a cell is of a family that the table has not, or too large. */
+  checkCells(row: Uint8Array, cells: readonly MutationCell[]): void {
+    for (let i = 0; i < cells.length; i++) {
+      const cell = cells[i]!;
+      if (!this.familyNumbers.has(cell.family)) throw this.noSuchFamily(cell.family);
+      const bytes = row.length + cell.qualifier.length + cell.value.length;
+      if (bytes > MAX_CELL_BYTES) {
+        throw new InvalidArgumentError(
+          `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${MAX_CELL_BYTES}. ` +
+            'Spread the value over several columns.',
+          { details: { table: this.name, family: cell.family } },
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * How changes enter a store: checked, numbered, appended to the log, put into the memstores, and acknowledged when the
+ * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
+ */
+
+import { InvalidArgumentError, type RowanError } from '../../errors.js';
+import {
+  type Append,
+  Cell,
+  type CheckAndMutate,
+  type CheckAndMutateResult,
+  type Delete,
+  type Durability,
+  type Increment,
+  LATEST_TIMESTAMP,
+  type MutationCell,
+  Result,
+  type RowMutation,
+  RowMutations,
+} from '../../table/index.js';
+import type { Region } from '../region/region.js';
+import { regionOf } from '../region/region.js';
+import type { StoreCore } from '../store-core.js';
+import type { TableState } from '../table-state.js';
+import type { SettledDurability } from './commit-queue.js';
+import { checkRow, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
+
+/** One row's cells, ready to be written: what may still fail has been checked. */
+interface PreparedRow {
+  readonly state: TableState;
+  readonly region: Region;
+  readonly row: Uint8Array;
+  readonly cells: readonly MutationCell[];
+  /** Takes the place of LATEST_TIMESTAMP. */
+  readonly now: number;
+  /** Of each cell, when they differ; else `ttl` is of all. */
+  readonly ttls: readonly number[] | undefined;
+  readonly ttl: number;
+  /** Columns of families with one version, whose older versions in memory are dropped behind this write (R70). */
+  readonly upserts: readonly MutationCell[] | undefined;
+  readonly result: Result;
+}
+
+const RANK: Readonly<Record<SettledDurability, number>> = {
+  SKIP_WAL: 0,
+  ASYNC_WAL: 1,
+  SYNC_WAL: 2,
+  FSYNC_WAL: 3,
+};
+
+/** The strictest of some mutations' durabilities (R87). */
+export function strictest(a: SettledDurability, b: SettledDurability): SettledDurability {
+  return RANK[a] >= RANK[b] ? a : b;
+}
+
+export class TableWriter {
+  constructor(private readonly core: StoreCore) {}
+
+  /** Applies one change; resolves when it is as durable as it asks to be. */
+  async mutate(state: TableState, mutation: RowMutation): Promise<Result> {
+    const prepared = this.prepare(state, mutation, this.core.now(), 0);
+    const durability = this.durabilityOf(state, mutation.durability);
+    await this.write([prepared], durability);
+    this.upsert(prepared);
+    return prepared.result;
+  }
+
+  async mutateRow(state: TableState, mutations: RowMutations): Promise<Result> {
+    const { prepared, durability } = this.prepareRow(state, mutations, this.core.now(), 0);
+    await this.write([prepared], durability);
+    this.upsert(prepared);
+    return prepared.result;
+  }
+
+  async checkAndMutate(state: TableState, check: CheckAndMutate): Promise<CheckAndMutateResult> {
+    const reader = this.core.rowReader(state, check.row);
+    if (check.condition.kind === 'column' && !state.familyNumbers.has(check.condition.family)) {
+      throw state.noSuchFamily(check.condition.family);
+    }
+    const outcome = checkRow(check.row, check.condition, reader);
+    if (!outcome.matches) {
+      // What was compared may not be durable yet; the answer must not outlive it.
+      await this.core.commits.settle();
+      return { success: false, result: undefined };
+    }
+    const now = this.core.now();
+    const action = check.action;
+    let prepared: PreparedRow;
+    let durability: SettledDurability;
+    if (action instanceof RowMutations) {
+      ({ prepared, durability } = this.prepareRow(state, action, now, outcome.timestamp));
+    } else {
+      prepared = this.prepare(state, action, now, outcome.timestamp);
+      durability = this.durabilityOf(state, action.durability);
+    }
+    await this.write([prepared], durability);
+    this.upsert(prepared);
+    return { success: true, result: prepared.result.isEmpty ? undefined : prepared.result };
+  }
+
+  /** Puts and deletes of several rows in one record of the log: all of them are applied, or none. */
+  async mutateAll(state: TableState, mutations: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
+    const now = this.core.now();
+    const rows: PreparedRow[] = [];
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (const mutation of mutations) {
+      if (mutation instanceof RowMutations) {
+        const row = this.prepareRow(state, mutation, now, 0);
+        rows.push(row.prepared);
+        durability = strictest(durability, row.durability);
+      } else {
+        rows.push(this.prepare(state, mutation, now, 0));
+        durability = strictest(durability, this.durabilityOf(state, mutation.durability));
+      }
+    }
+    if (rows.length === 0) return [];
+    await this.write(rows, durability);
+    for (const row of rows) this.upsert(row);
+    return rows.map((row) => row.result);
+  }
+
+  /** Checks a change and settles its cells. @throws RowanError when it cannot be applied; nothing has happened then. */
+  private prepare(state: TableState, mutation: RowMutation, now: number, notBefore: number): PreparedRow {
+    const region = regionOf(state.regions, mutation.row);
+    const base = {
+      state,
+      region,
+      row: mutation.row,
+      ttls: undefined,
+      ttl: mutation.ttl ?? 0,
+      upserts: undefined,
+    };
+    switch (mutation.kind) {
+      case 'put':
+        if (mutation.cells.length === 0) throw empty('put', 'addColumn');
+        state.checkCells(mutation.row, mutation.cells);
+        return { ...base, cells: mutation.cells, now: Math.max(now, notBefore), result: Result.EMPTY };
+      case 'delete':
+        return { ...base, cells: this.deleteCells(state, mutation, now), now, result: Result.EMPTY };
+      default:
+        return this.prepareDelta(state, region, mutation, now);
+    }
+  }
+
+  private deleteCells(state: TableState, del: Delete, now: number): MutationCell[] {
+    state.checkCells(del.row, del.cells);
+    return prepareDelete(del, this.core.rowReader(state, del.row), now);
+  }
+
+  private prepareDelta(
+    state: TableState,
+    region: Region,
+    mutation: Increment | Append,
+    now: number,
+  ): PreparedRow {
+    if (mutation.columns.length === 0) throw empty(mutation.kind, 'addColumn');
+    for (const column of mutation.columns) {
+      if (!state.familyNumbers.has(column.family)) throw state.noSuchFamily(column.family);
+    }
+    const cells = prepareDelta(mutation, this.core.rowReader(state, mutation.row), now);
+    state.checkCells(mutation.row, cells);
+    return {
+      state,
+      region,
+      row: mutation.row,
+      cells,
+      now,
+      ttl: 0,
+      ttls: cells.map((cell) => cell.ttl),
+      upserts: cells.filter((cell) => region.byFamily.get(cell.family)!.descriptor.versions === 1),
+      result: mutation.returnResults ? resultOf(state, mutation.row, cells) : Result.EMPTY,
+    };
+  }
+
+  private prepareRow(
+    state: TableState,
+    mutations: RowMutations,
+    now: number,
+    notBefore: number,
+  ): { prepared: PreparedRow; durability: SettledDurability } {
+    if (mutations.mutations.length === 0) throw empty('row mutations', 'add');
+    const parts = mutations.mutations.map((mutation) => this.prepare(state, mutation, now, notBefore));
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (const mutation of mutations.mutations) {
+      durability = strictest(durability, this.durabilityOf(state, mutation.durability));
+    }
+    const cells: MutationCell[] = [];
+    const ttls: number[] = [];
+    const upserts: MutationCell[] = [];
+    const results: Cell[] = [];
+    for (const part of parts) {
+      part.cells.forEach((cell, index) => {
+        cells.push(cell.timestamp === LATEST_TIMESTAMP ? { ...cell, timestamp: part.now } : cell);
+        ttls.push(part.ttls?.[index] ?? part.ttl);
+      });
+      if (part.upserts) upserts.push(...part.upserts);
+      results.push(...part.result.cells);
+    }
+    const first = parts[0]!;
+    const prepared: PreparedRow = {
+      ...first,
+      cells,
+      now,
+      ttl: 0,
+      ttls,
+      upserts: upserts.length > 0 ? upserts : undefined,
+      result: results.length > 0 ? new Result(mutations.row, results) : Result.EMPTY,
+    };
+    return { prepared, durability };
+  }
+
+  /** Resolves when the rows are acknowledged. @throws RowanError when the log cannot take them: nothing was written. */
+  private async write(rows: readonly PreparedRow[], durability: SettledDurability): Promise<void> {
+    const first = this.apply(rows, durability);
+    try {
+      await this.core.commits.commit(first + rows.length - 1, durability);
+    } catch (error) {
+      for (const row of rows) {
+        for (const store of row.region.stores) store.rollback(first, first + rows.length - 1);
+      }
+      throw error;
+    }
+  }
+
+  /** Appends the rows to the log as one record and puts them into the memstores. The first number given to them. */
+  private apply(rows: readonly PreparedRow[], durability: SettledDurability): number {
+    const core = this.core;
+    core.commits.checkWritable();
+    const first = core.commits.allocate(rows.length);
+    if (durability !== 'SKIP_WAL') this.append(rows, first);
+    for (let i = 0; i < rows.length; i++) {
+      const { region, row, cells, now, ttls, ttl } = rows[i]!;
+      region.writeRequests++;
+      for (let j = 0; j < cells.length; j++) {
+        const cell = cells[j]!;
+        const timestamp = cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp;
+        const memstore = region.byFamily.get(cell.family)!.version.active;
+        memstore.add(row, cell.qualifier, timestamp, cell.type, first + i, ttls ? ttls[j]! : ttl, cell.value);
+      }
+      core.pressure.wrote(region);
+    }
+    return first;
+  }
+
+  private append(rows: readonly PreparedRow[], first: number): void {
+    const builder = this.core.recordBuilder;
+    builder.reset();
+    for (let i = 0; i < rows.length; i++) {
+      const { state, row, cells, now, ttls, ttl } = rows[i]!;
+      builder.beginMutation(state.id, row, cells.length);
+      for (let j = 0; j < cells.length; j++) {
+        const cell = cells[j]!;
+        builder.cell(
+          state.familyNumbers.get(cell.family)!,
+          cell.qualifier,
+          cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp,
+          cell.type,
+          ttls ? ttls[j]! : ttl,
+          cell.value,
+        );
+      }
+    }
+    this.core.appendToLog(first, rows.length, builder);
+  }
+
+  private upsert(row: PreparedRow): void {
+    if (!row.upserts) return;
+    for (const cell of row.upserts) {
+      const memstore = row.region.byFamily.get(cell.family)?.version.active;
+      memstore?.dropOlderVersions(row.row, cell.qualifier, this.core.smallestReadPoint());
+    }
+  }
+
+  private durabilityOf(state: TableState, asked: Durability): SettledDurability {
+    if (asked !== 'USE_DEFAULT') return asked;
+    const ofTable = state.descriptor.durability;
+    return ofTable !== 'USE_DEFAULT' ? ofTable : this.core.settings.durability;
+  }
+}
+
+function empty(what: string, call: string): RowanError {
+  return new InvalidArgumentError(`The ${what} has nothing in it. Call ${call} at least once.`);
+}
+
+/** The new cells as an increment or append answers them: in the order of families and qualifiers. */
+function resultOf(state: TableState, row: Uint8Array, cells: readonly PreparedCell[]): Result {
+  const order = new Map(state.descriptor.families.map((family, index) => [family.name, index]));
+  const sorted = [...cells].sort(
+    (a, b) => order.get(a.family)! - order.get(b.family)! || Buffer.compare(a.qualifier, b.qualifier),
+  );
+  return new Result(
+    row,
+    sorted.map((cell) => new Cell(row, cell.family, cell.qualifier, cell.timestamp, cell.type, cell.value)),
+  );
+}

@@ -1,0 +1,76 @@
+/** What every bench shares: rounds and medians, one table, one JSON file. Higher is better in every row. */
+
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import Table from 'cli-table3';
+
+/** One line of a bench's JSON. */
+export interface BenchRow {
+  readonly row: string;
+  readonly unit: string;
+  readonly rowan: number;
+  readonly peers: Readonly<Record<string, number>>;
+}
+
+/** One measured thing of one contestant: runs once and says how many operations that were. */
+export type Measured = () => number | Promise<number>;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >>> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/**
+ * Runs every contestant once to warm up and then `rounds` times, taking turns, so that a noisy moment of the machine
+ * meets all of them. Gives the median operations a second of each.
+ */
+export async function compare(
+  contestants: Readonly<Record<string, Measured>>,
+  rounds: number,
+): Promise<Record<string, number>> {
+  const rates: Record<string, number[]> = {};
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, run] of Object.entries(contestants)) {
+      const start = process.hrtime.bigint();
+      const operations = await run();
+      const seconds = Number(process.hrtime.bigint() - start) / 1e9;
+      if (round < 0) rates[name] = [];
+      else rates[name]!.push(operations / seconds);
+    }
+  }
+  return Object.fromEntries(Object.entries(rates).map(([name, list]) => [name, median(list)]));
+}
+
+/** A row of the contestants' figures; the one named "rowan" is ours. */
+export function toRow(row: string, unit: string, figures: Readonly<Record<string, number>>): BenchRow {
+  const { rowan, ...peers } = figures;
+  return { row, unit, rowan: rowan ?? Number.NaN, peers };
+}
+
+/** Prints the rows with our ratio to each peer. */
+export function printRows(rows: readonly BenchRow[]): void {
+  const peers = [...new Set(rows.flatMap((row) => Object.keys(row.peers)))];
+  const table = new Table({ head: ['row', 'unit', 'rowan', ...peers.flatMap((peer) => [peer, 'ratio'])] });
+  for (const row of rows) {
+    const cells = peers.flatMap((peer) => {
+      const figure = row.peers[peer];
+      return figure === undefined ? ['', ''] : [show(figure), `${(row.rowan / figure).toFixed(2)}x`];
+    });
+    table.push([row.row, row.unit, show(row.rowan), ...cells]);
+  }
+  console.log(table.toString());
+}
+
+/** Prints the table, and writes the JSON where `--json FILE` says. */
+export function report(rows: readonly BenchRow[]): void {
+  printRows(rows);
+  console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`);
+  const at = process.argv.indexOf('--json');
+  const file = process.argv[at + 1];
+  if (at >= 0 && file) writeFileSync(file, `${JSON.stringify(rows, null, 2)}\n`);
+}
+
+function show(figure: number): string {
+  return figure >= 1000 ? Math.round(figure).toLocaleString('en-US') : figure.toPrecision(3);
+}

@@ -1,0 +1,91 @@
+/**
+ * `npm run bench:hbase [-- --quick] [--json FILE]`: Rowan's HBase engine and HBase's Java PerformanceEvaluation against
+ * the same standalone server, on the same table, in the same run, with the same number of clients; each measurement in
+ * a fresh process. Higher is better.
+ */
+
+import { join } from 'node:path';
+import { run } from '../../hbase/server/class-path.js';
+import { type HBaseServer, startHBase } from '../../hbase/server/hbase-server.js';
+import { PROJECT_ROOT } from '../../hbase/server/layout.js';
+import { type BenchRow, median, report, toRow } from '../harness.js';
+import { PerformanceEvaluation } from './performance-evaluation.js';
+import { WORKLOADS, type Workload } from './workload.js';
+
+const quick = process.argv.includes('--quick');
+/** Of a few hundred milliseconds each, to see that it works; figures of it mean little. */
+const scale = quick ? 0.05 : 1;
+const rounds = quick ? 1 : 3;
+const TABLE_ROWS = 800_000;
+
+async function main(): Promise<void> {
+  const server = await startHBase({ jit: 'full', handlers: 30, heap: '2g' });
+  try {
+    const peer = await PerformanceEvaluation.prepare(server.layout);
+    await peer.load(TABLE_ROWS * scale);
+    const rows: BenchRow[] = [];
+    for (const workload of chosen()) {
+      for (const clients of [1, 16] as const) rows.push(await measure(server, peer, workload, clients));
+    }
+    report(rows);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** All workloads, or those whose names contain the text after `--only`. */
+function chosen(): readonly Workload[] {
+  const at = process.argv.indexOf('--only');
+  const text = at < 0 ? '' : (process.argv[at + 1] ?? '');
+  return WORKLOADS.filter((workload) => workload.operation.includes(text));
+}
+
+async function measure(
+  server: HBaseServer,
+  peer: PerformanceEvaluation,
+  workload: Workload,
+  clients: 1 | 16,
+): Promise<BenchRow> {
+  const rows = Math.max(100, Math.round(workload.rows[clients] * scale));
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  const contestants = [
+    async () => ours.push(await measureRowan(server, workload, rows, clients)),
+    async () => theirs.push(await peer.measure(workload.command, workload.arguments, rows, clients)),
+  ];
+  for (let round = 0; round < rounds; round++) {
+    // In turns and in changing order: what one leaves in the server is met by the other as often.
+    for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) await contestant();
+  }
+  const name = `${workload.operation}, ${clients} client${clients === 1 ? '' : 's'}`;
+  const figures = { rowan: median(ours), PerformanceEvaluation: median(theirs) };
+  const goal = clients === 1 ? 1.1 : workload.target;
+  const ratio = figures.rowan / figures.PerformanceEvaluation;
+  console.error(
+    `${name}: ${Math.round(figures.rowan)} and ${Math.round(figures.PerformanceEvaluation)} rows/s, ` +
+      `${ratio.toFixed(2)}x (goal ${goal}x${ratio < goal ? ', missed' : ''})`,
+  );
+  return toRow(name, 'rows/s', figures);
+}
+
+async function measureRowan(
+  server: HBaseServer,
+  workload: Workload,
+  rows: number,
+  clients: number,
+): Promise<number> {
+  const { code, output } = await run(process.execPath, [
+    '--import',
+    'tsx',
+    join(PROJECT_ROOT, 'test', 'bench', 'hbase', 'rowan-client.ts'),
+    server.masters.join(','),
+    workload.operation,
+    String(clients),
+    String(rows),
+  ]);
+  const rate = /"rate":([\d.e+]+)/.exec(output)?.[1];
+  if (code !== 0 || rate === undefined) throw new Error(`${workload.operation} of Rowan failed:\n${output}`);
+  return Number(rate);
+}
+
+await main();

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { RowanError } from '../../src/errors.js';
+import { FaultFileSystem, type FileCall, MemoryFileSystem } from '../../src/store/fs/index.js';
+import { checkRecovered } from './recovered.js';
+import { seededRandom } from './seeded-random.js';
+import { smallStore, Workload } from './workload.js';
+
+const STEPS = 40;
+/** Every how many operations a failure is tried; 1 tries each. */
+const STRIDE = Number(process.env['ROWAN_FAULT_STRIDE'] ?? 23);
+
+interface Kind {
+  readonly name: string;
+  readonly calls: readonly FileCall[];
+  readonly errno: string;
+  readonly times: number;
+}
+
+const KINDS: readonly Kind[] = [
+  { name: 'one write fails (EIO)', calls: ['write'], errno: 'EIO', times: 1 },
+  { name: 'the disk is full from here on', calls: ['write', 'create'], errno: 'ENOSPC', times: Infinity },
+  { name: 'one sync fails', calls: ['sync'], errno: 'EIO', times: 1 },
+  { name: 'one folder cannot be synced', calls: ['syncDirectory'], errno: 'EIO', times: 1 },
+  { name: 'one rename fails', calls: ['rename'], errno: 'EIO', times: 1 },
+  { name: 'no more files can be opened', calls: ['open', 'create'], errno: 'EMFILE', times: Infinity },
+  { name: 'one read fails', calls: ['read'], errno: 'EIO', times: 1 },
+  { name: 'one removal fails', calls: ['unlink'], errno: 'EIO', times: 1 },
+  { name: 'everything fails from here on', calls: [], errno: 'EIO', times: Infinity },
+];
+
+describe('a store on a disk that fails', () => {
+  it.each(KINDS)(
+    'loses nothing acknowledged and shows nothing wrong: $name',
+    async (kind) => {
+      const unhandled: unknown[] = [];
+      const onUnhandled = (error: unknown): void => void unhandled.push(error);
+      process.on('unhandledRejection', onUnhandled);
+      let runs = 0;
+      try {
+        for (let after = 0; ; after += STRIDE) {
+          const disk = new MemoryFileSystem();
+          const files = new FaultFileSystem(disk);
+          const { calls, errno, times } = kind;
+          files.inject({
+            ...(calls.length > 0 ? { calls } : {}),
+            after,
+            times,
+            errno,
+            shortWrite: (length) => length >> 1,
+          });
+          const failed = await runUntilFailure(disk, files, `${kind.name} after ${after}`);
+          if (!failed) break;
+          runs++;
+        }
+      } finally {
+        await new Promise((resolve) => setImmediate(resolve));
+        process.off('unhandledRejection', onUnhandled);
+      }
+      expect(unhandled).toEqual([]);
+      expect(runs).toBeGreaterThan(0);
+    },
+    120_000,
+  );
+});
+
+/** Runs the script on the failing disk, then looks at what is left. False when no failure was met. */
+async function runUntilFailure(
+  disk: MemoryFileSystem,
+  files: FaultFileSystem,
+  where: string,
+): Promise<boolean> {
+  let workload: Workload | undefined;
+  let failure: unknown;
+  try {
+    await Workload.run(
+      smallStore(files),
+      seededRandom(31),
+      STEPS,
+      (started) => {
+        workload = started;
+      },
+      async () => {},
+    );
+  } catch (error) {
+    failure = error;
+    if (!(error instanceof RowanError)) throw new Error(`${where}: ${String(error)}`, { cause: error });
+    if (!['ERR_IO', 'ERR_READONLY'].includes(error.code))
+      throw new Error(`${where}: ${error.code}`, { cause: error });
+  }
+  if (files.failures === 0) return false;
+  const { states, acknowledged: least } = workload!;
+  const promised = { states, least, most: states.length - 1 };
+  try {
+    if (failure !== undefined) await workload!.lookAround(promised);
+    const afterPowerLoss = disk.crash({ keepUnsynced: 0, random: () => 0 });
+    await checkRecovered(afterPowerLoss, promised);
+    files.clear();
+    await workload!.closeAfterFailure();
+    expect(disk.openHandles).toBe(0);
+    await checkRecovered(disk, promised);
+  } catch (error) {
+    throw new Error(`${where}: ${(error as Error).message}`, { cause: error });
+  }
+  return true;
+}

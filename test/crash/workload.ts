@@ -1,0 +1,305 @@
+import { toBytes, toLatin1 } from '../../src/bytes/index.js';
+import { RowanError } from '../../src/errors.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import type { FileSystem } from '../../src/store/fs/index.js';
+import type { EmbeddedOptions } from '../../src/store/options.js';
+import {
+  Append,
+  Delete,
+  Increment,
+  Put,
+  RowMutations,
+  Scan,
+  tableDescriptor,
+} from '../../src/table/index.js';
+import { Model } from './model.js';
+
+export const STORE = '/data/db';
+
+/** What may be found of a script's states: those from `least` to `most`. */
+export interface Promised {
+  readonly states: readonly string[];
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Limits so small that logs rotate, memstores flush and files merge within a short script. */
+export function smallStore(fileSystem: FileSystem, more: Partial<EmbeddedOptions> = {}): EmbeddedOptions {
+  let now = 1_700_000_000_000;
+  return {
+    fileSystem,
+    clock: () => ++now,
+    random: () => 0.5,
+    background: 'inline',
+    memstoreFlushSize: 4096,
+    memstoreLimit: 1 << 20,
+    walSegmentSize: 6000,
+    maxWalSegments: 3,
+    compaction: { minFiles: 3 },
+    ...more,
+  };
+}
+
+/** What all tables of an open store hold, as {@link Model.digest} says it. */
+export async function digestOf(engine: EmbeddedEngine): Promise<string> {
+  const model = new Model();
+  for (const { name } of await engine.admin.listTables()) {
+    model.createTable(name);
+    if (!(await engine.admin.isTableEnabled(name))) await engine.admin.enableTable(name);
+    for await (const result of engine.table(name).scan(new Scan())) {
+      for (const cell of result.cells) {
+        const column = `${cell.family}:${toLatin1(cell.qualifier)}`;
+        model.set(name, toLatin1(result.row), column, toLatin1(cell.value));
+      }
+    }
+  }
+  return model.digest();
+}
+
+/** Eight bytes, big-endian, as a counter is stored. */
+function counter(value: number): string {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes.toString('latin1');
+}
+
+/**
+ * Changes of every kind on a store, each awaited or in groups, with flushes, compactions, splits and reopenings between.
+ * `states[k]` is what the store is to hold after the first k changes; `acknowledged` of them were answered, and
+ * `states.length - 1` begun.
+ */
+export class Workload {
+  readonly states: string[] = [''];
+  acknowledged = 0;
+  private readonly model = new Model();
+  private readonly counters = new Map<string, number>();
+  private step = 0;
+
+  private constructor(
+    private engine: EmbeddedEngine,
+    private readonly options: EmbeddedOptions,
+    private readonly random: () => number,
+  ) {}
+
+  static async run(
+    options: EmbeddedOptions,
+    random: () => number,
+    steps: number,
+    started: (workload: Workload) => void,
+    afterStep: () => Promise<void>,
+  ): Promise<void> {
+    // The first states are made here: creating the store is part of what may be cut short.
+    const workload = new Workload(undefined as unknown as EmbeddedEngine, options, random);
+    started(workload);
+    workload.engine = await openEmbedded(STORE, options);
+    await afterStep();
+    await workload.createTable();
+    for (let step = 0; step < steps; step++) {
+      await workload.next();
+      await afterStep();
+    }
+    await workload.engine.close();
+    await afterStep();
+  }
+
+  /** Reads through the engine that has met a failure: reads go on, and show no change that was taken back. */
+  async lookAround({ states, least, most }: Promised): Promise<void> {
+    if (this.engine === undefined) return;
+    let found: string;
+    try {
+      found = await digestOf(this.engine);
+    } catch (error) {
+      // The disk may fail on reads too, and a reopening may have been cut short.
+      if (error instanceof RowanError && ['ERR_IO', 'ERR_CLOSED', 'ERR_READONLY'].includes(error.code))
+        return;
+      throw error;
+    }
+    const index = states.lastIndexOf(found);
+    if (index < least || index > most)
+      throw new Error(`the open store shows state ${index}, not ${least} to ${most}`);
+  }
+
+  /** Closes the engine, whatever has failed before. */
+  async closeAfterFailure(): Promise<void> {
+    try {
+      await this.engine?.close();
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+    }
+  }
+
+  private async next(): Promise<void> {
+    this.step++;
+    const choice = this.random();
+    if (choice < 0.3) await this.group();
+    else if (choice < 0.42) await this.increment();
+    else if (choice < 0.5) await this.append();
+    else if (choice < 0.58) await this.rowMutations();
+    else if (choice < 0.66) await this.deleteRow();
+    else if (choice < 0.76) await this.atomicBatch();
+    else if (choice < 0.82) await this.engine.admin.flush('t');
+    else if (choice < 0.85) await this.engine.admin.compact('t');
+    else if (choice < 0.88) await this.engine.admin.majorCompact('t');
+    else if (choice < 0.91) await this.engine.admin.split('t');
+    else if (choice < 0.94) await this.alter();
+    else if (choice < 0.97) await this.otherTable();
+    else await this.reopen();
+  }
+
+  /** Changes the model by `change`: one more state that the store may be found in from now on. */
+  private begin(change: () => void): void {
+    change();
+    this.states.push(this.model.digest());
+  }
+
+  private async change(change: () => void, write: () => Promise<unknown>): Promise<void> {
+    this.begin(change);
+    await write();
+    this.acknowledged = this.states.length - 1;
+  }
+
+  private async createTable(): Promise<void> {
+    await this.change(
+      () => this.model.createTable('t'),
+      () =>
+        this.engine.admin.createTable(
+          tableDescriptor('t', { a: { compression: 'GZ' }, b: { versions: 3, bloomFilter: 'ROWCOL' } }),
+        ),
+    );
+  }
+
+  private row(): string {
+    return `row${Math.floor(this.random() * 20)}`;
+  }
+
+  private value(): string {
+    return `${this.step}.`.repeat(1 + Math.floor(this.random() ** 2 * 120));
+  }
+
+  private put(row: string, value: string): Put {
+    return new Put(row).addColumn('a', 'v', value).addColumn('b', 'v', value);
+  }
+
+  private modelPut(row: string, value: string): void {
+    this.model.set('t', row, 'a:v', value);
+    this.model.set('t', row, 'b:v', value);
+  }
+
+  /** Puts that are made in one turn, of both families each. */
+  private async group(): Promise<void> {
+    const count = 1 + Math.floor(this.random() * 5);
+    const writes: Promise<void>[] = [];
+    for (let i = 0; i < count; i++) {
+      const row = this.row();
+      const value = this.value();
+      this.begin(() => this.modelPut(row, value));
+      writes.push(this.engine.table('t').put(this.put(row, value)));
+    }
+    await Promise.all(writes);
+    this.acknowledged = this.states.length - 1;
+  }
+
+  private async increment(): Promise<void> {
+    const row = `count${Math.floor(this.random() * 3)}`;
+    const value = (this.counters.get(row) ?? 0) + this.step;
+    this.counters.set(row, value);
+    await this.change(
+      () => this.model.set('t', row, 'b:c', counter(value)),
+      () => this.engine.table('t').increment(new Increment(row).addColumn('b', 'c', this.step)),
+    );
+  }
+
+  private async append(): Promise<void> {
+    const row = `log${Math.floor(this.random() * 3)}`;
+    const value = `${this.model.get('t', row, 'a:log') ?? ''}${this.step};`;
+    await this.change(
+      () => this.model.set('t', row, 'a:log', value),
+      () => this.engine.table('t').append(new Append(row).addColumn('a', 'log', `${this.step};`)),
+    );
+  }
+
+  private async rowMutations(): Promise<void> {
+    const row = this.row();
+    const value = this.value();
+    const mutations = new RowMutations(row).add(
+      new Put(row).addColumn('a', 'v', value),
+      new Delete(row).addColumns('b', 'v'),
+    );
+    await this.change(
+      () => {
+        this.model.set('t', row, 'a:v', value);
+        this.model.set('t', row, 'b:v', undefined);
+      },
+      () => this.engine.table('t').mutateRow(mutations),
+    );
+  }
+
+  private async deleteRow(): Promise<void> {
+    const row = this.row();
+    await this.change(
+      () => this.model.removeRow('t', row),
+      () => this.engine.table('t').delete(new Delete(row)),
+    );
+  }
+
+  private async atomicBatch(): Promise<void> {
+    const value = this.value();
+    const rows = [...new Set(Array.from({ length: 4 }, () => this.row()))];
+    await this.change(
+      () => {
+        for (const row of rows) this.modelPut(row, value);
+      },
+      () =>
+        this.engine.table('t').batch(
+          rows.map((row) => this.put(row, value)),
+          { atomic: true },
+        ),
+    );
+  }
+
+  private async alter(): Promise<void> {
+    const compression = this.random() < 0.5 ? 'GZ' : 'NONE';
+    await this.engine.admin.modifyTable(
+      tableDescriptor('t', { a: { compression }, b: { versions: 3, dataBlockEncoding: 'FAST_DIFF' } }),
+    );
+  }
+
+  /** Makes, fills, empties or drops a second table, which has regions from the beginning. */
+  private async otherTable(): Promise<void> {
+    const { admin } = this.engine;
+    if (!(await admin.tableExists('ns:u'))) {
+      if (!(await admin.listNamespaces()).includes('ns')) await admin.createNamespace('ns');
+      await this.change(
+        () => this.model.createTable('ns:u'),
+        () => admin.createTable(tableDescriptor('ns:u', { f: {} }), [toBytes('g'), toBytes('p')]),
+      );
+    } else if (this.random() < 0.7) {
+      const rows = ['alpha', 'hotel', 'zulu'];
+      const value = String(this.step);
+      await this.change(
+        () => {
+          for (const row of rows) this.model.set('ns:u', row, 'f:q', value);
+        },
+        () =>
+          this.engine.table('ns:u').batch(
+            rows.map((row) => new Put(row).addColumn('f', 'q', value)),
+            { atomic: true },
+          ),
+      );
+    } else {
+      const truncate = this.random() < 0.5;
+      if (await admin.isTableEnabled('ns:u')) await admin.disableTable('ns:u');
+      await this.change(
+        () => (truncate ? this.model.createTable('ns:u') : this.model.dropTable('ns:u')),
+        () => (truncate ? admin.truncateTable('ns:u', true) : admin.deleteTable('ns:u')),
+      );
+    }
+  }
+
+  private async reopen(): Promise<void> {
+    await this.engine.close();
+    this.engine = await openEmbedded(STORE, this.options);
+    if ((await digestOf(this.engine)) !== this.states.at(-1))
+      throw new Error('closing has changed the store');
+  }
+}

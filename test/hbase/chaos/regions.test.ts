@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { RowanError } from '../../../src/errors.js';
+import { type Engine, Get, Put, type RegionInfo, tableDescriptor } from '../../../src/table/index.js';
+import { connectShared, dropTable, uniqueTable } from '../connect.js';
+import { RegionMover } from './region-moves.js';
+import { FAMILY, Traffic } from './traffic.js';
+
+const mover = new RegionMover(inject('hbase').masters[0] ?? '');
+let engine: Engine;
+
+beforeAll(async () => {
+  engine = await connectShared();
+});
+afterAll(() => engine.close());
+
+async function withTable(purpose: string, test: (name: string) => Promise<void>): Promise<void> {
+  const name = uniqueTable(purpose);
+  await engine.admin.createTable(tableDescriptor(name, { [FAMILY]: {} }), [Buffer.from('80')]);
+  try {
+    await test(name);
+  } finally {
+    await dropTable(engine, name);
+  }
+}
+
+/** Read by an engine of its own, which knows nothing of where regions were before. */
+async function stopped(traffic: Traffic, name: string) {
+  const fresh = await connectShared();
+  try {
+    return await traffic.stop(fresh.table(name));
+  } finally {
+    await fresh.close();
+  }
+}
+
+describe('with traffic running', () => {
+  it('splits, moves and merges regions without losing or doubling a write', async () => {
+    await withTable('regions', async (name) => {
+      const traffic = new Traffic(engine.table(name)).start();
+      await traffic.flows();
+      for (const key of ['40', 'c0', '20']) {
+        await engine.admin.split(name, Buffer.from(key));
+        await traffic.flows();
+      }
+      expect(await starts(name)).toEqual(['', '20', '40', '80', 'c0']);
+      const before = await engine.admin.getRegions(name);
+      for (const region of before) {
+        await mover.move(region);
+        await traffic.flows(100);
+      }
+      const servers = (regions: readonly RegionInfo[]) => regions.map((region) => region.server);
+      expect(servers(await engine.admin.getRegions(name))).not.toEqual(servers(before));
+      // Daughters hold references to their parent's files until they are compacted, and cannot be merged before.
+      await engine.admin.majorCompact(name);
+      for (let left = 5; left > 2; left--) {
+        await mover.merge((await engine.admin.getRegions(name)).slice(0, 2));
+        await traffic.flows();
+        await engine.admin.majorCompact(name);
+      }
+      expect(await starts(name)).toEqual(['', 'c0']);
+      const report = await stopped(traffic, name);
+      expect(report.violations).toEqual([]);
+      expect(report.failures).toEqual({});
+      expect(report.acknowledged).toBeGreaterThan(1500);
+    });
+  });
+
+  it('fails fast with a typed error while the table is disabled, and goes on when it is enabled again', async () => {
+    await withTable('disabled', async (name) => {
+      const traffic = new Traffic(engine.table(name)).start();
+      await traffic.flows();
+      await engine.admin.disableTable(name);
+      const error = await engine
+        .table(name)
+        .get(new Get('r'))
+        .then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
+      expect(error).toBeInstanceOf(RowanError);
+      expect(error).toMatchObject({ code: 'ERR_TABLE_DISABLED', retryable: false });
+      await engine.admin.enableTable(name);
+      await traffic.flows();
+      const report = await stopped(traffic, name);
+      expect(report.violations).toEqual([]);
+      expect(Object.keys(report.failures)).toEqual(['ERR_TABLE_DISABLED']);
+    });
+  });
+
+  it('says that a dropped table is not there, and finds one created anew under the name', async () => {
+    await withTable('dropped', async (name) => {
+      const table = engine.table(name);
+      await table.put(new Put('r').addColumn(FAMILY, 'v', '1'));
+      await dropTable(engine, name);
+      await expect(table.get(new Get('r'))).rejects.toMatchObject({
+        code: 'ERR_TABLE_NOT_FOUND',
+        retryable: false,
+      });
+      await engine.admin.createTable(tableDescriptor(name, { [FAMILY]: {} }));
+      expect((await table.get(new Get('r'))).isEmpty).toBe(true);
+    });
+  });
+
+  async function starts(name: string): Promise<string[]> {
+    return (await engine.admin.getRegions(name)).map((region) => Buffer.from(region.startKey).toString());
+  }
+});
