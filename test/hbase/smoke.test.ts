@@ -24,7 +24,10 @@ describe('an HBase table', () => {
 
   beforeAll(async () => {
     engine = await connectShared();
-    await engine.admin.createTable(tableDescriptor(name, { a: { versions: 3 }, b: {} }), [Buffer.from('m')]);
+    await engine.admin.createTable(tableDescriptor(name, { a: { versions: 3 }, b: {} }), [
+      Buffer.from('m'),
+      Buffer.from('scan-k'),
+    ]);
     table = engine.table(name);
   });
   afterAll(async () => {
@@ -105,7 +108,7 @@ describe('an HBase table', () => {
   it('scans over regions, in both directions, with a limit and a pushed filter', async () => {
     const rows = Array.from(
       { length: 40 },
-      (_, i) => `${i % 2 === 0 ? 'j' : 's'}${String(i).padStart(3, '0')}`,
+      (_, i) => `${i % 2 === 0 ? 'scan-j' : 'scan-n'}${String(i).padStart(3, '0')}`,
     );
     await table.putAll(rows.map((row) => new Put(row).addColumn('a', 'x', row)));
     const read = async (scan: Scan) => {
@@ -114,13 +117,13 @@ describe('an HBase table', () => {
       return found;
     };
     const sorted = [...rows].sort();
-    const range = () => new Scan().withStartRow('j').withStopRow('t');
+    const range = () => new Scan().withStartRow('scan-').withStopRow('scan-~');
     expect(await read(range().setCaching(7))).toEqual(sorted);
-    const reversed = new Scan().setReversed(true).withStartRow('t').withStopRow('j', true);
+    const reversed = new Scan().setReversed(true).withStartRow('scan-~').withStopRow('scan-', true);
     expect(await read(reversed.setCaching(7))).toEqual(sorted.toReversed());
     expect(await read(range().setLimit(25))).toEqual(sorted.slice(0, 25));
-    expect(await read(range().setFilter(filters.prefix('s')))).toEqual(
-      sorted.filter((row) => row.startsWith('s')),
+    expect(await read(range().setFilter(filters.prefix('scan-n')))).toEqual(
+      sorted.filter((row) => row.startsWith('scan-n')),
     );
   });
 

@@ -6,7 +6,8 @@ import { ConnectionError } from './errors.js';
 
 /**
  * One connection for each server and service, opened when it is first asked for. A server that could not be reached, or
- * whose connection broke, is left alone for a moment: asking for it meanwhile fails at once.
+ * gave no answer before its connection broke, is left alone for a moment: asking for it meanwhile fails at once. A
+ * connection that had worked is opened again without delay (as HBase's `FailedServers` counts failed connects only).
  */
 export class ConnectionPool {
   private readonly connections = new Map<string, Connection>();
@@ -56,7 +57,7 @@ export class ConnectionPool {
   private ended(key: string, connection: Connection, error: RowanError): void {
     if (this.connections.get(key) === connection) this.connections.delete(key);
     if (this.closed) return;
-    if (error instanceof ConnectionError && this.settings.quarantine > 0) {
+    if (error instanceof ConnectionError && !connection.hasAnswered && this.settings.quarantine > 0) {
       const until = performance.now() + this.settings.quarantine;
       this.quarantined.set(connection.key, { until, error });
     }

@@ -75,6 +75,11 @@ export class Connection {
     return this.closedBy !== undefined;
   }
 
+  /** Whether anything ever came from the server. */
+  get hasAnswered(): boolean {
+    return this.lastReceived > 0;
+  }
+
   /** Calls without an answer. */
   get pending(): number {
     return this.inFlight.size + this.waiting.length;

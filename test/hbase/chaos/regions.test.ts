@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
 import { type Engine, Get, Put, type RegionInfo, tableDescriptor } from '../../../src/table/index.js';
@@ -50,14 +51,12 @@ describe('with traffic running', () => {
       }
       const servers = (regions: readonly RegionInfo[]) => regions.map((region) => region.server);
       expect(servers(await engine.admin.getRegions(name))).not.toEqual(servers(before));
-      // Daughters hold references to their parent's files until they are compacted, and cannot be merged before.
-      await engine.admin.majorCompact(name);
-      for (let left = 5; left > 2; left--) {
-        await mover.merge((await engine.admin.getRegions(name)).slice(0, 2));
+      // A merged region cannot be merged again for some minutes, so it is two pairs.
+      for (const first of ['', '40']) {
+        await mergeWithNext(name, first);
         await traffic.flows();
-        await engine.admin.majorCompact(name);
       }
-      expect(await starts(name)).toEqual(['', 'c0']);
+      expect(await starts(name)).toEqual(['', '40', 'c0']);
       const report = await stopped(traffic, name);
       expect(report.violations).toEqual([]);
       expect(report.failures).toEqual({});
@@ -100,6 +99,21 @@ describe('with traffic running', () => {
       expect((await table.get(new Get('r'))).isEmpty).toBe(true);
     });
   });
+
+  /** Daughters refer to their parent's files, and cannot be merged before those are compacted away. */
+  async function mergeWithNext(name: string, start: string): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      await engine.admin.majorCompact(name);
+      try {
+        const at = (await starts(name)).indexOf(start);
+        await mover.merge((await engine.admin.getRegions(name)).slice(at, at + 2));
+        return;
+      } catch (error) {
+        if (attempt === 20 || !String(error).includes('MergeRegionException')) throw error;
+        await delay(500);
+      }
+    }
+  }
 
   async function starts(name: string): Promise<string[]> {
     return (await engine.admin.getRegions(name)).map((region) => Buffer.from(region.startKey).toString());

@@ -51,6 +51,8 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.hregion.memstore.mslab.chunksize': String(512 * 1024),
     'hbase.status.published': 'false',
     'hbase.balancer.period': '30000000',
+    // A region cannot be split or merged again before the files that its compaction replaced are gone.
+    'hbase.hfile.compaction.discharger.interval': '1000',
     'hbase.table.sanity.checks': 'true',
     'hbase.snapshot.enabled': 'true',
     'hbase.io.compress.snappy.codec': 'org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec',
