@@ -59,7 +59,7 @@ async function recovered(): Promise<void> {
 
 describe('a cluster of separate processes, with traffic running', () => {
   it('loses no acknowledged write when each region server in turn is killed (kill -9) and restarted', async () => {
-    const traffic = new Traffic(engine.table(TABLE)).start();
+    const traffic = new Traffic(engine.table(TABLE), { writers: 10, batchWriters: 3 }).start();
     await traffic.flows();
     // One of them holds hbase:meta.
     for (const n of [0, 1, 2]) {
@@ -73,7 +73,7 @@ describe('a cluster of separate processes, with traffic running', () => {
     expect(report.violations).toEqual([]);
     // A checkAndMutate whose answer was lost is the only call that is not sent again.
     for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
-    expect(report.acknowledged).toBeGreaterThan(2000);
+    expect(report.acknowledged).toBeGreaterThan(1500);
   });
 
   it('goes on when a region server hangs and comes back before its session ends', async () => {
@@ -87,7 +87,8 @@ describe('a cluster of separate processes, with traffic running', () => {
     await hasty.flows(300);
     const report = await stopped(hasty);
     expect(report.violations).toEqual([]);
-    expect(Object.keys(report.failures)).toEqual(['ERR_TIMEOUT (retryable)']);
+    for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_TIMEOUT/);
+    expect(Object.keys(report.failures)).toContain('ERR_TIMEOUT (retryable)');
   });
 
   it('loses nothing when a region server hangs until it is given up, and then wakes', async () => {
