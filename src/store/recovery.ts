@@ -6,7 +6,7 @@ import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { prepareCodecs, prepareInstalledCodecs } from './codec/index.js';
 import { type DirectoryLock, type FileSystem, NodeFileSystem } from './fs/index.js';
-import { Manifest } from './manifest/index.js';
+import { inspectDirectory, Manifest, makeDirectory } from './manifest/index.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from './options.js';
 import { readWriteRecord, type WriteRecordSink } from './record/write-record.js';
 import { regionOf } from './region/region.js';
@@ -22,8 +22,9 @@ import { replayWal, Wal, type WalRecord } from './wal/index.js';
 export async function openStore(directory: string, options: EmbeddedOptions = {}): Promise<StoreCore> {
   const settings = storeSettings(options);
   const fileSystem = options.fileSystem ?? new NodeFileSystem();
-  const existed = fileSystem.exists(directory);
-  if (!existed) fileSystem.mkdir(directory);
+  // Before the lock, which writes a file: a folder that is no store is left as it is.
+  inspectDirectory(fileSystem, directory);
+  makeDirectory(fileSystem, directory);
   const lock = await fileSystem.lock(directory);
   try {
     return await open(directory, fileSystem, settings, lock);

@@ -7,6 +7,7 @@ import {
   type FileSystem,
   joinPath,
   manifestFileName,
+  parentPath,
   parseStoreFileName,
   sortedFileName,
   walFileName,
@@ -118,4 +119,12 @@ export function removeObsoleteFiles(
     removed.push(name);
   }
   return removed;
+}
+
+/** Makes the folder and those above it where they are not there, and their names safe. */
+export function makeDirectory(files: FileSystem, directory: string): void {
+  const made: string[] = [];
+  for (let path = directory; !files.exists(path); path = parentPath(path)) made.push(parentPath(path));
+  files.mkdir(directory);
+  for (const parent of made) files.syncDirectory(parent);
 }

@@ -1,8 +1,8 @@
 import { ClosedError, type RowanError } from '../../errors.js';
 import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../chunk/index.js';
-import { type FileSystem, joinPath, manifestFileName, parentPath, parseStoreFileName } from '../fs/index.js';
+import { type FileSystem, joinPath, manifestFileName, parseStoreFileName } from '../fs/index.js';
 import { prepareCurrent, switchCurrent } from './current.js';
-import { checkNamedFiles, inspectDirectory, removeObsoleteFiles } from './directory.js';
+import { checkNamedFiles, inspectDirectory, makeDirectory, removeObsoleteFiles } from './directory.js';
 import type { Edit } from './edit.js';
 import { encodeEdits } from './edit-codec.js';
 import { readManifest } from './read-manifest.js';
@@ -255,12 +255,4 @@ function nextFreeNumber(files: FileSystem, directory: string, least: number): nu
     number = Math.max(number, (parseStoreFileName(name)?.number ?? 0) + 1);
   }
   return number;
-}
-
-/** Makes the folder and those above it, and their names safe. */
-function makeDirectory(files: FileSystem, directory: string): void {
-  const made: string[] = [];
-  for (let path = directory; !files.exists(path); path = parentPath(path)) made.push(parentPath(path));
-  files.mkdir(directory);
-  for (const parent of made) files.syncDirectory(parent);
 }
