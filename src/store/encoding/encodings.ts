@@ -1,10 +1,12 @@
 /** The data block encodings by name and code. */
 
-import { CorruptionError } from '../../errors.js';
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';
 import type { BlockDecoder } from './block-decoder.js';
 import type { BlockEncoder } from './block-encoder.js';
 import type { DataBlock } from './data-block.js';
+import { parseDelta } from './delta-decoder.js';
+import { DiffDecoder, FastDiffDecoder, PrefixDecoder } from './delta-decoders.js';
+import { DiffEncoder, FastDiffEncoder, PrefixEncoder } from './delta-encoder.js';
 import { PlainDecoder, parsePlain } from './plain-decoder.js';
 import { PlainEncoder } from './plain-encoder.js';
 import { parseRowIndex, RowIndexDecoder } from './row-index-decoder.js';
@@ -24,8 +26,12 @@ export function createEncoder(encoding: DataBlockEncoding): BlockEncoder {
       return new PlainEncoder(false);
     case 'ROW_INDEX_V1':
       return new PlainEncoder(true);
-    default:
-      throw new CorruptionError(`There is no encoder for ${encoding}.`);
+    case 'PREFIX':
+      return new PrefixEncoder();
+    case 'DIFF':
+      return new DiffEncoder();
+    case 'FAST_DIFF':
+      return new FastDiffEncoder();
   }
 }
 
@@ -35,8 +41,12 @@ export function createDecoder(encoding: DataBlockEncoding): BlockDecoder {
       return new PlainDecoder();
     case 'ROW_INDEX_V1':
       return new RowIndexDecoder();
-    default:
-      throw new CorruptionError(`There is no decoder for ${encoding}.`);
+    case 'PREFIX':
+      return new PrefixDecoder();
+    case 'DIFF':
+      return new DiffDecoder();
+    case 'FAST_DIFF':
+      return new FastDiffDecoder();
   }
 }
 
@@ -56,7 +66,7 @@ export function parseBlock(
     case 'ROW_INDEX_V1':
       return parseRowIndex(bytes, start, end);
     default:
-      throw new CorruptionError(`There is no decoder for ${encoding}.`);
+      return parseDelta(bytes, start, end);
   }
 }
 

@@ -147,7 +147,8 @@ export class PlainDecoder extends BlockDecoder {
 
   private makeTable(): RowTable {
     const { count, view, bytes, shared } = this;
-    const table = new RowTable(count);
+    const firstRow = this.start + CELL_HEADER_BYTES;
+    const table = new RowTable(count, bytes.slice(firstRow, firstRow + shared));
     for (let i = 0; i < count; i++) {
       const at = this.place(i);
       table.set(i, rowPrefix(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), shared), at);

@@ -7,7 +7,11 @@ export class RowTable {
   /** Two numbers an entry: prefix, and whatever the decoder finds the entry by. */
   private readonly pairs: Uint32Array;
 
-  constructor(private readonly count: number) {
+  /** `head`: what all rows begin with; the prefixes are taken behind it. */
+  constructor(
+    private readonly count: number,
+    readonly head: Uint8Array,
+  ) {
     this.pairs = new Uint32Array(2 * count);
   }
 
@@ -22,6 +26,17 @@ export class RowTable {
 
   place(i: number): number {
     return this.pairs[2 * i + 1]!;
+  }
+
+  /** Where all rows stand in relation to a row that does not begin as they do; 0 when it does. */
+  compareHead(row: Uint8Array, offset: number, length: number): number {
+    const { head } = this;
+    for (let i = 0; i < head.length; i++) {
+      if (i >= length) return 1;
+      const difference = head[i]! - row[offset + i]!;
+      if (difference !== 0) return difference;
+    }
+    return 0;
   }
 
   /**

@@ -2,11 +2,9 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { prepareCodecs } from '../../../src/store/codec/index.js';
 import { SortedFileReader } from '../../../src/store/file/index.js';
-import { COMPRESSIONS } from '../../../src/table/index.js';
+import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { anyCells, show, shown, type TestCell } from './cells.js';
 import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.js';
-
-const ENCODINGS = ['NONE', 'ROW_INDEX_V1'] as const;
 
 beforeAll(() => prepareCodecs(COMPRESSIONS));
 
@@ -19,7 +17,7 @@ function readAll(reader: SortedFileReader, transient = false): string[] {
   return cells;
 }
 
-describe.each(ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) => {
+describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) => {
   test.each(COMPRESSIONS)('give back with the codec %s what was appended', (compression) => {
     fc.assert(
       fc.property(anyCells(60), fc.constantFrom(1024, 4096, 65536), (cells, blockSize) => {
@@ -32,7 +30,7 @@ describe.each(ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) 
         expect(readAll(reader, true)).toEqual(cells.map(show));
         reader.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 
@@ -71,7 +69,7 @@ describe.each(ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) 
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -100,7 +98,7 @@ describe.each(ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) 
           if (expected) expect(shown(cursor)).toBe(show(expected));
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });

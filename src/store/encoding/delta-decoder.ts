@@ -1,0 +1,285 @@
+/** What reading the encodings PREFIX, DIFF and FAST_DIFF has in common; see delta-format.ts. */
+
+import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { MAX_ROW_LENGTH } from '../../table/index.js';
+import type { CellCursor, SeekKey } from '../cursor.js';
+import { BlockDecoder } from './block-decoder.js';
+import { badPayload, DataBlock } from './data-block.js';
+import { RESTART_INTERVAL, TAIL_BYTES } from './delta-format.js';
+import { DeltaKey } from './delta-key.js';
+import { RowTable, rowPrefix } from './row-table.js';
+
+/** Checks the table of a payload. The cells are checked when they are decoded. */
+export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const count = end - start >= TAIL_BYTES ? view.getUint32(end - TAIL_BYTES, true) : 0;
+  const restarts = Math.ceil(count / RESTART_INTERVAL);
+  const cellsEnd = end - TAIL_BYTES - 4 * restarts;
+  if (count === 0 || cellsEnd <= start) throw badPayload(`it has no room for ${count} cells`, end - start);
+  let before = -1;
+  for (let i = 0; i < restarts; i++) {
+    const restart = view.getUint32(cellsEnd + 4 * i, true);
+    if (restart <= before || restart >= cellsEnd - start || (i === 0 && restart !== 0))
+      throw badPayload(`restart ${i} is out of place`, cellsEnd + 4 * i - start);
+    before = restart;
+  }
+  return new DataBlock(bytes, start, cellsEnd, count, restarts, 0);
+}
+
+export abstract class DeltaDecoder extends BlockDecoder {
+  protected bytes: Uint8Array = EMPTY_BYTES;
+  /** Where the next number is read, and where the cells end. */
+  protected at = 0;
+  protected end = 0;
+  /** The present cell, and while it is decoded the one before. */
+  protected timestamp = 0;
+  protected seq = 0;
+  protected type = 0;
+  protected ttl = 0;
+  protected valueAt = 0;
+  protected valueLength = 0;
+  protected readonly key = new DeltaKey();
+  private block: DataBlock | null = null;
+  private count = 0;
+  private restarts = 0;
+  private index = 0;
+
+  /** Reads the cell at `at` up to its value, the value's length included, and turns `key` into its key. */
+  protected abstract decodeKey(): void;
+
+  override open(_cursor: CellCursor, block: DataBlock): void {
+    if (this.block === block) return;
+    this.block = block;
+    this.bytes = block.bytes;
+    this.end = block.cellsEnd;
+    this.count = block.count;
+    this.restarts = block.groups;
+  }
+
+  override close(): void {
+    this.block = null;
+    this.bytes = EMPTY_BYTES;
+  }
+
+  override first(cursor: CellCursor): void {
+    this.restart(0);
+    this.publish(cursor);
+  }
+
+  override last(cursor: CellCursor): void {
+    this.restart(this.restarts - 1);
+    while (this.index + 1 < this.count) this.step();
+    this.publish(cursor);
+  }
+
+  override next(cursor: CellCursor): boolean {
+    if (this.index + 1 >= this.count) return false;
+    this.step();
+    this.publish(cursor);
+    return true;
+  }
+
+  override seek(cursor: CellCursor, target: SeekKey): boolean {
+    this.restart(this.runOf(target, 0));
+    return this.walk(cursor, target);
+  }
+
+  override forward(cursor: CellCursor, target: SeekKey): boolean {
+    const present = Math.floor(this.index / RESTART_INTERVAL);
+    const index = this.index;
+    const run = present + 1 < this.restarts ? this.runOf(target, present) : present;
+    // Looking at restarts may have moved the position.
+    if (run !== present || this.index !== index) this.restart(run);
+    return this.walk(cursor, target);
+  }
+
+  override isFirst(): boolean {
+    return this.index === 0;
+  }
+
+  override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
+    let low = 0;
+    let high = this.restarts;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      this.restart(middle);
+      if (this.key.compareRow(row, 0, row.length) < 0) low = middle + 1;
+      else high = middle;
+    }
+    if (low === 0) return false;
+    this.restart(low - 1);
+    const end = Math.min(this.count, low * RESTART_INTERVAL);
+    let found = this.index;
+    while (this.index + 1 < end) {
+      this.step();
+      if (this.key.compareRow(row, 0, row.length) >= 0) break;
+      found = this.index;
+    }
+    if (found !== this.index) {
+      this.restart(low - 1);
+      while (this.index < found) this.step();
+    }
+    this.publish(cursor);
+    return true;
+  }
+
+  /** Steps to the first cell at or after `target`; false when none of the block is. */
+  private walk(cursor: CellCursor, target: SeekKey): boolean {
+    const { key } = this;
+    let order = this.compare(target);
+    while (order < 0) {
+      if (this.index + 1 >= this.count) return false;
+      this.step();
+      order = key.isStillLess() ? -1 : this.compare(target);
+    }
+    this.publish(cursor);
+    return true;
+  }
+
+  /** The restart from which `target` is to be looked for: the last whose cell is before it, or `from`. */
+  private runOf(target: SeekKey, from: number): number {
+    const block = this.block!;
+    const table = block.rowTable ?? (++block.searches > 1 ? this.makeTable() : null);
+    let low = from;
+    let high = this.restarts;
+    if (table !== null) {
+      const { row, rowOffset, rowLength } = target;
+      const order = table.compareHead(row, rowOffset, rowLength);
+      if (order !== 0) return order < 0 ? this.restarts - 1 : from;
+      const prefix = rowPrefix(row, rowOffset, rowLength, table.head.length);
+      low = table.lowerBound(prefix, from);
+      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+    }
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      this.restart(middle);
+      if (this.compare(target) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low > from ? low - 1 : from;
+  }
+
+  private makeTable(): RowTable {
+    const { restarts, key } = this;
+    this.restart(restarts - 1);
+    const lastRow = key.row();
+    this.restart(0);
+    let shared = 0;
+    while (shared < key.rowLength && shared < lastRow.length && key.bytes[shared] === lastRow[shared])
+      shared++;
+    const table = new RowTable(restarts, lastRow.subarray(0, shared));
+    for (let i = 0; i < restarts; i++) {
+      this.restart(i);
+      table.set(i, rowPrefix(key.bytes, 0, key.rowLength, shared), i);
+    }
+    this.block!.rowTable = table;
+    return table;
+  }
+
+  /** Where the present cell stands in relation to `target`; notes how far their rows agree. */
+  private compare(target: SeekKey): number {
+    const { key } = this;
+    let difference = key.compareRow(target.row, target.rowOffset, target.rowLength);
+    if (difference !== 0) return difference;
+    difference = compareSlices(
+      key.bytes,
+      key.qualifierAt,
+      key.qualifierLength,
+      target.qualifier,
+      target.qualifierOffset,
+      target.qualifierLength,
+    );
+    if (difference !== 0) return difference;
+    if (this.timestamp !== target.timestamp) return this.timestamp > target.timestamp ? -1 : 1;
+    return target.type - this.type;
+  }
+
+  /** To the first cell of a run. */
+  private restart(run: number): void {
+    const block = this.block!;
+    this.index = run * RESTART_INTERVAL;
+    this.at = block.start + block.view.getUint32(block.cellsEnd + 4 * run, true);
+    this.decodeFirst();
+  }
+
+  private step(): void {
+    this.index++;
+    if (this.index % RESTART_INTERVAL === 0) {
+      const run = this.index / RESTART_INTERVAL;
+      const block = this.block!;
+      if (this.at !== block.start + block.view.getUint32(block.cellsEnd + 4 * run, true))
+        throw badPayload(`cell ${this.index} is not where its restart is`, this.at - block.start);
+      this.decodeFirst();
+    } else {
+      this.decode();
+    }
+  }
+
+  /** Decodes a cell that differs from nothing. */
+  private decodeFirst(): void {
+    this.timestamp = 0;
+    this.seq = 0;
+    this.type = 0;
+    this.valueLength = 0;
+    this.valueAt = this.at;
+    this.key.clear();
+    this.decode();
+  }
+
+  private decode(): void {
+    this.decodeKey();
+    const { rowLength } = this.key;
+    if (this.at > this.end || this.valueAt + this.valueLength > this.end)
+      throw badPayload(`cell ${this.index} runs over the end`, this.end - this.block!.start);
+    if (rowLength === 0 || rowLength > MAX_ROW_LENGTH)
+      throw badPayload(`cell ${this.index} has a row of ${rowLength} bytes`, this.at - this.block!.start);
+  }
+
+  private publish(cursor: CellCursor): void {
+    const { key } = this;
+    cursor.key = key.bytes;
+    cursor.rowOffset = 0;
+    cursor.rowLength = key.rowLength;
+    cursor.qualifierOffset = key.qualifierAt;
+    cursor.qualifierLength = key.qualifierLength;
+    cursor.timestamp = this.timestamp;
+    cursor.type = this.type;
+    cursor.seq = this.seq;
+    cursor.value = this.bytes;
+    cursor.valueOffset = this.valueAt;
+    cursor.valueLength = this.valueLength;
+    cursor.ttl = this.ttl;
+  }
+
+  /** Reads a varint at `at`. */
+  protected number(): number {
+    const { bytes, end } = this;
+    let at = this.at;
+    let byte = at < end ? bytes[at++]! : 0x100;
+    if (byte < 0x80) {
+      this.at = at;
+      return byte;
+    }
+    let value = 0;
+    let scale = 1;
+    while (byte >= 0x80 && byte < 0x100 && scale < 2 ** 49) {
+      value += (byte & 0x7f) * scale;
+      scale *= 0x80;
+      byte = at < end ? bytes[at++]! : 0x100;
+    }
+    value += byte * scale;
+    if (byte >= 0x80 || value > Number.MAX_SAFE_INTEGER) throw this.bad('there is no valid number');
+    this.at = at;
+    return value;
+  }
+
+  /** The next byte. */
+  protected byte(): number {
+    if (this.at >= this.end) throw this.bad('it ends too early');
+    return this.bytes[this.at++]!;
+  }
+
+  protected bad(why: string): Error {
+    return badPayload(`${why} in cell ${this.index}`, this.at - this.block!.start);
+  }
+}
