@@ -146,9 +146,8 @@ export class Dispatcher {
       if ((call as { sent?: boolean } | undefined)?.sent === true && isAmbiguous(error))
         action.ambiguous = true;
       if (this.isFinal(action, error)) {
-        action.fail(
-          givenUp(error, `The ${action.verb} on table ${action.table}`, action.attempts, whyOf(error)),
-        );
+        const what = `The ${action.verb} on table ${action.table}`;
+        action.fail(givenUp(error, what, action.attempts, 'no retries left'));
         continue;
       }
       action.error = error;
@@ -203,10 +202,6 @@ export class Dispatcher {
       this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
     }
   }
-}
-
-function whyOf(error: RowanError): string {
-  return error.retryable ? 'no retries left' : 'it cannot succeed by repetition';
 }
 
 /** A random 64-bit number that is not 0. */

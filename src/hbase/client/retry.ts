@@ -66,9 +66,9 @@ export function orAborted(promise: Promise<void>, signal: AbortSignal | undefine
   });
 }
 
-/** The same error, with what was tried before it was given up. */
+/** An error with what was tried before it was given up; one that no repetition mends speaks for itself. */
 export function givenUp(error: RowanError, what: string, attempts: number, why: string): RowanError {
-  if (attempts <= 1 && error.retryable) return error;
+  if (attempts <= 1 || !error.retryable) return error;
   const message = `${what} was given up after ${attempts} attempts (${why}). Last error: ${error.message}`;
   const details = { ...error.details, attempts };
   return new RowanError(error.code, message, { cause: error, retryable: error.retryable, details });

@@ -31,6 +31,8 @@ const DISABLING = 2;
 interface Waiter {
   readonly row: Uint8Array;
   readonly before: boolean;
+  /** Whether a lookup was begun for it; another may answer it first. */
+  started: boolean;
   resolve(region: Region): void;
   reject(error: RowanError): void;
 }
@@ -91,8 +93,7 @@ export class Locator {
           );
         }
         const primary = replicas[0]!;
-        this.cache.insert(primary);
-        return primary;
+        return this.cache.insert(primary);
       })
       .finally(() => {
         this.metaLookup = undefined;
@@ -107,15 +108,19 @@ export class Locator {
       this.lookups.set(table, lookups);
     }
     const found = new Promise<Region>((resolve, reject) => {
-      lookups.waiters.push({ row, before, resolve, reject });
+      lookups.waiters.push({ row, before, started: false, resolve, reject });
     });
     this.startLookups(table, lookups);
     return found;
   }
 
   private startLookups(table: string, lookups: TableLookups): void {
-    while (lookups.running < LOOKUPS_A_TABLE && lookups.running < lookups.waiters.length) {
-      const waiter = lookups.waiters[lookups.running]!;
+    // The first look at a table usually answers for the rows that were asked for with it.
+    const most = this.cache.knows(table) ? LOOKUPS_A_TABLE : 1;
+    while (lookups.running < most) {
+      const waiter = lookups.waiters.find(({ started }) => !started);
+      if (waiter === undefined) break;
+      waiter.started = true;
       lookups.running++;
       this.readMeta(table, waiter.row, waiter.before).then(
         (region) => {
@@ -130,7 +135,7 @@ export class Locator {
         },
       );
     }
-    if (lookups.waiters.length === 0) this.lookups.delete(table);
+    if (lookups.waiters.length === 0 && lookups.running === 0) this.lookups.delete(table);
   }
 
   private settle(table: string, lookups: TableLookups, waiter: Waiter, region: Region): void {
@@ -157,8 +162,13 @@ export class Locator {
     const stop = concatBytes(prefix, fromLatin1(','));
     const results = await this.meta!.scanBackwards(start, stop, PREFETCH);
     const rows = results.map(readMetaRow).filter((found) => found !== undefined && found.table === table);
-    for (const found of rows) if (isUsable(found!)) this.cache.insert(found!.region!);
     const first = rows.find((found) => !found!.isSplitParent);
+    let region: Region | undefined;
+    for (const found of rows) {
+      if (!isUsable(found!)) continue;
+      const known = this.cache.insert(found!.region!);
+      if (found === first) region = known;
+    }
     if (first === undefined) {
       throw new RowanError(
         'ERR_TABLE_NOT_FOUND',
@@ -168,7 +178,7 @@ export class Locator {
         },
       );
     }
-    if (isUsable(first)) return first.region!;
+    if (region !== undefined) return region;
     throw await this.whyNotUsable(table, first);
   }
 

@@ -1,4 +1,4 @@
-import { compareBytes } from '../../bytes/index.js';
+import { compareBytes, equalBytes } from '../../bytes/index.js';
 import type { Region } from './region.js';
 
 /** The regions of one table that are known, in key order; none overlaps another. */
@@ -49,8 +49,16 @@ export class RegionCache {
     return region.endKey.length === 0 || compareBytes(row, region.endKey) <= 0 ? region : undefined;
   }
 
-  /** Takes in what was looked up. What is older than something known that overlaps it is passed over. */
-  insert(region: Region): void {
+  /** Whether any region of the table is known. */
+  knows(table: string): boolean {
+    return (this.tables.get(table)?.regions.length ?? 0) > 0;
+  }
+
+  /**
+   * Takes in what was looked up, and answers it, or the same region as it was known before. What is older than something
+   * known that overlaps it is not taken in.
+   */
+  insert(region: Region): Region {
     let known = this.tables.get(region.table);
     if (known === undefined) {
       known = new TableRegions();
@@ -61,10 +69,13 @@ export class RegionCache {
     if (from > 0 && reaches(regions[from - 1]!, region.startKey)) from--;
     let to = from;
     while (to < regions.length && reaches(region, regions[to]!.startKey)) {
-      if (isNewer(regions[to]!, region)) return;
+      const known = regions[to]!;
+      if (isSame(known, region)) return known;
+      if (isNewer(known, region)) return region;
       to++;
     }
     regions.splice(from, to - from, region);
+    return region;
   }
 
   /** Forgets `region`, if it is still what is known; a newer finding stays. */
@@ -112,6 +123,19 @@ function holds(region: Region, row: Uint8Array): boolean {
 /** Whether `region`, which begins at or before `row`, ends behind it. */
 function reaches(region: Region, row: Uint8Array): boolean {
   return holds(region, row);
+}
+
+/** Whether both say the same of the same region, replicas included. */
+function isSame(known: Region, found: Region): boolean {
+  return (
+    known.regionId === found.regionId &&
+    known.server === found.server &&
+    known.startCode === found.startCode &&
+    known.seqNum === found.seqNum &&
+    equalBytes(known.name, found.name) &&
+    known.replicas.length === found.replicas.length &&
+    known.replicas.every((replica, id) => replica?.server === found.replicas[id]?.server)
+  );
 }
 
 function isNewer(known: Region, found: Region): boolean {

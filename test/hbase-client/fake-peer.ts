@@ -1,0 +1,236 @@
+/**
+ * A server that speaks HBase's protocol as far as the tests need: it says hello, reads requests, and answers what a
+ * test tells it to, down to single bytes. It knows the registry and a meta with one region a table.
+ */
+
+import { createServer, type Server, type Socket } from 'node:net';
+import { EMPTY_BYTES } from '../../src/bytes/index.js';
+import {
+  GetClusterIdResponse,
+  GetMetaRegionLocationsResponse,
+  RegionInfoMessage,
+  RequestHeader,
+  ResponseHeader,
+} from '../../src/hbase/wire/messages-rpc.js';
+import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
+import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';
+import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
+import { cellBlock, type WireCell } from './fake-cells.js';
+import { GetRequest, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
+
+/** A request as it came. */
+export interface Request {
+  readonly id: number;
+  readonly method: string;
+  readonly param: Uint8Array;
+  readonly cells: Uint8Array;
+  readonly timeout: number;
+  readonly connection: PeerConnection;
+}
+
+/** What a test does with a request; true: it has seen to it, else the peer answers as it would by itself. */
+export type Handler = (request: Request) => boolean | undefined;
+
+export class PeerConnection {
+  constructor(readonly socket: Socket) {}
+
+  raw(bytes: Uint8Array): void {
+    this.socket.write(bytes);
+  }
+
+  /** Answers a call with a message and cells. */
+  reply<T>(id: number, codec: MessageCodec<T>, value: T, cells: Uint8Array = EMPTY_BYTES): void {
+    this.raw(answerFrame(id, encodeMessage(codec, value), cells));
+  }
+
+  fail(id: number, className: string, message = 'because', doNotRetry = false): void {
+    const exception = {
+      exceptionClassName: className,
+      stackTrace: `${className}: ${message}\n\tat x`,
+      doNotRetry,
+    };
+    const header = encodeMessage(ResponseHeader, { callId: id, exception });
+    this.raw(frame(delimited(header)));
+  }
+}
+
+export function delimited(message: Uint8Array): Uint8Array {
+  const writer = new ProtoWriter(message.length + 16);
+  writer.raw(message);
+  writer.varint(message.length);
+  return Uint8Array.from(writer.view());
+}
+
+export function frame(...parts: readonly Uint8Array[]): Uint8Array {
+  const body = Buffer.concat(parts);
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length);
+  return Buffer.concat([length, body]);
+}
+
+export function answerFrame(id: number, message: Uint8Array, cells: Uint8Array = EMPTY_BYTES): Uint8Array {
+  const cellBlockMeta = cells.length > 0 ? { length: cells.length } : undefined;
+  const header = encodeMessage(ResponseHeader, { callId: id, cellBlockMeta });
+  return frame(delimited(header), delimited(message), cells);
+}
+
+export class FakePeer {
+  readonly requests: Request[] = [];
+  readonly hellos: Buffer[] = [];
+  readonly sockets = new Set<Socket>();
+  /** A write of the socket that came as one chunk counts as one. */
+  chunks = 0;
+  handler: Handler = () => undefined;
+  private regionId = 1700000000000;
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {
+    server.on('connection', (socket) => this.serve(socket));
+  }
+
+  static async start(handler?: Handler): Promise<FakePeer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const peer = new FakePeer(server, (server.address() as { port: number }).port);
+    if (handler) peer.handler = handler;
+    return peer;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** The requests of a method, in their order. */
+  of(method: string): Request[] {
+    return this.requests.filter((request) => request.method === method);
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+
+  /** The region of every table gets another id, and so another name. */
+  renewRegions(): void {
+    this.regionId++;
+  }
+
+  private serve(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('close', () => this.sockets.delete(socket));
+    socket.on('error', () => undefined);
+    const connection = new PeerConnection(socket);
+    let data = Buffer.alloc(0);
+    let greeted = false;
+    socket.on('data', (chunk: Buffer) => {
+      this.chunks++;
+      data = Buffer.concat([data, chunk]);
+      if (!greeted) {
+        if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return;
+        const end = 10 + data.readInt32BE(6);
+        this.hellos.push(data.subarray(0, end));
+        data = data.subarray(end);
+        greeted = true;
+      }
+      while (data.length >= 4 && data.length >= 4 + data.readInt32BE(0)) {
+        const end = 4 + data.readInt32BE(0);
+        this.receive(connection, data.subarray(4, end));
+        data = data.subarray(end);
+      }
+    });
+  }
+
+  private receive(connection: PeerConnection, body: Buffer): void {
+    const reader = new ProtoReader(body);
+    const outer = reader.enter();
+    const header = RequestHeader.read(reader);
+    reader.leave(outer);
+    const param = reader.bytes();
+    const request: Request = {
+      id: header.callId ?? 0,
+      method: header.methodName ?? '',
+      param,
+      cells: body.subarray(reader.position),
+      timeout: header.timeout ?? 0,
+      connection,
+    };
+    this.requests.push(request);
+    if (this.handler(request) === true) return;
+    this.answer(request);
+  }
+
+  private answer({ id, method, param, connection }: Request): void {
+    if (method === 'GetClusterId') connection.reply(id, GetClusterIdResponse, { clusterId: 'fake' });
+    else if (method === 'GetMetaRegionLocations') {
+      const tableName = { namespace: Buffer.from('hbase'), qualifier: Buffer.from('meta') };
+      const serverName = { hostName: '127.0.0.1', port: this.port, startCode: 1 };
+      const location = { regionInfo: { regionId: 1, tableName }, serverName, seqNum: -1 };
+      connection.reply(id, GetMetaRegionLocationsResponse, { metaLocations: [location] });
+    } else if (method === 'Scan') this.answerMetaScan(id, param, connection);
+    else if (method === 'Get') connection.raw(answerFrame(id, EMPTY_BYTES));
+    else if (method === 'Mutate') connection.raw(answerFrame(id, Uint8Array.of(0x10, 1)));
+    else
+      connection.fail(
+        id,
+        'org.apache.hadoop.hbase.DoNotRetryIOException',
+        `fake peer has no ${method}`,
+        true,
+      );
+  }
+
+  /** One region for whatever table is asked about, at this peer; none for tables whose name begins with "absent". */
+  private answerMetaScan(id: number, param: Uint8Array, connection: PeerConnection): void {
+    const { scan } = ScanRequest.read(new ProtoReader(param));
+    const start = Buffer.from(scan?.startRow ?? EMPTY_BYTES).toString('latin1');
+    const table = start.split(',')[0]!.replace('\0', '');
+    const end = Uint8Array.of(0x18, 0, 0x40, 0);
+    if (table.startsWith('absent')) {
+      connection.raw(answerFrame(id, end));
+      return;
+    }
+    const info = encodeMessage(RegionInfoMessage, {
+      regionId: this.regionId,
+      tableName: { namespace: Buffer.from('default'), qualifier: Buffer.from(table) },
+      startKey: EMPTY_BYTES,
+      endKey: EMPTY_BYTES,
+    });
+    const startCode = Buffer.alloc(8);
+    startCode.writeBigInt64BE(1n);
+    const row = `${table},,${this.regionId}`;
+    const cell = (qualifier: string, value: Uint8Array | string): WireCell => [
+      row,
+      'info',
+      qualifier,
+      5,
+      4,
+      value,
+    ];
+    const cells = cellBlock([
+      cell('regioninfo', Buffer.concat([Buffer.from('PBUF'), info])),
+      cell('seqnumDuringOpen', startCode),
+      cell('server', this.address),
+      cell('serverstartcode', startCode),
+      cell('state', 'OPEN'),
+    ]);
+    connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, 5), end]), cells));
+  }
+}
+
+export function readGet(request: Request): TypeOf<typeof GetRequest> {
+  return GetRequest.read(new ProtoReader(request.param));
+}
+
+export function readMulti(request: Request): TypeOf<typeof MultiRequest> {
+  return MultiRequest.read(new ProtoReader(request.param));
+}
+
+export function readMutate(request: Request): TypeOf<typeof MutateRequest> {
+  return MutateRequest.read(new ProtoReader(request.param));
+}
+
+export function readScanRequest(request: Request): TypeOf<typeof ScanRequest> {
+  return ScanRequest.read(new ProtoReader(request.param));
+}

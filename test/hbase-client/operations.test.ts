@@ -1,0 +1,310 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import type { HBaseOptions } from '../../src/hbase/options.js';
+import {
+  CheckAndMutate,
+  Delete,
+  Get,
+  Increment,
+  LATEST_TIMESTAMP,
+  Put,
+  RowMutations,
+  type Table,
+} from '../../src/table/index.js';
+import { cellBlock } from './fake-cells.js';
+import { GetResponse, MultiResponse, MutateResponse } from './fake-messages.js';
+import { FakePeer, type Request, readMulti, readMutate } from './fake-peer.js';
+
+const NSRE = 'org.apache.hadoop.hbase.NotServingRegionException';
+
+describe('operations against a peer that does as it is told', () => {
+  let peer: FakePeer;
+  let engine: HBaseEngine;
+  let table: Table;
+
+  const open = async (options: HBaseOptions = {}): Promise<void> => {
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0, ...options });
+    table = engine.table('t');
+  };
+
+  beforeEach(async () => {
+    peer = await FakePeer.start();
+    await open();
+  });
+  afterEach(async () => {
+    await engine.close();
+    await peer.stop();
+  });
+
+  /** Answers gets with a cell that repeats the row; `except` gets that error. */
+  const answerMulti = (request: Request, except: ReadonlyMap<string, string> = new Map()): boolean => {
+    if (request.method !== 'Multi') return false;
+    const cells: [string, string, string, number, number, string][] = [];
+    const regions = (readMulti(request).regionAction ?? []).map((region) => ({
+      processed: region.atomic,
+      results: (region.action ?? []).map((action) => {
+        const row = Buffer.from(action.get?.row ?? action.mutation?.row ?? []).toString();
+        const name = except.get(row);
+        const index = action.index;
+        if (name !== undefined) return { index, exception: { name, value: Buffer.from(`${name}: no`) } };
+        if (action.get === undefined) return { index, result: {} };
+        cells.push([row, 'f', 'q', 7, 4, `value of ${row}`]);
+        return { index, result: { cellCount: 1 } };
+      }),
+    }));
+    request.connection.reply(request.id, MultiResponse, { regions }, cellBlock(cells));
+    return true;
+  };
+
+  it('send one get as a Get and many of a turn as one Multi', async () => {
+    peer.handler = (request) => answerMulti(request);
+    await table.get(new Get('alone'));
+    expect(peer.of('Get')).toHaveLength(1);
+    const rows = Array.from({ length: 50 }, (_, i) => `r${i}`);
+    const results = await Promise.all(rows.map((row) => table.get(new Get(row))));
+    expect(results.map((result) => Buffer.from(result.getValue('f', 'q')!).toString())).toEqual(
+      rows.map((row) => `value of ${row}`),
+    );
+    expect(peer.of('Multi')).toHaveLength(1);
+    expect(peer.of('Get')).toHaveLength(1);
+  });
+
+  it('keep the error of one action away from those that travelled with it, and repeat only what may succeed', async () => {
+    let failures = 1;
+    peer.handler = (request) => {
+      const except = new Map([['bad', 'org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException']]);
+      if (request.method === 'Multi' && failures-- > 0)
+        except.set('late', 'org.apache.hadoop.hbase.RegionTooBusyException');
+      return answerMulti(request, except);
+    };
+    const outcomes = await table.batch([
+      new Put('good').addColumn('f', 'q', 'v'),
+      new Put('bad').addColumn('g', 'q', 'v'),
+      new Put('late').addColumn('f', 'q', 'v'),
+      new Put('good2').addColumn('f', 'q', 'v'),
+    ]);
+    expect(outcomes.map((outcome) => outcome.ok)).toEqual([true, false, true, true]);
+    expect(outcomes[1]).toMatchObject({ error: { code: 'ERR_NO_SUCH_FAMILY', retryable: false } });
+    // "late" alone is sent again, by itself.
+    expect(peer.of('Multi')).toHaveLength(1);
+    expect(
+      peer.of('Mutate').map((request) => Buffer.from(readMutate(request).mutation.row!).toString()),
+    ).toEqual(['late']);
+  });
+
+  it('repeat an increment with the nonce it had', async () => {
+    let attempts = 0;
+    peer.handler = (request) => {
+      if (request.method !== 'Mutate') return false;
+      if (attempts++ < 2) request.connection.socket.destroy();
+      else {
+        const cells = cellBlock([['r', 'f', 'q', 7, 4, Buffer.from('0000000000000005', 'hex')]]);
+        request.connection.reply(request.id, MutateResponse, { result: { cellCount: 1 } }, cells);
+      }
+      return true;
+    };
+    const result = await table.increment(new Increment('r').addColumn('f', 'q', 5));
+    expect(Buffer.from(result.getValue('f', 'q')!).readBigInt64BE()).toBe(5n);
+    const sent = peer.of('Mutate').map(readMutate);
+    expect(sent).toHaveLength(3);
+    const nonces = new Set(sent.map(({ mutation, nonceGroup }) => `${mutation.nonce}/${nonceGroup}`));
+    expect(nonces.size).toBe(1);
+    expect(sent[0]!.mutation.nonce).not.toBe(0n);
+    await table.increment(new Increment('r').addColumn('f', 'q', 5));
+    expect(readMutate(peer.of('Mutate').at(-1)!).mutation.nonce).not.toBe(sent[0]!.mutation.nonce);
+  });
+
+  it('give up an increment that was sent and not answered with the word that its outcome is unknown', async () => {
+    peer.handler = (request) => request.method === 'Mutate';
+    await expect(
+      table.increment(new Increment('r').addColumn('f', 'q', 1), { timeout: 60 }),
+    ).rejects.toMatchObject({ code: 'ERR_TIMEOUT', retryable: false, details: { outcome: 'unknown' } });
+    await expect(table.put(new Put('r').addColumn('f', 'q', 'v'), { timeout: 60 })).rejects.toMatchObject({
+      code: 'ERR_TIMEOUT',
+      retryable: true,
+    });
+  });
+
+  it('never repeat a conditional change whose answer was lost', async () => {
+    peer.handler = ({ method, connection }) => {
+      if (method !== 'Mutate') return false;
+      connection.socket.destroy();
+      return true;
+    };
+    const check = CheckAndMutate.ifNotExists('f', Buffer.from('q'), new Put('r').addColumn('f', 'q', 'v'));
+    await expect(table.checkAndMutate(check)).rejects.toMatchObject({
+      name: 'UnknownOutcomeError',
+      retryable: false,
+      details: { outcome: 'unknown' },
+    });
+    expect(peer.of('Mutate')).toHaveLength(1);
+  });
+
+  it('repeat a conditional change that the server refused before it looked', async () => {
+    let first = true;
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Mutate' || !first) return false;
+      first = false;
+      connection.fail(id, NSRE, 'gone');
+      return true;
+    };
+    const check = CheckAndMutate.ifNotExists('f', Buffer.from('q'), new Put('r').addColumn('f', 'q', 'v'));
+    expect(await table.checkAndMutate(check)).toEqual({ success: true, result: undefined });
+    const condition = readMutate(peer.of('Mutate')[1]!).condition!;
+    expect(Buffer.from(condition.qualifier!).toString()).toBe('q');
+    expect(condition.compareType).toBe(2);
+  });
+
+  it('look the region up again when the server does not have it', async () => {
+    await table.get(new Get('r'));
+    let refused = 0;
+    peer.handler = ({ method, connection, id, param }) => {
+      if (method !== 'Get' || !Buffer.from(param).includes('1700000000000')) return false;
+      refused++;
+      peer.renewRegions();
+      connection.fail(id, NSRE, 'gone');
+      return true;
+    };
+    const lookups = peer.of('Scan').length;
+    expect((await table.get(new Get('r'))).isEmpty).toBe(true);
+    expect(refused).toBe(1);
+    expect(peer.of('Scan').length).toBe(lookups + 1);
+  });
+
+  it('follow a region to where the server says it went', async () => {
+    const other = await FakePeer.start();
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      const text = `Region moved to: hostname=127.0.0.1 port=${other.port} startCode=5. As of locationSeqNum=9.`;
+      connection.fail(id, 'org.apache.hadoop.hbase.exceptions.RegionMovedException', text);
+      return true;
+    };
+    await table.get(new Get('r'));
+    await table.get(new Get('r'));
+    expect(peer.of('Get')).toHaveLength(1);
+    expect(other.of('Get')).toHaveLength(2);
+    await engine.close();
+    await other.stop();
+  });
+
+  it('fail at once on a table that does not exist', async () => {
+    await expect(engine.table('absent').get(new Get('r'))).rejects.toMatchObject({
+      code: 'ERR_TABLE_NOT_FOUND',
+      retryable: false,
+    });
+  });
+
+  it('give up after the retries they are allowed', async () => {
+    await engine.close();
+    await open({ retries: 3 });
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      connection.fail(id, 'org.apache.hadoop.hbase.CallQueueTooBigException', 'full');
+      return true;
+    };
+    await expect(table.get(new Get('r'))).rejects.toMatchObject({
+      code: 'ERR_BUSY',
+      retryable: true,
+      details: { attempts: 4 },
+    });
+    expect(peer.of('Get')).toHaveLength(4);
+  });
+
+  it('end when their signal aborts, and at once when it had', async () => {
+    peer.handler = ({ method }) => method === 'Get' || method === 'Multi';
+    const controller = new AbortController();
+    const one = table.get(new Get('r'), { signal: controller.signal });
+    const all = table.getAll([new Get('a'), new Get('b')], { signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await expect(one).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await expect(all).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await expect(table.get(new Get('r'), { signal: controller.signal })).rejects.toMatchObject({
+      code: 'ERR_ABORTED',
+    });
+  });
+
+  it('fail with ERR_CLOSED when the engine is closed under them, and after', async () => {
+    peer.handler = ({ method }) => method === 'Get';
+    const under = table.get(new Get('r'));
+    const failed = expect(under).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+    await engine.close();
+    await failed;
+    await expect(table.get(new Get('r'))).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  });
+
+  it('have no more requests under way than is allowed, and group what waits', async () => {
+    await engine.close();
+    await open({ maxInFlight: 2, maxMultiActions: 10 });
+    await table.get(new Get('warm'));
+    let open_ = 0;
+    let most = 0;
+    peer.handler = (request) => {
+      if (request.method !== 'Multi') return false;
+      most = Math.max(most, ++open_);
+      setImmediate(() => {
+        open_--;
+        answerMulti(request);
+      });
+      return true;
+    };
+    const gets = Array.from({ length: 100 }, (_, i) => new Get(`r${i}`));
+    const results = await table.getAll(gets);
+    expect(results.every((result) => result.cells.length === 1)).toBe(true);
+    expect(most).toBe(2);
+    expect(peer.of('Multi')).toHaveLength(10);
+  });
+
+  it('keep the order of a row within a batch', async () => {
+    peer.handler = (request) => answerMulti(request);
+    await table.batch([
+      new Put('r').addColumn('f', 'q', '1'),
+      new Put('r').addColumn('f', 'q', '2'),
+      new Delete('r').addColumns('f', 'q'),
+      new Get('r'),
+      new Put('other').addColumn('f', 'q', '3'),
+    ]);
+    const order = peer.requests
+      .filter(({ method }) => method === 'Multi' || method === 'Mutate' || method === 'Get')
+      .map((request) => request.method);
+    // Both puts travel with the other row's; the delete and the get wait for what comes before them.
+    expect(order).toEqual(['Multi', 'Mutate', 'Get']);
+    expect(readMulti(peer.of('Multi')[0]!).regionAction![0]!.action).toHaveLength(3);
+  });
+
+  it('send row mutations as one atomic action with one nonce', async () => {
+    peer.handler = (request) => answerMulti(request);
+    const changes = new RowMutations('r').add(
+      new Put('r').addColumn('f', 'a', '1'),
+      new Increment('r').addColumn('f', 'b', 1),
+      new Increment('r').addColumn('f', 'c', 1),
+      new Delete('r').addColumns('f', 'd'),
+    );
+    await table.mutateRow(changes);
+    const { regionAction, nonceGroup } = readMulti(peer.of('Multi')[0]!);
+    expect(regionAction).toHaveLength(1);
+    expect(regionAction![0]!.atomic).toBe(true);
+    const nonces = regionAction![0]!.action!.map((action) => action.mutation!.nonce);
+    expect(nonces[0]).toBeUndefined();
+    expect(nonces[1]).toBe(nonces[2]);
+    expect(nonceGroup).toBeTypeOf('bigint');
+  });
+
+  it('answer existence from the flag alone', async () => {
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      connection.reply(id, GetResponse, { result: { exists: true } });
+      return true;
+    };
+    expect(await table.exists(new Get('r'))).toBe(true);
+  });
+
+  it('write the latest timestamp as HBase writes it, and a delete of a row without cells', async () => {
+    await table.delete(new Delete('r'));
+    await table.delete(new Delete('r', 5));
+    const [latest, dated] = peer.of('Mutate').map((request) => readMutate(request).mutation);
+    expect(latest!.timestamp).toBe(2n ** 63n - 1n);
+    expect(dated!.timestamp).toBe(5n);
+    expect(latest!.cellCount).toBeUndefined();
+    expect(new Delete('r').timestamp).toBe(LATEST_TIMESTAMP);
+  });
+});

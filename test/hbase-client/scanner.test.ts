@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import { type Result, Scan } from '../../src/table/index.js';
+import { cellBlock, type WireCell } from './fake-cells.js';
+import { ScanResponse } from './fake-messages.js';
+import { FakePeer, type Request, readScanRequest } from './fake-peer.js';
+
+/** An answer to a request of the scan: rows as strings of "row:cell", and the flags of the response. */
+interface Answer {
+  readonly pieces?: readonly (readonly string[])[];
+  readonly partial?: readonly boolean[];
+  readonly more?: boolean;
+  readonly moreInRegion?: boolean;
+  readonly heartbeat?: boolean;
+  readonly fail?: string;
+  readonly drop?: boolean;
+  readonly ttl?: number;
+}
+
+const SCANNER = 2n ** 63n + 5n;
+
+describe('a scan', () => {
+  let peer: FakePeer;
+  let engine: HBaseEngine;
+  let script: Answer[];
+  let asked: ReturnType<typeof readScanRequest>[];
+
+  beforeEach(async () => {
+    script = [];
+    asked = [];
+    peer = await FakePeer.start((request) => answer(request));
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0 });
+  });
+  afterEach(async () => {
+    await engine.close();
+    await peer.stop();
+  });
+
+  const answer = (request: Request): boolean => {
+    if (request.method !== 'Scan') return false;
+    const scan = readScanRequest(request);
+    if (
+      Buffer.from(scan.region?.value ?? [])
+        .toString()
+        .startsWith('hbase:meta')
+    )
+      return false;
+    asked.push(scan);
+    if (scan.closeScanner === true || scan.renew === true) {
+      request.connection.reply(request.id, ScanResponse, {
+        ttl: 100,
+        scannerId: SCANNER,
+        moreResults: true,
+        moreResultsInRegion: true,
+      });
+      return true;
+    }
+    const next = script.shift() ?? { more: false };
+    if (next.drop === true) request.connection.socket.destroy();
+    else if (next.fail !== undefined) request.connection.fail(request.id, next.fail, 'told to', true);
+    else send(request, next);
+    return true;
+  };
+
+  const send = (request: Request, next: Answer): void => {
+    const pieces = next.pieces ?? [];
+    const cells = pieces.flat().map((text): WireCell => {
+      const [row = '', qualifier = ''] = text.split(':');
+      return [row, 'f', qualifier, 1, 4, 'v'];
+    });
+    const value = {
+      cellsPerResult: pieces.map((piece) => piece.length),
+      partial: next.partial,
+      scannerId: SCANNER,
+      ttl: next.ttl ?? 60_000,
+      moreResults: next.more ?? true,
+      moreResultsInRegion: next.moreInRegion ?? true,
+      heartbeat: next.heartbeat,
+    };
+    request.connection.reply(request.id, ScanResponse, value, cellBlock(cells));
+  };
+
+  const text = (result: Result): string =>
+    `${Buffer.from(result.row).toString()}[${result.cells.map((cell) => Buffer.from(cell.qualifier).toString()).join('')}]${result.partial ? '+' : ''}`;
+
+  const readAll = async (scan = new Scan()): Promise<string[]> => {
+    const rows: string[] = [];
+    for await (const result of engine.table('t').scan(scan)) rows.push(text(result));
+    return rows;
+  };
+
+  const starts = (): string[] =>
+    asked
+      .filter(({ scan }) => scan !== undefined)
+      .map(
+        ({ scan }) => `${scan!.includeStartRow ? '[' : '('}${Buffer.from(scan!.startRow ?? []).toString()}`,
+      );
+
+  it('puts the pieces of rows together, whichever way the server cuts them', async () => {
+    script = [
+      { pieces: [['a:1', 'a:2'], ['b:1']], partial: [false, true] },
+      { pieces: [['b:2']], partial: [true] },
+      { heartbeat: true },
+      { pieces: [['b:3'], ['c:1']], partial: [] }, // flags may be missing
+      { pieces: [['d:1']], partial: [true] },
+      {}, // an empty answer that is no heartbeat ends the row
+      { pieces: [['e:1']], partial: [true] },
+      { pieces: [['f:1']], moreInRegion: false }, // so does another row
+    ];
+    expect(await readAll()).toEqual(['a[12]', 'b[123]', 'c[1]', 'd[1]', 'e[1]', 'f[1]']);
+    expect(asked.map(({ nextCallSeq }) => nextCallSeq)).toEqual([undefined, 0, 1, 2, 3, 4, 5, 6]);
+    expect(asked.some(({ closeScanner }) => closeScanner)).toBe(false);
+    expect(new Set(asked.slice(1).map(({ scannerId }) => scannerId))).toEqual(new Set([SCANNER]));
+  });
+
+  it('gives batches of exactly the size asked for', async () => {
+    script = [
+      { pieces: [['a:1', 'a:2'], ['a:3'], ['b:1', 'b:2']], partial: [true, false, true] },
+      { pieces: [['b:3', 'b:4'], ['b:5']], partial: [true, false], moreInRegion: false },
+    ];
+    expect(await readAll(new Scan().setBatch(2))).toEqual(['a[12]+', 'a[3]', 'b[12]+', 'b[34]+', 'b[5]']);
+  });
+
+  it('opens again behind the last whole row when the scanner is lost', async () => {
+    const lost = ['UnknownScannerException', 'exceptions.ScannerResetException', 'NotServingRegionException'];
+    for (const name of lost) {
+      asked = [];
+      script = [
+        { pieces: [['a:1'], ['b:1']], partial: [false, true] },
+        { fail: `org.apache.hadoop.hbase.${name}` },
+        { pieces: [['b:1', 'b:2']], moreInRegion: false },
+      ];
+      expect(await readAll()).toEqual(['a[1]', 'b[12]']);
+      expect(starts()).toEqual(['[', '(a']);
+    }
+  });
+
+  it('closes a scanner that is out of step before it opens another', async () => {
+    script = [
+      { pieces: [['a:1']] },
+      { fail: 'org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException' },
+      { pieces: [['b:1']], moreInRegion: false },
+    ];
+    expect(await readAll()).toEqual(['a[1]', 'b[1]']);
+    expect(asked.map(({ closeScanner }) => closeScanner ?? false)).toEqual([false, false, true, false]);
+  });
+
+  it('goes on inside a row whose first batches were handed out', async () => {
+    script = [
+      { pieces: [['a:1', 'a:2'], ['a:3']], partial: [true, true] },
+      { drop: true },
+      {
+        pieces: [
+          ['a:1', 'a:2'],
+          ['a:3', 'a:4'],
+        ],
+        partial: [true, false],
+        moreInRegion: false,
+      },
+    ];
+    expect(await readAll(new Scan().setBatch(2))).toEqual(['a[12]+', 'a[34]']);
+    expect(starts()).toEqual(['[', '[a']);
+  });
+
+  it('asks for no more rows than its limit, and stops there whatever comes', async () => {
+    script = [{ pieces: [['a:1'], ['b:1']] }, { pieces: [['c:1'], ['d:1'], ['e:1']] }];
+    expect(await readAll(new Scan().setLimit(3))).toEqual(['a[1]', 'b[1]', 'c[1]']);
+    expect(asked.slice(0, 2).map(({ limitOfRows }) => limitOfRows)).toEqual([3, 1]);
+    await expect.poll(() => asked.at(-1)!.closeScanner).toBe(true);
+  });
+
+  it('closes its scanner when it is left early', async () => {
+    script = [{ pieces: [['a:1'], ['b:1'], ['c:1'], ['d:1'], ['e:1']] }];
+    for await (const result of engine.table('t').scan(new Scan())) {
+      expect(text(result)).toBe('a[1]');
+      break;
+    }
+    expect(asked.map(({ closeScanner }) => closeScanner ?? false)).toEqual([false, true]);
+  });
+
+  it('renews its lease while nobody reads, and counts the renewals', async () => {
+    script = [
+      { pieces: [['a:1'], ['b:1'], ['c:1']], ttl: 200 },
+      { pieces: [['d:1']], more: false },
+    ];
+    const scanner = engine.table('t').scan(new Scan());
+    expect(text((await scanner.next())!)).toBe('a[1]');
+    await expect.poll(() => asked.filter(({ renew }) => renew).length).toBeGreaterThanOrEqual(2);
+    const renewals = asked.filter(({ renew }) => renew).length;
+    expect((await scanner.nextBatch(9)).map(text)).toEqual(['b[1]', 'c[1]', 'd[1]']);
+    const seqs = asked.slice(1).map(({ nextCallSeq }) => nextCallSeq);
+    expect(seqs).toEqual(seqs.map((_, i) => i));
+    expect(seqs.length).toBeGreaterThan(renewals);
+  });
+
+  it('fetches at most one answer ahead', async () => {
+    script = [
+      { pieces: [['a:1'], ['b:1']] },
+      { pieces: [['c:1'], ['d:1']] },
+      { pieces: [['e:1'], ['f:1']] },
+      { pieces: [['g:1']], more: false },
+    ];
+    const scanner = engine.table('t').scan(new Scan());
+    expect(text((await scanner.next())!)).toBe('a[1]');
+    await expect.poll(() => asked.length).toBe(2);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(asked).toHaveLength(2);
+    expect((await scanner.nextBatch(10)).map(text)).toEqual(['b[1]', 'c[1]', 'd[1]', 'e[1]', 'f[1]', 'g[1]']);
+  });
+
+  it('passes on an error that no repetition mends, and stays failed', async () => {
+    script = [{ fail: 'org.apache.hadoop.hbase.DoNotRetryIOException' }];
+    const scanner = engine.table('t').scan(new Scan());
+    await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_REMOTE', retryable: false });
+    await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_REMOTE' });
+    await scanner.close();
+    await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  });
+
+  it('ends with its signal', async () => {
+    const controller = new AbortController();
+    peer.handler = (request) => request.method === 'Scan' && answer(request) && false;
+    script = [{ pieces: [['a:1']] }];
+    const scanner = engine.table('t').scan(new Scan(), { signal: controller.signal });
+    await scanner.next();
+    controller.abort();
+    await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await scanner.close();
+  });
+});
