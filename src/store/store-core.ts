@@ -127,8 +127,9 @@ export class StoreCore {
   }
 
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void {
-    this.wal.append(first, count, record.buffer, 0, record.length);
+    // Before the record: where the disk has no room for another segment, the write is not in the log.
     if (this.wal.full) this.rotateLog();
+    this.wal.append(first, count, record.buffer, 0, record.length);
   }
 
   newFileNumber(): number {
@@ -193,8 +194,12 @@ export class StoreCore {
     return smallest;
   }
 
-  /** Edits that are on the disk when this resolves. */
+  /**
+   * Edits that are on the disk when this resolves, and every write before them: a crash never takes back an earlier
+   * change and leaves a later one.
+   */
   async record(edits: readonly Edit[]): Promise<void> {
+    await this.wal.sync();
     await this.manifest.logAsync(edits);
   }
 

@@ -14,8 +14,8 @@ import type { Durability } from '../../table/index.js';
 
 /** The part of the write-ahead log that the queue needs. */
 export interface CommitLog {
-  /** Hands everything appended to the operating system. */
-  flushToOs(): void;
+  /** Resolves when everything appended before the call is with the operating system. Callers of a turn share one write. */
+  written(): Promise<void>;
   /** Resolves when everything appended before the call is on the disk. Callers share what they can. */
   sync(): Promise<void>;
   /** Why nothing can be written any more. */
@@ -31,7 +31,6 @@ export class CommitQueue {
   readPoint: number;
   /** The greatest number that waits for a sync. */
   private syncSeq = 0;
-  private handOver: Promise<void> | undefined;
 
   constructor(
     private readonly log: CommitLog,
@@ -72,7 +71,7 @@ export class CommitQueue {
       this.syncSeq = seq;
       await this.log.sync();
     } else {
-      if (durability === 'ASYNC_WAL') await this.flush();
+      if (durability === 'ASYNC_WAL') await this.log.written();
       // An earlier write still waits for the disk, and this one may not be seen before it.
       if (this.syncSeq > this.readPoint) await this.log.sync();
     }
@@ -82,14 +81,5 @@ export class CommitQueue {
   /** Resolves when every write so far is durable and visible. */
   async settle(): Promise<void> {
     if (this.readPoint < this.lastSeq) await this.commit(this.lastSeq, 'FSYNC_WAL');
-  }
-
-  /** One hand-over for all writes of a turn. */
-  private flush(): Promise<void> {
-    this.handOver ??= Promise.resolve().then(() => {
-      this.handOver = undefined;
-      this.log.flushToOs();
-    });
-    return this.handOver;
   }
 }
