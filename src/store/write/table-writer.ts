@@ -3,10 +3,12 @@
  * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
  */
 
+import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, type RowanError } from '../../errors.js';
 import {
   type Append,
   Cell,
+  CellType,
   type CheckAndMutate,
   type CheckAndMutateResult,
   type Delete,
@@ -14,6 +16,7 @@ import {
   type Increment,
   LATEST_TIMESTAMP,
   type MutationCell,
+  type Put,
   Result,
   type RowMutation,
   RowMutations,
@@ -26,19 +29,21 @@ import type { SettledDurability } from './commit-queue.js';
 import { checkRow, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
 
 /** One row's cells, ready to be written: what may still fail has been checked. */
-interface PreparedRow {
-  readonly state: TableState;
-  readonly region: Region;
-  readonly row: Uint8Array;
-  readonly cells: readonly MutationCell[];
-  /** Takes the place of LATEST_TIMESTAMP. */
-  readonly now: number;
-  /** Of each cell, when they differ; else `ttl` is of all. */
-  readonly ttls: readonly number[] | undefined;
-  readonly ttl: number;
-  /** Columns of families with one version, whose older versions in memory are dropped behind this write (R70). */
-  readonly upserts: readonly MutationCell[] | undefined;
-  readonly result: Result;
+class PreparedRow {
+  constructor(
+    readonly state: TableState,
+    readonly region: Region,
+    readonly row: Uint8Array,
+    readonly cells: readonly MutationCell[],
+    /** Takes the place of LATEST_TIMESTAMP. */
+    readonly now: number,
+    /** The time to live of all cells, unless each has its own in `ttls`. */
+    readonly ttl: number,
+    readonly ttls: readonly number[] | undefined,
+    /** Columns of families with one version, whose older versions in memory are dropped behind this write (R70). */
+    readonly upserts: readonly MutationCell[] | undefined,
+    readonly result: Result,
+  ) {}
 }
 
 const RANK: Readonly<Record<SettledDurability, number>> = {
@@ -98,8 +103,36 @@ export class TableWriter {
     return { success: true, result: prepared.result.isEmpty ? undefined : prepared.result };
   }
 
-  /** Puts and deletes of several rows in one record of the log: all of them are applied, or none. */
+  /** Puts, each for itself, in one record of the log: what became of each, undefined when it was written. */
+  async putEach(state: TableState, puts: readonly Put[]): Promise<(unknown | undefined)[]> {
+    const now = this.core.now();
+    const rows: PreparedRow[] = [];
+    const errors: (unknown | undefined)[] = new Array(puts.length);
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (let i = 0; i < puts.length; i++) {
+      const put = puts[i]!;
+      try {
+        rows.push(this.prepare(state, put, now, 0));
+        durability = strictest(durability, this.durabilityOf(state, put.durability));
+      } catch (error) {
+        errors[i] = error;
+      }
+    }
+    if (rows.length === 0) return errors;
+    try {
+      await this.write(rows, durability);
+      return errors;
+    } catch (error) {
+      return errors.fill(error);
+    }
+  }
+
+  /**
+   * Changes of several rows in one record of the log: all of them are applied, or none.
+   * @throws InvalidArgumentError when one reads what another of them writes: it would not see it.
+   */
   async mutateAll(state: TableState, mutations: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
+    checkIndependent(mutations);
     const now = this.core.now();
     const rows: PreparedRow[] = [];
     let durability: SettledDurability = 'SKIP_WAL';
@@ -115,31 +148,33 @@ export class TableWriter {
     }
     if (rows.length === 0) return [];
     await this.write(rows, durability);
-    for (const row of rows) this.upsert(row);
-    return rows.map((row) => row.result);
+    const results: Result[] = new Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!;
+      if (row.upserts) this.upsert(row);
+      results[i] = row.result;
+    }
+    return results;
   }
 
   /** Checks a change and settles its cells. @throws RowanError when it cannot be applied; nothing has happened then. */
   private prepare(state: TableState, mutation: RowMutation, now: number, notBefore: number): PreparedRow {
-    const region = regionOf(state.regions, mutation.row);
-    const base = {
-      state,
-      region,
-      row: mutation.row,
-      ttls: undefined,
-      ttl: mutation.ttl ?? 0,
-      upserts: undefined,
-    };
-    switch (mutation.kind) {
-      case 'put':
-        if (mutation.cells.length === 0) throw empty('put', 'addColumn');
-        state.checkCells(mutation.row, mutation.cells);
-        return { ...base, cells: mutation.cells, now: Math.max(now, notBefore), result: Result.EMPTY };
-      case 'delete':
-        return { ...base, cells: this.deleteCells(state, mutation, now), now, result: Result.EMPTY };
-      default:
-        return this.prepareDelta(state, region, mutation, now);
+    const { row } = mutation;
+    const region = regionOf(state.regions, row);
+    if (mutation.kind === 'increment' || mutation.kind === 'append') {
+      return this.prepareDelta(state, region, mutation, now);
     }
+    let cells: readonly MutationCell[] = mutation.cells;
+    let time = now;
+    if (mutation.kind === 'put') {
+      if (cells.length === 0) throw empty('put', 'addColumn');
+      state.checkCells(row, cells);
+      if (notBefore > now) time = notBefore;
+    } else {
+      cells = this.deleteCells(state, mutation, now);
+    }
+    const ttl = mutation.ttl ?? 0;
+    return new PreparedRow(state, region, row, cells, time, ttl, undefined, undefined, Result.EMPTY);
   }
 
   private deleteCells(state: TableState, del: Delete, now: number): MutationCell[] {
@@ -159,17 +194,17 @@ export class TableWriter {
     }
     const cells = prepareDelta(mutation, this.core.rowReader(state, mutation.row), now);
     state.checkCells(mutation.row, cells);
-    return {
+    return new PreparedRow(
       state,
       region,
-      row: mutation.row,
+      mutation.row,
       cells,
       now,
-      ttl: 0,
-      ttls: cells.map((cell) => cell.ttl),
-      upserts: cells.filter((cell) => region.byFamily.get(cell.family)!.descriptor.versions === 1),
-      result: mutation.returnResults ? resultOf(state, mutation.row, cells) : Result.EMPTY,
-    };
+      0,
+      cells.map((cell) => cell.ttl),
+      cells.filter((cell) => region.byFamily.get(cell.family)!.descriptor.versions === 1),
+      mutation.returnResults ? resultOf(state, mutation.row, cells) : Result.EMPTY,
+    );
   }
 
   private prepareRow(
@@ -196,16 +231,17 @@ export class TableWriter {
       if (part.upserts) upserts.push(...part.upserts);
       results.push(...part.result.cells);
     }
-    const first = parts[0]!;
-    const prepared: PreparedRow = {
-      ...first,
+    const prepared = new PreparedRow(
+      state,
+      parts[0]!.region,
+      mutations.row,
       cells,
       now,
-      ttl: 0,
+      0,
       ttls,
-      upserts: upserts.length > 0 ? upserts : undefined,
-      result: results.length > 0 ? new Result(mutations.row, results) : Result.EMPTY,
-    };
+      upserts.length > 0 ? upserts : undefined,
+      results.length > 0 ? new Result(mutations.row, results) : Result.EMPTY,
+    );
     return { prepared, durability };
   }
 
@@ -276,6 +312,31 @@ export class TableWriter {
     const ofTable = state.descriptor.durability;
     return ofTable !== 'USE_DEFAULT' ? ofTable : this.core.settings.durability;
   }
+}
+
+/** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
+function checkIndependent(mutations: readonly (RowMutation | RowMutations)[]): void {
+  if (mutations.every((mutation) => mutation.kind === 'put')) return;
+  const readers = new Set<string>();
+  const seen = new Set<string>();
+  for (const mutation of mutations) {
+    const row = Buffer.from(mutation.row).toString('latin1');
+    const reads = readsItsRow(mutation);
+    if (readers.has(row) || (reads && seen.has(row))) {
+      throw new InvalidArgumentError(
+        `An atomic batch has several changes of row ${toStringBinary(mutation.row)}, one of which reads it ` +
+          '(increment, append, row mutations). Put all changes of that row into one RowMutations.',
+      );
+    }
+    seen.add(row);
+    if (reads) readers.add(row);
+  }
+}
+
+function readsItsRow(mutation: RowMutation | RowMutations): boolean {
+  if (mutation.kind === 'put') return false;
+  if (mutation.kind !== 'delete') return true;
+  return mutation.cells.some((cell) => cell.type === CellType.Delete && cell.timestamp === LATEST_TIMESTAMP);
 }
 
 function empty(what: string, call: string): RowanError {
