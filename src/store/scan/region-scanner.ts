@@ -134,7 +134,12 @@ export class RegionScanner {
       const row = this.bounds.row ?? copyRow(head);
       const result = this.readRow(row);
       if (result !== undefined) return result;
-      if (this.bounds.row === null) dropRow(row);
+      // A get looks at its row once: a second look would begin behind the family's markers and see what they hide.
+      if (this.bounds.row !== null) {
+        this.finished = true;
+        return undefined;
+      }
+      dropRow(row);
     }
   }
 
