@@ -2,6 +2,7 @@
 
 import { concatBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { KeyWriter } from '../codecs/index.js';
+import { IdCodec } from '../codecs/transforms.js';
 import type { KeyRange } from '../types.js';
 import { MAX_RANGES, type OrderedConditions, queryError, tooMany } from './conditions.js';
 import {
@@ -99,6 +100,9 @@ export class Walk {
       return this.append(fieldBytes(field, this.values[name]));
     }
     if (this.span?.name !== name) return this.stop();
+    if (field.codec instanceof IdCodec) {
+      throw queryError(name, 'stands in the row key as an id in no order: equality finds it, a range cannot');
+    }
     const found = fieldRanges(field, this.span.condition);
     this.applied.add(name);
     this.narrowed ||= found.narrow;

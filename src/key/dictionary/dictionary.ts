@@ -1,0 +1,125 @@
+/** Numeric ids in place of long texts (the numeric substitution of HBase's schema case studies; OpenTSDB's UIDs). */
+
+import { KeyError } from '../../errors.js';
+import {
+  CheckAndMutate,
+  Delete,
+  Get,
+  Increment,
+  Put,
+  type Table,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../../table/index.js';
+import { string, uint64 } from '../codecs/index.js';
+
+/** Gives each text an id of its own, from 1 on. Ids never change and are never given twice. */
+export interface KeyDictionary {
+  readonly name: string;
+  /** The ids of texts, in their order; undefined for one that has none and gets none. With `create` each gets one. */
+  ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]>;
+  /** The texts of ids, in their order. @throws KeyError on an id that was never given. */
+  values(ids: readonly number[]): Promise<string[]>;
+}
+
+const FAMILY = 'd';
+const ID = Buffer.from('i', 'latin1');
+const TEXT = Buffer.from('t', 'latin1');
+const COUNTER = Buffer.from('c', 'latin1');
+
+/** The table that holds dictionaries; create it once. */
+export function dictionaryTableDescriptor(name = 'rowan_dictionaries'): TableDescriptor {
+  return tableDescriptor(name, { [FAMILY]: {} });
+}
+
+/**
+ * A dictionary in a table. Rows are the dictionary's name, 00, and `c` for the counter, `i` and an id (8 bytes) for the
+ * text of an id, `t` and a text for its id.
+ *
+ * A new text takes the counter's next number, writes the row of the id, then the row of the text if it is still absent.
+ * Whoever loses that race drops its id and takes the winner's; whoever dies between leaves an id that nobody uses.
+ */
+export class TableDictionary implements KeyDictionary {
+  private readonly idOf = new Map<string, number>();
+  private readonly textOf = new Map<number, string>();
+  private readonly prefix: Buffer;
+
+  constructor(
+    readonly name: string,
+    private readonly table: Table,
+  ) {
+    if (name === '' || name.includes('\0')) {
+      throw new KeyError(`"${name}" is no name of a dictionary: it must not be empty or hold NUL.`);
+    }
+    this.prefix = Buffer.concat([string.encode(name), Buffer.of(0)]);
+  }
+
+  async ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]> {
+    const missing = [...new Set(values)].filter((value) => !this.idOf.has(value));
+    if (missing.length > 0) {
+      const results = await this.table.getAll(
+        missing.map((value) => this.get('t', string.encode(value), ID)),
+      );
+      for (const [i, value] of missing.entries()) {
+        const found = results[i]?.getValue(FAMILY, ID);
+        if (found !== undefined) this.remember(value, Number(uint64.decode(found)));
+        else if (create) this.remember(value, await this.assign(value));
+      }
+    }
+    return values.map((value) => this.idOf.get(value));
+  }
+
+  async values(ids: readonly number[]): Promise<string[]> {
+    const missing = [...new Set(ids)].filter((id) => !this.textOf.has(id));
+    if (missing.length > 0) {
+      const results = await this.table.getAll(
+        missing.map((id) => this.get('i', uint64.encode(BigInt(id)), TEXT)),
+      );
+      for (const [i, id] of missing.entries()) {
+        const found = results[i]?.getValue(FAMILY, TEXT);
+        if (found !== undefined) this.remember(string.decode(found), id);
+      }
+    }
+    return ids.map((id) => {
+      const text = this.textOf.get(id);
+      if (text !== undefined) return text;
+      throw new KeyError(
+        `The dictionary "${this.name}" never gave the id ${id}. The row was written with another dictionary, or its table was lost.`,
+        { details: { dictionary: this.name, id } },
+      );
+    });
+  }
+
+  private remember(value: string, id: number): void {
+    this.idOf.set(value, id);
+    this.textOf.set(id, value);
+  }
+
+  private async assign(value: string): Promise<number> {
+    const counter = await this.table.increment(new Increment(this.row('c')).addColumn(FAMILY, COUNTER, 1n));
+    const raw = counter.getValue(FAMILY, COUNTER);
+    const id = raw === undefined ? 0n : Buffer.from(raw).readBigInt64BE();
+    if (id < 1n || id > BigInt(Number.MAX_SAFE_INTEGER)) {
+      throw new KeyError(`The counter of the dictionary "${this.name}" stands at ${id}, which is no id.`);
+    }
+    const idRow = this.row('i', uint64.encode(id));
+    await this.table.put(new Put(idRow).addColumn(FAMILY, TEXT, string.encode(value)));
+    const put = new Put(this.row('t', string.encode(value))).addColumn(FAMILY, ID, uint64.encode(id));
+    const { success } = await this.table.checkAndMutate(CheckAndMutate.ifNotExists(FAMILY, ID, put));
+    if (success) return Number(id);
+    await this.table.delete(new Delete(idRow));
+    const winner = await this.table.get(this.get('t', string.encode(value), ID));
+    const bytes = winner.getValue(FAMILY, ID);
+    if (bytes === undefined)
+      throw new KeyError(`The dictionary "${this.name}" lost the id of a text while it was read.`);
+    return Number(uint64.decode(bytes));
+  }
+
+  private get(kind: string, rest: Uint8Array, column: Uint8Array): Get {
+    return new Get(this.row(kind, rest)).addColumn(FAMILY, column);
+  }
+
+  private row(kind: string, rest: Uint8Array = new Uint8Array(0)): Uint8Array {
+    return Buffer.concat([this.prefix, Buffer.from(kind, 'latin1'), rest]);
+  }
+}

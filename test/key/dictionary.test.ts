@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  compileKeyLayout,
+  DictionaryResolver,
+  date,
+  dictionaryTableDescriptor,
+  part,
+  substitute,
+  TableDictionary,
+} from '../../src/key/index.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import { MemoryFileSystem } from '../../src/store/fs/memory-fs.js';
+import type { CheckAndMutate, Table } from '../../src/table/index.js';
+
+let engine: EmbeddedEngine;
+let table: Table;
+
+beforeEach(async () => {
+  engine = await openEmbedded('/db', { fileSystem: new MemoryFileSystem() });
+  await engine.admin.createTable(dictionaryTableDescriptor());
+  table = engine.table('rowan_dictionaries');
+});
+afterEach(() => engine.close());
+
+describe('a dictionary in a table', () => {
+  it('gives each text one id, the same for everyone and for good', async () => {
+    const hosts = new TableDictionary('hosts', table);
+    expect(await hosts.ids(['web1', 'web2', 'web1', ''], true)).toEqual([1, 2, 1, 3]);
+    const other = new TableDictionary('hosts', table);
+    expect(await other.ids(['web2', 'unknown'], false)).toEqual([2, undefined]);
+    expect(await other.ids(['web3', 'web1'], true)).toEqual([4, 1]);
+    expect(await new TableDictionary('hosts', table).values([4, 1, 3, 4])).toEqual([
+      'web3',
+      'web1',
+      '',
+      'web3',
+    ]);
+  });
+
+  it('keeps dictionaries apart', async () => {
+    expect(await new TableDictionary('a', table).ids(['x'], true)).toEqual([1]);
+    expect(await new TableDictionary('ab', table).ids(['y'], true)).toEqual([1]);
+    expect(await new TableDictionary('a', table).values([1])).toEqual(['x']);
+    await expect(new TableDictionary('a', table).values([2])).rejects.toThrowError(/never gave the id 2/);
+  });
+
+  it('gives one id when many ask at once', async () => {
+    const asked = await Promise.all(
+      Array.from({ length: 20 }, () => new TableDictionary('hosts', table).ids(['same'], true)),
+    );
+    const ids = new Set(asked.flat());
+    expect(ids.size).toBe(1);
+    const [id] = ids;
+    expect(await new TableDictionary('hosts', table).values([id!])).toEqual(['same']);
+  });
+
+  it('takes the winner of a race, and leaves no text on the id that lost', async () => {
+    const slow = new Proxy(table, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        if (name !== 'checkAndMutate') return member.bind(target);
+        return async (check: CheckAndMutate) => {
+          await new TableDictionary('hosts', target).ids(['x'], true);
+          return target.checkAndMutate(check);
+        };
+      },
+    });
+    expect(await new TableDictionary('hosts', slow).ids(['x'], true)).toEqual([2]);
+    expect(await new TableDictionary('hosts', table).values([2])).toEqual(['x']);
+    await expect(new TableDictionary('hosts', table).values([1])).rejects.toThrowError(/never gave/);
+  });
+
+  it('refuses a name that it could not keep apart', () => {
+    expect(() => new TableDictionary('', table)).toThrowError(/name of a dictionary/);
+    expect(() => new TableDictionary('a\0', table)).toThrowError(/name of a dictionary/);
+  });
+});
+
+describe('the resolver', () => {
+  const layout = compileKeyLayout(
+    [
+      substitute('host', 'hosts', { bytes: 2 }),
+      substitute('event', 'events', { bytes: 1 }),
+      part('at', date),
+    ],
+    () => undefined,
+  );
+  let resolver: DictionaryResolver;
+  beforeEach(() => {
+    const dictionaries = new Map<string, TableDictionary>();
+    resolver = new DictionaryResolver((name) => {
+      const dictionary = dictionaries.get(name) ?? new TableDictionary(name, table);
+      dictionaries.set(name, dictionary);
+      return dictionary;
+    });
+  });
+  const at = new Date(5);
+
+  it('makes log keys of 11 bytes, and gives host and event back', async () => {
+    class Log {
+      host = 'a-very-long-host-name.example';
+      event = 'login';
+      get at() {
+        return at;
+      }
+    }
+    const log = new Log();
+    const [ids] = await resolver.toIds(layout, [log as Log & Record<string, unknown>], true);
+    expect(log.host).toBe('a-very-long-host-name.example');
+    const row = layout.encode(ids as unknown as Record<string, unknown>);
+    expect(row).toHaveLength(11);
+    const decoded = layout.decode(row);
+    expect(decoded).toEqual({ host: 1, event: 1, at });
+    await resolver.toTexts(layout, [decoded]);
+    expect(decoded).toEqual({ host: 'a-very-long-host-name.example', event: 'login', at });
+  });
+
+  it('makes nothing of texts that have no id, and gives them none', async () => {
+    await resolver.toIds(layout, [{ host: 'a', event: 'x', at }], true);
+    const rows = [
+      { host: 'a', event: 'x', at },
+      { host: 'b', event: 'x', at },
+      { host: 'a', event: 'y', at },
+    ];
+    const resolved = await resolver.toIds(layout, rows, false);
+    expect(resolved.map((row) => row?.host)).toEqual([1, undefined, undefined]);
+    expect(await new TableDictionary('hosts', table).ids(['b'], false)).toEqual([undefined]);
+  });
+
+  it('turns conditions', async () => {
+    await resolver.toIds(layout, [{ host: 'a', event: 'x', at }], true);
+    expect(
+      await resolver.toIdConditions(layout, {
+        host: { kind: 'eq', value: 'a' },
+        event: { kind: 'in', values: ['x', 'q'] },
+      }),
+    ).toEqual({ host: { kind: 'eq', value: 1 }, event: { kind: 'in', values: [1] } });
+    const nothing = await resolver.toIdConditions(layout, { host: { kind: 'eq', value: 'nobody' } });
+    expect(layout.plan(nothing).ranges).toEqual([]);
+    await expect(
+      resolver.toIdConditions(layout, { host: { kind: 'startsWith', value: 'a' } }),
+    ).rejects.toThrowError(/equality finds it/);
+    expect(() => layout.plan({ host: { kind: 'range', lower: { value: 1, inclusive: true } } })).toThrowError(
+      /an id in no order/,
+    );
+  });
+
+  it('says when a dictionary has outgrown the key', async () => {
+    const events = Array.from({ length: 256 }, (_, i) => ({ host: 'a', event: `e${i}`, at }));
+    await expect(resolver.toIds(layout, events, true)).rejects.toThrowError(
+      /has given 256 ids, more than 1 bytes hold/,
+    );
+  });
+
+  it('refuses what is no text', async () => {
+    await expect(resolver.toIds(layout, [{ host: 7, event: 'x', at }], true)).rejects.toThrowError(
+      /7 is no text/,
+    );
+  });
+});
