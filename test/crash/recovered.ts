@@ -9,6 +9,7 @@ export async function checkRecovered(files: MemoryFileSystem, promised: Promised
   const engine = await openEmbedded(STORE, smallStore(files, { automatic: false }));
   try {
     const found = await digestOf(engine);
+    await engine.verify();
     for (let k = promised.most; k >= promised.least; k--) if (promised.states[k] === found) return k;
     const earlier = promised.states.indexOf(found);
     throw new Error(

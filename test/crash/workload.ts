@@ -5,6 +5,8 @@ import type { FileSystem } from '../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
 import {
   Append,
+  Cell,
+  CellType,
   Delete,
   Increment,
   Put,
@@ -71,6 +73,8 @@ function counter(value: number): string {
 export class Workload {
   readonly states: string[] = [''];
   acknowledged = 0;
+  /** How many are known to be on the disk; of a store that syncs each write, the acknowledged ones. */
+  durable = 0;
   private readonly model = new Model();
   private readonly counters = new Map<string, number>();
   private step = 0;
@@ -137,12 +141,15 @@ export class Workload {
     else if (choice < 0.58) await this.rowMutations();
     else if (choice < 0.66) await this.deleteRow();
     else if (choice < 0.76) await this.atomicBatch();
+    else if (choice < 0.79) await this.engine.admin.flush('t', 'a');
     else if (choice < 0.82) await this.engine.admin.flush('t');
     else if (choice < 0.85) await this.engine.admin.compact('t');
     else if (choice < 0.88) await this.engine.admin.majorCompact('t');
     else if (choice < 0.91) await this.engine.admin.split('t');
-    else if (choice < 0.94) await this.alter();
-    else if (choice < 0.97) await this.otherTable();
+    else if (choice < 0.93) await this.alter();
+    else if (choice < 0.96) await this.otherTable();
+    else if (choice < 0.97) await this.bulkLoad();
+    else if (choice < 0.985) await this.checkpoint();
     else await this.reopen();
   }
 
@@ -155,7 +162,13 @@ export class Workload {
   private async change(change: () => void, write: () => Promise<unknown>): Promise<void> {
     this.begin(change);
     await write();
+    this.answered();
+  }
+
+  /** Every change so far was answered. */
+  private answered(): void {
     this.acknowledged = this.states.length - 1;
+    if (this.options.durability !== 'ASYNC_WAL') this.durable = this.acknowledged;
   }
 
   private async createTable(): Promise<void> {
@@ -196,7 +209,7 @@ export class Workload {
       writes.push(this.engine.table('t').put(this.put(row, value)));
     }
     await Promise.all(writes);
-    this.acknowledged = this.states.length - 1;
+    this.answered();
   }
 
   private async increment(): Promise<void> {
@@ -296,8 +309,33 @@ export class Workload {
     }
   }
 
+  /** Rows of one family that are loaded as a file: all at once. */
+  private async bulkLoad(): Promise<void> {
+    const value = String(this.step);
+    const rows = ['load1', 'load2', 'row1', 'row10'];
+    const cell = (row: string): Cell =>
+      new Cell(toBytes(row), 'a', toBytes('l'), this.step, CellType.Put, toBytes(value));
+    await this.change(
+      () => {
+        for (const row of rows) this.model.set('t', row, 'a:l', value);
+      },
+      () => this.engine.bulkLoad('t', rows.map(cell)),
+    );
+    this.durable = this.acknowledged;
+  }
+
+  /** A copy that opens by itself and holds the same. */
+  private async checkpoint(): Promise<void> {
+    const path = `/data/copy${this.step}`;
+    await this.engine.checkpoint(path);
+    const copy = await openEmbedded(path, this.options);
+    if ((await digestOf(copy)) !== this.states.at(-1)) throw new Error('the checkpoint holds something else');
+    await copy.close();
+  }
+
   private async reopen(): Promise<void> {
     await this.engine.close();
+    this.durable = this.acknowledged;
     this.engine = await openEmbedded(STORE, this.options);
     if ((await digestOf(this.engine)) !== this.states.at(-1))
       throw new Error('closing has changed the store');
