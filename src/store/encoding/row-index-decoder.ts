@@ -3,6 +3,7 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+import { RowTable, rowPrefix } from './row-table.js';
 
 const TAIL_BYTES = 8;
 
@@ -160,29 +161,48 @@ export class RowIndexDecoder extends BlockDecoder {
   /** The first row of the block, from `from` on, that is not less than the row given. */
   private searchRow(row: Uint8Array, rowOffset: number, rowLength: number, from: number): number {
     const { bytes, shared } = this;
-    const prefix = shared < rowLength ? shared : rowLength;
+    const block = this.block!;
+    const same = shared < rowLength ? shared : rowLength;
     const firstRow = this.start + CELL_HEADER_BYTES;
-    for (let i = 0; i < prefix; i++) {
+    for (let i = 0; i < same; i++) {
       const difference = bytes[firstRow + i]! - row[rowOffset + i]!;
       if (difference !== 0) return difference > 0 ? from : this.rows;
     }
+    const table = block.rowTable ?? (++block.searches > 1 ? this.makeTable() : null);
     let low = from;
     let high = this.rows;
+    if (table !== null) {
+      const prefix = rowPrefix(row, rowOffset, rowLength, shared);
+      low = table.lowerBound(prefix, from);
+      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+    }
     while (low < high) {
       const middle = (low + high) >>> 1;
       const at = this.place(this.rowStart(middle));
       const difference = compareSlices(
         bytes,
-        at + CELL_HEADER_BYTES + prefix,
-        this.view.getUint16(at + 24, true) - prefix,
+        at + CELL_HEADER_BYTES + same,
+        this.view.getUint16(at + 24, true) - same,
         row,
-        rowOffset + prefix,
-        rowLength - prefix,
+        rowOffset + same,
+        rowLength - same,
       );
       if (difference < 0) low = middle + 1;
       else high = middle;
     }
     return low;
+  }
+
+  private makeTable(): RowTable {
+    const { rows, view, bytes, shared } = this;
+    const firstRow = this.start + CELL_HEADER_BYTES;
+    const table = new RowTable(rows, bytes.slice(firstRow, firstRow + shared));
+    for (let i = 0; i < rows; i++) {
+      const at = this.place(this.rowStart(i));
+      table.set(i, rowPrefix(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), shared), at);
+    }
+    this.block!.rowTable = table;
+    return table;
   }
 
   /** Whether a cell of the target's row sorts before the target. */
