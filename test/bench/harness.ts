@@ -48,16 +48,14 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
   return { row, unit, rowan: rowan ?? Number.NaN, peers };
 }
 
-/** Prints the rows with our ratio to each peer. */
+/** Prints the rows, each peer with our ratio to it. */
 export function printRows(rows: readonly BenchRow[]): void {
-  const peers = [...new Set(rows.flatMap((row) => Object.keys(row.peers)))];
-  const table = new Table({ head: ['row', 'unit', 'rowan', ...peers.flatMap((peer) => [peer, 'ratio'])] });
+  const table = new Table({ head: ['row', 'unit', 'rowan', 'peers'], style: { head: [], border: [] } });
   for (const row of rows) {
-    const cells = peers.flatMap((peer) => {
-      const figure = row.peers[peer];
-      return figure === undefined ? ['', ''] : [show(figure), `${(row.rowan / figure).toFixed(2)}x`];
-    });
-    table.push([row.row, row.unit, show(row.rowan), ...cells]);
+    const peers = Object.entries(row.peers).map(
+      ([name, figure]) => `${(row.rowan / figure).toFixed(2)}x ${name} (${show(figure)})`,
+    );
+    table.push([row.row, row.unit, show(row.rowan), peers.join('\n')]);
   }
   console.log(table.toString());
 }

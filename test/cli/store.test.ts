@@ -1,0 +1,105 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import { Delete, Put, tableDescriptor } from '../../src/table/index.js';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = join(mkdtempSync(join(tmpdir(), 'rowan-')), 'db');
+  await using engine = await openEmbedded(folder, { background: 'inline', clock: () => 1000 });
+  await engine.admin.createTable(tableDescriptor('t', { f: {}, g: { compression: 'GZ' } }));
+  const table = engine.table('t');
+  await table.put(
+    new Put('in a file').addColumn('f', 'q', 'v'.repeat(100)).addColumn('g', Uint8Array.of(0), 'w'),
+  );
+  await engine.admin.flush('t');
+  await table.put(new Put('in the log').addColumn('f', 'q', 'x').setTtl(1e14));
+  await table.delete(new Delete('in a file').addColumns('g', Uint8Array.of(0)));
+});
+
+afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+
+async function rowan(...args: string[]): Promise<{ code: number; out: string; errors: string }> {
+  let out = '';
+  let errors = '';
+  const code = await runCli(args, {
+    write: (text) => {
+      out += text;
+    },
+    writeError: (text) => {
+      errors += text;
+    },
+  });
+  return { code, out, errors };
+}
+
+function sortedFiles(): string[] {
+  return readdirSync(folder).filter((name) => name.endsWith('.sst'));
+}
+
+describe('rowan store', () => {
+  test('stats, as a table and as JSON', async () => {
+    const { code, out } = await rowan('store', 'stats', folder);
+    expect(code).toBe(0);
+    expect(out).toMatch(/│ t .*│ f /);
+    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    expect(json.tables[0].regions[0].families).toMatchObject([
+      { family: 'f', files: 1, cells: 1, memstoreCells: 1 },
+      { family: 'g', files: 1, cells: 1, memstoreCells: 1 },
+    ]);
+  });
+
+  test('dump-wal prints the writes that are in the log', async () => {
+    const { code, out } = await rowan('store', 'dump-wal', folder);
+    expect(code).toBe(0);
+    expect(out).toContain('t in the log f:q timestamp=1000 Put ttl=100000000000000 value=x');
+    expect(out).toContain('t in a file g:\\x00 timestamp=1000 DeleteColumn value=');
+  });
+
+  test('dump-file prints facts and cells', async () => {
+    const dumps = await Promise.all(
+      sortedFiles().map((name) => rowan('store', 'dump-file', join(folder, name))),
+    );
+    const all = dumps.map((dump) => dump.out).join('');
+    expect(all).toContain('compression: GZ');
+    expect(all).toMatch(/in a file q timestamp=1000 Put seq=\d+ value=v{60}… \(100 bytes\)/);
+    const facts = await rowan('store', 'dump-file', '--facts', join(folder, sortedFiles()[0]!));
+    expect(facts.out).not.toContain('timestamp=');
+  });
+
+  test('compact merges files and drops what is hidden', async () => {
+    const { code, out } = await rowan('store', 'compact', folder);
+    expect(code).toBe(0);
+    expect(out).toContain('Compacted t:');
+    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    expect(json.tables[0].regions[0].families).toMatchObject([{ cells: 2 }, { cells: 0 }]);
+  });
+
+  test('verify finds a flipped bit, names the file and the offset, and ends with 1', async () => {
+    expect(await rowan('store', 'verify', folder)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('2 files'),
+    });
+    const path = join(folder, sortedFiles()[0]!);
+    const bytes = readFileSync(path);
+    bytes[20] = bytes[20]! ^ 1;
+    writeFileSync(path, bytes);
+    const { code, errors } = await rowan('store', 'verify', folder);
+    expect(code).toBe(1);
+    expect(errors).toContain('ERR_CORRUPTION');
+    expect(errors).toContain(path);
+    expect(errors).toMatch(/byte \d+/);
+  });
+
+  test('a folder that is no store is left alone', async () => {
+    const stranger = join(folder, '..');
+    const { code, errors } = await rowan('store', 'stats', stranger);
+    expect(code).toBe(1);
+    expect(errors).toContain('ERR_NOT_A_STORE');
+    expect(readdirSync(stranger)).toEqual(['db']);
+  });
+});
