@@ -298,9 +298,12 @@ export class StoreCore {
       this.closeLog();
     } finally {
       for (const state of this.catalog.tables()) for (const store of state.stores()) store.close();
-      this.manifest.close();
       this.files.closeAll();
-      await this.lock.release();
+      try {
+        this.manifest.close();
+      } finally {
+        await this.lock.release();
+      }
     }
   }
 

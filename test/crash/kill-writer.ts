@@ -1,9 +1,8 @@
 /**
  * Writes to a store until it is killed: row mutations over two families, counters and atomic batches, many at a time.
- * One line on stdout for each that was acknowledged: "row <client> <n>", "count <client> <n>", "batch <client> <n>".
+ * One line on stdout for each that was acknowledged: "row <client> <n>.", "count <client> <n>.", "batch <client> <n>.".
  * Usage: kill-writer.ts <folder> <first number> <SYNC_WAL | ASYNC_WAL>
  */
-import { writeSync } from 'node:fs';
 import { openEmbedded } from '../../src/store/engine.js';
 import { type Durability, Increment, Put, tableDescriptor } from '../../src/table/index.js';
 
@@ -18,6 +17,11 @@ const table = engine.table('t');
 const put = (row: string, value: string): Put =>
   new Put(row).addColumn('a', 'v', value).addColumn('b', 'v', value).setDurability(durability);
 
+/** Pipes are written to at once, so a line is out before the next write begins. */
+function tell(line: string): void {
+  process.stdout.write(`${line}.\n`);
+}
+
 async function client(id: number): Promise<void> {
   for (let n = Number(first); ; n++) {
     const value = `${n} `.repeat(1 + ((n * 13) % 60));
@@ -25,16 +29,16 @@ async function client(id: number): Promise<void> {
       await table.batch([put(`batch-${id}-${n}-x`, value), put(`batch-${id}-${n}-y`, value)], {
         atomic: true,
       });
-      writeSync(1, `batch ${id} ${n}\n`);
+      tell(`batch ${id} ${n}`);
     } else if (n % 10 === 7) {
       await table.increment(new Increment(`count-${id}`).addColumn('b', 'c', 1).setDurability(durability));
-      writeSync(1, `count ${id} ${n}\n`);
+      tell(`count ${id} ${n}`);
     } else {
       await table.put(put(`row-${id}-${n}`, value));
-      writeSync(1, `row ${id} ${n}\n`);
+      tell(`row ${id} ${n}`);
     }
   }
 }
 
-writeSync(1, 'open\n');
+tell('open');
 await Promise.all(Array.from({ length: 8 }, (_, id) => client(id)));

@@ -19,7 +19,7 @@ interface Acknowledged {
 
 function take(acknowledged: Acknowledged, lines: readonly string[]): void {
   for (const line of lines) {
-    const match = /^(row|count|batch) (\d+) (\d+)$/.exec(line);
+    const match = /^(row|count|batch) (\d+) (\d+)\.$/.exec(line);
     if (match === null) continue;
     const [, kind, id, n] = match;
     if (kind === 'row') acknowledged.rows.add(`row-${id}-${n}`);
@@ -78,7 +78,7 @@ it.each(['SYNC_WAL', 'ASYNC_WAL'])(
           String(acknowledged.next),
           durability,
         ]);
-        await writer.line((line) => line === 'open');
+        await writer.line((line) => line === 'open.');
         const wanted = Math.floor(random() ** 2 * 4000);
         await writer.count(wanted);
         writer.kill();
