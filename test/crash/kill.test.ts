@@ -8,7 +8,7 @@ import { Scan } from '../../src/table/index.js';
 import { runScript } from './run-script.js';
 import { seededRandom } from './seeded-random.js';
 
-const KILLS = Number(process.env['ROWAN_KILLS'] ?? 8);
+const KILLS = Number(process.env['ROWAN_KILLS'] ?? 5);
 
 /** What was acknowledged in all lives of the writer. */
 interface Acknowledged {
@@ -79,7 +79,7 @@ it.each(['SYNC_WAL', 'ASYNC_WAL'])(
           durability,
         ]);
         await writer.line((line) => line === 'open.');
-        const wanted = Math.floor(random() ** 2 * 4000);
+        const wanted = Math.floor(random() ** 2 * 2000);
         await writer.count(wanted);
         writer.kill();
         expect(await writer.exit).toBe('SIGKILL');
