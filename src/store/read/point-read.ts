@@ -1,6 +1,5 @@
 /** Reading one row: the short way for the newest value of one column, else through a scanner of the region. */
 
-import { compareBytes } from '../../bytes/index.js';
 import { Cell, CellType, FOREVER, type Get, Result } from '../../table/index.js';
 import { type CellCursor, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
@@ -92,7 +91,6 @@ function readColumn(
     const file = files[i]!;
     const meta = file.meta;
     if (best && meta.maxTimestamp < best.timestamp && meta.deleteFamilyCount === 0) continue;
-    if (compareBytes(row, meta.firstRow) < 0 || compareBytes(row, meta.lastRow) > 0) continue;
     if (!hashed) {
       bloomKey.setRow(row).setColumn(qualifier);
       hashed = true;
