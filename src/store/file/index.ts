@@ -1,5 +1,7 @@
 export { BloomKey } from './bloom-key.js';
+export { type BlockDescription, type BlockKind, describeBlocks } from './describe-file.js';
 export type { FileMeta, WrittenFile } from './file-meta.js';
+export { fileNumberOf } from './footer.js';
 export { type FileMetaJson, fileMetaFromJson, fileMetaToJson } from './meta-json.js';
 export type {
   FileContext,
@@ -10,3 +12,4 @@ export type {
 export { SortedFileCursor } from './sorted-file-cursor.js';
 export { SortedFileReader } from './sorted-file-reader.js';
 export { SortedFileWriter } from './sorted-file-writer.js';
+export { type VerifiedFile, verifySortedFile } from './verify-file.js';

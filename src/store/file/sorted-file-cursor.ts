@@ -41,6 +41,20 @@ export class SortedFileCursor extends CellCursor {
     this.reuse = options.transient ? (this.reuse ?? new ReadBuffer()) : undefined;
   }
 
+  /** Where the block of the present cell begins in the file. */
+  get blockOffset(): number {
+    return this.index.offsets[this.entry]!;
+  }
+
+  get isFirstOfBlock(): boolean {
+    return this.decoder.isFirst();
+  }
+
+  /** Where the block of the present cell is in the index. */
+  get indexPosition(): { readonly index: BlockIndex; readonly entry: number } {
+    return { index: this.index, entry: this.entry };
+  }
+
   override seekToFirst(): boolean {
     this.valid = false;
     this.leafNumber = 0;

@@ -40,7 +40,9 @@ export class SortedFileReader {
   readonly blocks: CacheSlots<DataBlock>;
   readonly source: DataBlockSource;
   private readonly leaves: CacheSlots<BlockIndex>;
-  private readonly bloomIndex: BlockIndex | undefined;
+  /** Where the chunks of the bloom filter are; undefined without one. */
+  readonly bloomIndex: BlockIndex | undefined;
+  readonly footer: Footer;
   private readonly bloomChunks: CacheSlots<BloomChunk>;
   private readonly spare: SortedFileCursor[] = [];
 
@@ -76,6 +78,7 @@ export class SortedFileReader {
     this.size = file.size;
     this.seq = options.seq ?? -1;
     const footer = readFooter(file, fileNo);
+    this.footer = footer;
     this.footerCrc = footer.crc;
     this.meta = this.readMeta(footer);
     const { meta } = this;

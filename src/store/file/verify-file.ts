@@ -1,0 +1,125 @@
+/** Reads a whole sorted file and holds it against everything that it says of itself. */
+
+import { equalBytes } from '../../bytes/index.js';
+import { CellType } from '../../table/index.js';
+import { SeekKey } from '../cursor.js';
+import { plainCellBytes } from '../encoding/index.js';
+import { corruption } from './block-frame.js';
+import { BloomKey } from './bloom-key.js';
+import { blockPlaces, describeBlocks } from './describe-file.js';
+import { FOOTER_BYTES } from './file-format.js';
+import type { FileMeta } from './file-meta.js';
+import { LastKey } from './last-key.js';
+import { MetaCollector } from './meta-collector.js';
+import type { SortedFileCursor } from './sorted-file-cursor.js';
+import type { SortedFileReader } from './sorted-file-reader.js';
+
+/** What was looked at. */
+export interface VerifiedFile {
+  readonly cells: number;
+  readonly blocks: number;
+  readonly bytes: number;
+}
+
+/**
+ * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order; that
+ * index keys part the blocks; that the bloom filter knows every key; that the facts are those of the cells.
+ * @throws CorruptionError naming the file, the offset and the rule that is broken.
+ */
+export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
+  let blocks = 0;
+  for (const _ of describeBlocks(reader)) blocks++;
+  verifyCover(reader);
+  verifyCells(reader);
+  return { cells: reader.meta.cells, blocks, bytes: reader.size };
+}
+
+/** Blocks follow one another without gap or overlap, up to the footer. */
+function verifyCover(reader: SortedFileReader): void {
+  let end = 0;
+  for (const { offset, length } of blockPlaces(reader).sort((a, b) => a.offset - b.offset)) {
+    if (offset !== end)
+      throw corruption(reader.path, end, `its blocks leave a gap or overlap before ${offset}`);
+    end = offset + length;
+  }
+  if (end !== reader.size - FOOTER_BYTES)
+    throw corruption(reader.path, end, 'bytes before its footer are in no block');
+}
+
+function verifyCells(reader: SortedFileReader): void {
+  const { meta, path } = reader;
+  const facts = new MetaCollector({ ...meta, dataBlockEncoding: meta.encoding });
+  facts.dataBytes = meta.dataBytes;
+  const last = new LastKey();
+  const bloom = new BloomKey();
+  const cursor = reader.cursor({ cacheBlocks: false });
+  const lastSeek = new SeekKey();
+  for (cursor.seekToFirst(); cursor.valid; cursor.next()) {
+    const offset = cursor.blockOffset;
+    if (!last.advance(cursor)) throw corruption(path, offset, `cell ${facts.cells} is out of order`);
+    facts.add(cursor, last.sameRow, last.sameColumn, plainBytes(cursor));
+    verifyBloom(reader, cursor, bloom);
+    if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, facts.cells > 1 ? lastSeek : undefined);
+    copyKey(cursor, lastSeek);
+  }
+  cursor.close();
+  const found = facts.finish(last, meta.dataBlocks, meta.bloomKeys);
+  for (const field of Object.keys(found) as (keyof FileMeta)[]) {
+    const isBulkSeq = reader.seq >= 0 && (field === 'minSeq' || field === 'maxSeq');
+    if (!isBulkSeq && !isSame(found[field], meta[field])) {
+      throw corruption(
+        path,
+        reader.footer.meta.offset,
+        `it says ${field} ${String(meta[field])}, its cells say ${String(found[field])}`,
+      );
+    }
+  }
+}
+
+function plainBytes(cursor: SortedFileCursor): number {
+  return plainCellBytes(cursor.rowLength, cursor.qualifierLength, cursor.valueLength, cursor.ttl);
+}
+
+function verifyBloom(reader: SortedFileReader, cursor: SortedFileCursor, key: BloomKey): void {
+  const { type } = cursor;
+  key.setRow(cursor.key, cursor.rowOffset, cursor.rowLength);
+  const isRowMarker = type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion;
+  if (reader.meta.bloomFilter === 'ROWCOL' && !isRowMarker)
+    key.setColumn(cursor.key, cursor.qualifierOffset, cursor.qualifierLength);
+  if (!reader.mayContain(key))
+    throw corruption(reader.path, cursor.blockOffset, 'its bloom filter denies a cell that it has');
+}
+
+/** The key of the cursor's block is at or before its first cell, and behind the cell before. */
+function verifyIndexKey(
+  reader: SortedFileReader,
+  cursor: SortedFileCursor,
+  before: SeekKey | undefined,
+): void {
+  const first = new SeekKey();
+  copyKey(cursor, first);
+  const { index, entry } = cursor.indexPosition;
+  // The key of a whole cell counts as behind a target equal to it, so the target is taken after all cells like it.
+  first.type--;
+  if (!index.isAtOrBefore(entry, first))
+    throw corruption(reader.path, cursor.blockOffset, 'the index key of a block is behind its first cell');
+  if (before !== undefined && index.isAtOrBefore(entry, before))
+    throw corruption(
+      reader.path,
+      cursor.blockOffset,
+      'the index key of a block is not behind the block before',
+    );
+}
+
+function copyKey(cursor: SortedFileCursor, key: SeekKey): void {
+  key.row = cursor.key.slice(cursor.rowOffset, cursor.rowOffset + cursor.rowLength);
+  key.rowLength = cursor.rowLength;
+  key.qualifier = cursor.key.slice(cursor.qualifierOffset, cursor.qualifierOffset + cursor.qualifierLength);
+  key.qualifierLength = cursor.qualifierLength;
+  key.timestamp = cursor.timestamp;
+  key.type = cursor.type;
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a instanceof Uint8Array && b instanceof Uint8Array ? equalBytes(a, b) : a === b;
+}
