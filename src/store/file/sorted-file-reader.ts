@@ -179,12 +179,16 @@ export class SortedFileReader {
    * is none: the file has one block or one row.
    */
   middleRow(): Uint8Array | undefined {
-    const { root } = this;
-    const middle = root.count >>> 1;
-    const row =
-      this.twoLevels && root.count < 3 ? this.leaf(0).keyRow(this.leaf(0).count - 1) : root.keyRow(middle);
+    const { root, twoLevels } = this;
     const { firstRow } = this.meta;
-    return compareSlices(row, 0, row.length, firstRow, 0, firstRow.length) > 0 ? row.slice() : undefined;
+    for (let number = twoLevels ? root.count >>> 1 : 0; number < (twoLevels ? root.count : 1); number++) {
+      const leaf = twoLevels ? this.leaf(number) : root;
+      for (let i = twoLevels && root.count > 2 ? 0 : leaf.count >>> 1; i < leaf.count; i++) {
+        const row = leaf.keyRow(i);
+        if (compareSlices(row, 0, row.length, firstRow, 0, firstRow.length) > 0) return row.slice();
+      }
+    }
+    return undefined;
   }
 
   /** Reads all data blocks into the cache (PREFETCH_BLOCKS_ON_OPEN). */
