@@ -21,6 +21,8 @@ export type ResolveAddress = (host: string, port: number) => ServerAddress | Pro
 export interface ConnectionSettings {
   readonly user: string;
   readonly connectTimeout: number;
+  /** A connection on which nothing comes for this long although something was asked is given up. */
+  readonly rpcTimeout: number;
   readonly maxFrameSize: number;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;

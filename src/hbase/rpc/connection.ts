@@ -46,6 +46,8 @@ export class Connection {
   /** Calls given up whose answers may still come. */
   private abandoned = 0;
   private lastReceived = 0;
+  /** When the oldest call was sent that ended at its deadline without a byte having come since; undefined: none was. */
+  private silentSince: number | undefined;
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
   private layer: SecurityLayer | undefined;
@@ -177,6 +179,7 @@ export class Connection {
 
   private onData(chunk: Buffer): void {
     this.lastReceived = performance.now();
+    this.silentSince = undefined;
     try {
       if (this.layer === undefined) this.frames.push(chunk);
       else for (const part of this.layer.unwrap(chunk)) this.frames.push(part);
@@ -278,12 +281,11 @@ export class Connection {
   private sweep(): void {
     this.sweeper = undefined;
     const now = performance.now();
-    let silent = false;
     for (const [id, call] of this.inFlight) {
       if (!call.isExpired(now)) continue;
       this.inFlight.delete(id);
       this.abandoned++;
-      silent ||= this.lastReceived < call.startedAt;
+      if (this.lastReceived < call.startedAt) this.silentSince ??= call.startedAt;
       call.onError(this.timeoutOf(call));
     }
     for (let i = this.waiting.length - 1; i >= 0; i--) {
@@ -292,9 +294,10 @@ export class Connection {
       this.waiting.splice(i, 1);
       call.onError(this.timeoutOf(call));
     }
-    // Not a byte since that call was sent: the other side is gone without a word, or hangs as a whole.
-    if (silent) this.lost('it did not answer at all within the time of a call');
-    else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+    // Not a byte for as long as a call may take: the other side is gone without a word, or hangs as a whole.
+    if (this.silentSince !== undefined && now - this.silentSince >= this.settings.rpcTimeout) {
+      this.lost(`not a byte came within ${this.settings.rpcTimeout} ms of a request`);
+    } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
   private timeoutOf(call: Call): TimeoutError {
