@@ -2,8 +2,8 @@
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
+import { verifySortedFile } from './file/index.js';
 import type { Region } from './region/region.js';
-import type { StoreFile } from './region/store-file.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
@@ -34,7 +34,7 @@ export async function verifyStore(core: StoreCore): Promise<VerifyReport> {
             checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
             if (seen.has(file.fileNo)) continue;
             seen.add(file.fileNo);
-            cells += readWhole(file);
+            cells += verifySortedFile(file.reader).cells;
             bytes += file.size;
             await new Promise((resolve) => setImmediate(resolve));
           }
@@ -45,19 +45,6 @@ export async function verifyStore(core: StoreCore): Promise<VerifyReport> {
     }
   }
   return { tables, regions, files: seen.size, cells, bytes };
-}
-
-/** Reads every block of a file, which checks its checksums, and counts its cells. */
-function readWhole(file: StoreFile): number {
-  const cursor = file.reader.cursor({ cacheBlocks: false, transient: true });
-  let cells = 0;
-  for (let more = cursor.seekToFirst(); more; more = cursor.next()) cells++;
-  cursor.close();
-  if (cells === file.meta.cells) return cells;
-  throw new CorruptionError(
-    `"${file.path}" has ${cells} cells and was written with ${file.meta.cells}. Restore the store from a checkpoint.`,
-    { details: { file: file.path } },
-  );
 }
 
 /** Regions follow one another from the beginning to the end. */
