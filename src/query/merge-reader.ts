@@ -5,6 +5,9 @@ import { compareMerged } from './ranges.js';
 import type { RowReader } from './reader.js';
 import type { ScanSource } from './source.js';
 
+/** Rows that each range is first asked for, at least: fewer would only be asked again. */
+const LEAST_FIRST_FETCH = 16;
+
 /**
  * Merges ranges that are each in order. Every range is asked for its first rows before one row is given, at most
  * `concurrency` at a time; after that only the range whose rows ran out is asked again.
@@ -43,10 +46,11 @@ export class MergeReader implements RowReader {
   private async start(count: number): Promise<void> {
     this.opened = true;
     for (const open of this.open) this.sources.push(open());
+    const first = Math.max(LEAST_FIRST_FETCH, Math.ceil((2 * count) / this.sources.length));
     let next = 0;
     const worker = async (): Promise<void> => {
       for (let source = this.sources[next++]; source !== undefined; source = this.sources[next++]) {
-        const fetched = source.fetch(count);
+        const fetched = source.fetch(first);
         if (fetched !== undefined) await fetched;
       }
     };

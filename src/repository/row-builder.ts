@@ -25,6 +25,7 @@ export class RowBuilder<C extends KeyedClass> {
   set(patch: Patch<C>): this {
     const given = patch as Readonly<Record<string, unknown>>;
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
+    if (names.length === 0) return this;
     this.refuseKeyParts(names);
     this.claim(selectColumns(this.schema, names));
     this.mutations.push(...this.schema.mapper.toMutations(given, this.row, this.timestamp));

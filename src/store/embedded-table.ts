@@ -51,7 +51,8 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async exists(get: Get, options?: OperationOptions): Promise<boolean> {
-    return !(await this.get(get, options)).isEmpty;
+    // A get that asks for existence alone answers with the row and no cells.
+    return (await this.get(get, options)).row.length > 0;
   }
 
   async put(put: Put, options?: OperationOptions): Promise<void> {
@@ -86,7 +87,12 @@ export class EmbeddedTable implements SyncTable {
     if (options?.atomic) return this.atomicBatch(actions, options);
     const state = await this.writable(options);
     if (actions.every(isPut)) return this.putEach(state, actions as readonly Put[]);
-    const outcomes = actions.map((action) => this.outcomeOf(action, options));
+    const outcomes: Promise<BatchOutcome>[] = [];
+    for (const action of actions) {
+      // A read sees what stands before it in the batch.
+      if (action instanceof Get && outcomes.length > 0) await Promise.all(outcomes);
+      outcomes.push(this.outcomeOf(action, options));
+    }
     return Promise.all(outcomes);
   }
 
@@ -101,7 +107,8 @@ export class EmbeddedTable implements SyncTable {
   /** Many puts at the price of one write: they share a record of the log. */
   private async putEach(state: TableState, puts: readonly Put[]): Promise<BatchOutcome[]> {
     const errors = await this.core.writer.putEach(state, puts);
-    return errors.map((error) =>
+    // Not `map`: it passes over the holes, which stand for success.
+    return Array.from(errors, (error) =>
       error === undefined ? { ok: true, result: Result.EMPTY } : { ok: false, error: asRowanError(error) },
     );
   }

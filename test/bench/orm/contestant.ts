@@ -1,0 +1,47 @@
+/** What every mapper of the bench does: the same entity, the same operations, the same durability. */
+
+/** Key: sensor and seq. */
+export interface Reading {
+  sensor: string;
+  seq: number;
+  kind: string;
+  unit: string;
+  value: number;
+  quality: number;
+  valid: boolean;
+  takenAt: Date;
+}
+
+export interface Contestant {
+  readonly name: string;
+  readonly version: string;
+  /** One durable batch: acknowledged when it is on the disk. */
+  insert(rows: readonly Reading[]): void | Promise<void>;
+  get(sensor: string, seq: number): Reading | null | undefined | Promise<Reading | null | undefined>;
+  /** One sensor's readings from `from` (inclusive) to `to` (exclusive), in order. */
+  range(sensor: string, from: number, to: number): Reading[] | Promise<Reading[]>;
+  all(): Reading[] | Promise<Reading[]>;
+  close(): void | Promise<void>;
+}
+
+/** Opens a contestant's own store in an empty folder. */
+export type OpenContestant = (folder: string) => Promise<Contestant>;
+
+/** The names of the sensors; the longest is 12 bytes. */
+export function sensorName(index: number): string {
+  return `sensor-${String(index).padStart(4, '0')}`;
+}
+
+export function makeReading(sensor: number, seq: number): Reading {
+  const mixed = (Math.imul(sensor + 1, 0x9e3779b1) ^ Math.imul(seq + 1, 0x85ebca6b)) >>> 0;
+  return {
+    sensor: sensorName(sensor),
+    seq,
+    kind: ['temperature', 'pressure', 'humidity', 'wind'][mixed % 4]!,
+    unit: ['K', 'hPa', '%', 'm/s'][mixed % 4]!,
+    value: mixed / 1000,
+    quality: mixed % 100,
+    valid: mixed % 10 !== 0,
+    takenAt: new Date(1_700_000_000_000 + seq * 60_000),
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * `npm run bench:orm`: Rowan's repository against Drizzle, TypeORM and MikroORM on better-sqlite3. One process, one disk,
+ * the same entity (key of two parts, six columns), the same durability: a batch is acknowledged when the disk has it.
+ * Drizzle's statements are prepared. Contestants take turns in every round; the figure is the median.
+ *
+ * `--rounds N` (default 7), `--json FILE`.
+ */
+
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type BenchRow, compare, type Measured, report, toRow } from '../harness.js';
+import { type Contestant, makeReading, type OpenContestant, sensorName } from './contestant.js';
+import { openRowan } from './rowan.js';
+
+const SENSORS = 200;
+const READINGS = 100;
+/** Gets in one round. */
+const GETS = 5000;
+/** Batches of 100 in one round. */
+const BATCHES = 40;
+const RANGE = 50;
+const RANGES = 200;
+
+const rounds = Number(argument('--rounds') ?? 7);
+
+const root = fileURLToPath(new URL('.', import.meta.url)).replace(/([\\/])dist\1(?=test\1bench)/, '$1');
+const folder = mkdtempSync(join(process.cwd(), '.bench-orm-'));
+try {
+  const contestants = await openAll();
+  try {
+    report(await measure(contestants));
+  } finally {
+    for (const contestant of contestants) await contestant.close();
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function argument(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+async function openAll(): Promise<Contestant[]> {
+  const peers: readonly [file: string, open: string][] = [
+    ['drizzle', 'openDrizzle'],
+    ['typeorm', 'openTypeOrm'],
+    ['mikro-orm', 'openMikroOrm'],
+  ];
+  const contestants = [await openRowan(join(folder, 'rowan'))];
+  for (const [file, name] of peers) {
+    const module = (await import(join(root, 'peers', `${file}.mjs`))) as Record<string, OpenContestant>;
+    const own = join(folder, file);
+    mkdirSync(own);
+    contestants.push(await module[name]!(own));
+  }
+  console.log(contestants.map(({ name, version }) => `${name} ${version}`).join(', '));
+  return contestants;
+}
+
+async function measure(contestants: readonly Contestant[]): Promise<BenchRow[]> {
+  const row = async (title: string, unit: string, run: (of: Contestant) => Measured): Promise<BenchRow> => {
+    const named = Object.fromEntries(contestants.map((contestant) => [contestant.name, run(contestant)]));
+    const measured = toRow(title, unit, await compare(named, rounds));
+    console.log(title, measured.rowan, measured.peers);
+    return measured;
+  };
+  const rows = [await row('insert, batches of 100, fsync each', 'rows/s', insertBatches)];
+  for (const contestant of contestants) await check(contestant);
+  rows.push(await row('get by key', 'gets/s', getByKey));
+  rows.push(await row(`range of ${RANGE}, hydrated`, 'rows/s', readRanges));
+  rows.push(await row('full read, hydrated', 'rows/s', readAll));
+  return rows;
+}
+
+/** Every round writes new keys behind the ones before: sensors of their own for each contestant's each round. */
+function insertBatches(contestant: Contestant): Measured {
+  let sensor = 0;
+  return async () => {
+    for (let batch = 0; batch < BATCHES; batch++, sensor++) {
+      await contestant.insert(Array.from({ length: READINGS }, (_, seq) => makeReading(sensor, seq)));
+    }
+    return BATCHES * READINGS;
+  };
+}
+
+/** All hold the same rows and give them back as they were. */
+async function check(contestant: Contestant): Promise<void> {
+  for (const [sensor, seq] of [
+    [0, 0],
+    [SENSORS - 1, READINGS - 1],
+  ] as const) {
+    const found = await contestant.get(sensorName(sensor), seq);
+    const expected = makeReading(sensor, seq);
+    if (
+      JSON.stringify({ ...expected, ...found }) !== JSON.stringify(expected) ||
+      !(found?.takenAt instanceof Date)
+    ) {
+      throw new Error(
+        `${contestant.name} gave back ${JSON.stringify(found)} for ${JSON.stringify(expected)}`,
+      );
+    }
+  }
+  const rows = await contestant.range(sensorName(1), 10, 10 + RANGE);
+  if (rows.length !== RANGE || rows[0]!.seq !== 10) throw new Error(`${contestant.name} gave a wrong range`);
+}
+
+function getByKey(contestant: Contestant): Measured {
+  return async () => {
+    for (let i = 0; i < GETS; i++) {
+      const found = await contestant.get(sensorName((i * 7919) % SENSORS), (i * 104729) % READINGS);
+      if (found === null || found === undefined) throw new Error(`${contestant.name} has lost a reading`);
+    }
+    return GETS;
+  };
+}
+
+function readRanges(contestant: Contestant): Measured {
+  return async () => {
+    let count = 0;
+    for (let i = 0; i < RANGES; i++) {
+      const from = i % (READINGS - RANGE);
+      count += (await contestant.range(sensorName((i * 7919) % SENSORS), from, from + RANGE)).length;
+    }
+    if (count !== RANGES * RANGE) throw new Error(`${contestant.name} gave ${count} rows`);
+    return count;
+  };
+}
+
+function readAll(contestant: Contestant): Measured {
+  return async () => (await contestant.all()).length;
+}

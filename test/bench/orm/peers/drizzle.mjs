@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { CREATE_TABLE, PRAGMAS, versionOf } from './sqlite.mjs';
+
+const reading = sqliteTable(
+  'reading',
+  {
+    sensor: text('sensor').notNull(),
+    seq: integer('seq').notNull(),
+    kind: text('kind').notNull(),
+    unit: text('unit').notNull(),
+    value: real('value').notNull(),
+    quality: integer('quality').notNull(),
+    valid: integer('valid', { mode: 'boolean' }).notNull(),
+    takenAt: integer('taken_at', { mode: 'timestamp_ms' }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sensor, table.seq] })],
+);
+
+export async function openDrizzle(folder) {
+  const sqlite = new Database(join(folder, 'drizzle.db'));
+  for (const pragma of PRAGMAS) sqlite.pragma(pragma);
+  sqlite.exec(CREATE_TABLE);
+  const db = drizzle(sqlite);
+  const get = db
+    .select()
+    .from(reading)
+    .where(and(eq(reading.sensor, sql.placeholder('sensor')), eq(reading.seq, sql.placeholder('seq'))))
+    .prepare();
+  const range = db
+    .select()
+    .from(reading)
+    .where(
+      and(
+        eq(reading.sensor, sql.placeholder('sensor')),
+        gte(reading.seq, sql.placeholder('from')),
+        lt(reading.seq, sql.placeholder('to')),
+      ),
+    )
+    .orderBy(asc(reading.seq))
+    .prepare();
+  const all = db.select().from(reading).orderBy(asc(reading.sensor), asc(reading.seq)).prepare();
+  return {
+    name: 'drizzle',
+    version: versionOf('drizzle-orm'),
+    insert: (rows) => void db.insert(reading).values(rows).run(),
+    get: (sensor, seq) => get.get({ sensor, seq }),
+    range: (sensor, from, to) => range.all({ sensor, from, to }),
+    all: () => all.all(),
+    close: () => sqlite.close(),
+  };
+}

@@ -1,0 +1,91 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
+import { readRuby } from '../ddl/ruby-reader.js';
+
+const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const code = await runCli(args, {
+    write: (text) => {
+      out += text;
+    },
+    writeError: (text) => {
+      err += text;
+    },
+  });
+  return { code, out, err };
+}
+
+describe('rowan', () => {
+  test('--help names the commands, --version is the package’s', async () => {
+    const help = await run('--help');
+    expect(help).toMatchObject({ code: 0, err: '' });
+    expect(help.out).toMatch(/Usage: rowan.*ddl <module>|ddl \[options\] <module>/s);
+    expect((await run('--version')).out).toMatch(/^\d+\.\d+\.\d+/);
+    expect((await run('ddl', '--help')).out).toContain('--format');
+  });
+
+  test('a wrong command line ends with 2 and says what is wrong', async () => {
+    for (const args of [['nope'], ['ddl'], ['ddl', 'x', '--nope'], ['ddl', 'x', '--format', 'xml'], []]) {
+      const { code, err, out } = await run(...args);
+      expect([args, code]).toEqual([args, 2]);
+      expect(err + out).toMatch(/error|Usage/);
+    }
+  });
+});
+
+describe('rowan ddl', () => {
+  test('prints what the HBase shell takes, tables in the order of their names', async () => {
+    const { code, out, err } = await run('ddl', fixture('entities'));
+    expect([code, err]).toEqual([0, '']);
+    const calls = readRuby(out);
+    expect(calls.map((call) => [call.name, call.args[0]])).toEqual([
+      ['create_namespace', 'shop'],
+      ['create', 'notes'],
+      ['create', 'shop:crm'],
+    ]);
+    const [, d, p, options] = calls[2]!.args as ReadonlyMap<string, unknown>[];
+    expect(d!.get('COMPRESSION')).toBe('SNAPPY');
+    expect(p!.get('NAME')).toBe('p');
+    expect([...(options!.get('METADATA') as Map<string, string>)]).toEqual([
+      ['rowan.record.1', expect.stringMatching(/^key salt\(16.*; d:6e column text$/)],
+    ]);
+    expect((calls[2]!.args.at(-1) as ReadonlyMap<string, unknown>).get('SPLITS')).toEqual([
+      '\\x04',
+      '\\x08',
+      '\\x0C',
+    ]);
+  });
+
+  test('chooses tables, leaves out namespaces, prints JSON', async () => {
+    const one = await run('ddl', fixture('entities'), '--table', 'shop:crm', '--no-namespaces');
+    expect(readRuby(one.out).map((call) => call.args[0])).toEqual(['shop:crm']);
+    const json = await run('ddl', fixture('entities'), '--format', 'json');
+    expect(JSON.parse(json.out)).toMatchObject([
+      { name: 'notes' },
+      { name: 'shop:crm', splits: ['04', '08', '0c'] },
+    ]);
+    expect(await run('ddl', fixture('entities'), '--table', 'other')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no table "other"'),
+    });
+  });
+
+  test('says what is wrong with a module', async () => {
+    expect(await run('ddl', 'no/such/file.js')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('There is no file'),
+    });
+    expect(await run('ddl', fixture('empty'))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('exports no entity'),
+    });
+    expect(await run('ddl', fixture('wrong'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/ERR_SCHEMA.*Broken.*"x"/s),
+    });
+  });
+});
