@@ -3,13 +3,12 @@
  * the owner ends: a file with a process id in it would outlive a kill, and in containers every process is number 1.
  *
  * Linux: a listening socket in the abstract namespace, named by the folder's device and inode, so that no second path
- * to the same folder gets past it. macOS, BSD and Windows: the LOCK file opened with an exclusive lock.
+ * to the same folder gets past it; and for containers a second one in the folder (socket-guard.ts). macOS, BSD and Windows: the LOCK file opened with an exclusive lock.
  *
  * Beside it the LOCK file says who the holder is, for the message to the second opener. It is never removed: a lock on
  * a removed file and one on its successor would both be granted.
  *
- * Not seen are openers in another network namespace (two containers that mount one folder) and, over a network file
- * system, on another machine.
+ * Not seen are openers on another machine, over a network file system.
  */
 
 import { statSync, writeFileSync } from 'node:fs';
@@ -18,6 +17,7 @@ import { type DirectoryLock, joinPath } from './file-system.js';
 import { errnoOf, ioError } from './io-error.js';
 import { lockByOpen } from './lock-by-open.js';
 import { LOCK_FILE, lockedError, thisProcess } from './lock-holder.js';
+import { SocketGuard } from './socket-guard.js';
 
 /** Claims `directory`, which must exist. @throws RowanError `ERR_LOCKED` naming the holder. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
@@ -26,27 +26,40 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
     return lockByOpen(directory, path, JSON.stringify(thisProcess()));
   }
   const server = await listen(directory, abstractName(directory));
+  let guard: SocketGuard | undefined;
+  try {
+    guard = await SocketGuard.take(directory);
+    writeHolder(path);
+  } catch (error) {
+    await new SocketLock(server, guard).release();
+    throw error;
+  }
+  return new SocketLock(server, guard);
+}
+
+function writeHolder(path: string): void {
   try {
     writeFileSync(path, `${JSON.stringify(thisProcess())}\n`);
   } catch (error) {
-    server.close();
     throw ioError('write', path, errnoOf(error), error);
   }
-  return new SocketLock(server);
 }
 
 class SocketLock implements DirectoryLock {
   private server: Server | undefined;
+  private readonly guard: SocketGuard | undefined;
 
-  constructor(server: Server) {
+  constructor(server: Server, guard: SocketGuard | undefined) {
     this.server = server;
+    this.guard = guard;
   }
 
-  release(): Promise<void> {
+  async release(): Promise<void> {
     const server = this.server;
     this.server = undefined;
-    if (server === undefined) return Promise.resolve();
-    return new Promise((resolve) => server.close(() => resolve()));
+    if (server === undefined) return;
+    await this.guard?.release();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 }
 

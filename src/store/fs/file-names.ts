@@ -30,7 +30,7 @@ export function manifestFileName(number: number): string {
 export function parseStoreFileName(name: string): StoreFileName | undefined {
   if (name === CURRENT_FILE) return { kind: 'current', number: 0 };
   if (name === CURRENT_TEMPORARY_FILE) return { kind: 'current-temporary', number: 0 };
-  if (name === 'LOCK') return { kind: 'lock', number: 0 };
+  if (name === 'LOCK' || name === 'LOCK.sock') return { kind: 'lock', number: 0 };
   const match = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.(wal|sst))$/.exec(name);
   if (match === null) return undefined;
   const number = Number(match[1] ?? match[2]);

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -54,6 +55,54 @@ describe('the lock of a folder', () => {
     fs.writeFileSync(join(directory, 'LOCK'), 'not json');
     await expect(files.lock(directory)).rejects.toThrow('in use by another process');
     await lock.release();
+  });
+});
+
+describe('the socket in the folder, which holds between containers', () => {
+  const other = (): Promise<Server> =>
+    new Promise((resolve) => {
+      const server = createServer((socket) => socket.destroy());
+      server.listen(join(directory, 'LOCK.sock'), () => resolve(server));
+    });
+
+  it('keeps an opener out that does not see the other lock', async () => {
+    // What is left when the holder is in another network namespace: only its socket in the folder answers.
+    const holder = await other();
+    const files = new NodeFileSystem();
+    await expect(files.lock(directory)).rejects.toMatchObject({ code: 'ERR_LOCKED' });
+    await new Promise((resolve) => holder.close(resolve));
+    const lock = await files.lock(directory);
+    expect(fs.existsSync(join(directory, 'LOCK.sock'))).toBe(true);
+    await lock.release();
+    expect(fs.existsSync(join(directory, 'LOCK.sock'))).toBe(false);
+  });
+
+  it('is taken over from a process that was killed', async () => {
+    const script = runScript('test/crash/hold-lock.ts', [directory]);
+    await script.line((line) => line === 'locked');
+    script.kill();
+    await script.exit;
+    expect(fs.existsSync(join(directory, 'LOCK.sock'))).toBe(true);
+    const lock = await new NodeFileSystem().lock(directory);
+    await lock.release();
+  });
+
+  it('is made in a folder whose path is longer than a socket can have', async () => {
+    const deep = join(directory, 'x'.repeat(90), 'y'.repeat(90));
+    fs.mkdirSync(deep, { recursive: true });
+    const files = new NodeFileSystem();
+    const lock = await files.lock(deep);
+    expect(fs.statSync(join(deep, 'LOCK.sock')).isSocket()).toBe(true);
+    await expect(files.lock(deep)).rejects.toMatchObject({ code: 'ERR_LOCKED' });
+    await lock.release();
+    expect(fs.existsSync(join(deep, 'LOCK.sock'))).toBe(false);
+  });
+
+  it('is left out where there can be none', async () => {
+    fs.mkdirSync(join(directory, 'LOCK.sock'));
+    const lock = await new NodeFileSystem().lock(directory);
+    await lock.release();
+    expect(fs.statSync(join(directory, 'LOCK.sock')).isDirectory()).toBe(true);
   });
 });
 
