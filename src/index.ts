@@ -11,6 +11,7 @@ export {
   createScript,
   createTableStatement,
   type EnsuredTables,
+  schemaScript,
 } from './ddl/index.js';
 export * from './errors.js';
 export * from './key/index.js';

@@ -1,7 +1,7 @@
 /** The quickstart: flights of 2001 in an embedded store. A second run finds what the first one stored. */
 
 import Table from 'cli-table3';
-import { createScript, type Database, type EmbeddedEngine, open } from '../../src/index.js';
+import { type Database, type EmbeddedEngine, open, schemaScript } from '../../src/index.js';
 import { Airport, Flight } from './entities.js';
 import { load } from './load.js';
 
@@ -45,17 +45,31 @@ heading('Bytes on disk');
 printSizes(database);
 
 heading('The same table for HBase (rowan ddl)');
-console.log(createScript(database.schema.tables));
+console.log(schemaScript(database.schema.tables));
 
 function heading(text: string): void {
   console.log(`\n${text}\n${'-'.repeat(text.length)}`);
 }
 
+/** Columns side by side, without colours and frames: it is for the README, too. */
+function plainTable(head: string[]): Table.Table {
+  const edges = [
+    'top',
+    'top-mid',
+    'top-left',
+    'top-right',
+    'bottom',
+    'bottom-mid',
+    'bottom-left',
+    'bottom-right',
+  ];
+  const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'];
+  const chars = Object.fromEntries([...edges, ...inner].map((edge) => [edge, '']));
+  return new Table({ head, chars, style: { head: [], border: [], 'padding-left': 2, 'padding-right': 0 } });
+}
+
 function printFlights(list: readonly Flight[]): void {
-  const table = new Table({
-    head: ['departed', 'from', 'to', 'delay', 'miles'],
-    style: { head: [], border: [] },
-  });
+  const table = plainTable(['departed', 'from', 'to', 'delay', 'miles']);
   for (const flight of list) {
     const departed = flight.departedAt.toISOString().slice(0, 16).replace('T', ' ');
     table.push([departed, flight.iata, flight.destination, `${flight.delay} min`, flight.distance]);
@@ -64,10 +78,7 @@ function printFlights(list: readonly Flight[]): void {
 }
 
 function printSizes(db: Database<EmbeddedEngine>): void {
-  const table = new Table({
-    head: ['family', 'compression', 'cells', 'before', 'on disk'],
-    style: { head: [], border: [] },
-  });
+  const table = plainTable(['family', 'compression', 'cells', 'bytes in', 'bytes on disk']);
   for (const { descriptor } of db.schema.tables) {
     for (const { name, compression } of descriptor.families) {
       const regions =

@@ -1,5 +1,6 @@
 /** HBase shell statements that create declared tables. */
 
+import type { TableSchema } from '../schema/types.js';
 import {
   DEFAULT_NAMESPACE,
   type FamilyDescriptor,
@@ -8,6 +9,7 @@ import {
   type TableDescriptor,
 } from '../table/index.js';
 import { rubyBinary, rubyHash, rubyString, rubyValue } from './ruby.js';
+import { stampedDescriptor } from './table-stamp.js';
 
 /** Columns at which a statement is broken. */
 const LINE_WIDTH = 110;
@@ -34,7 +36,18 @@ export function createTableStatement({ descriptor, splitKeys }: CreatableTable):
   return [`create ${rubyString(descriptor.name)}`, ...clauses].join(',\n  ');
 }
 
-/** The whole script: namespaces, then tables, in the order of their names. */
+/** The statements that create a schema's tables, with what they keep of the entities in their metadata. */
+export function schemaScript(
+  tables: readonly TableSchema[],
+  options: { readonly namespaces?: boolean } = {},
+): string {
+  return createScript(
+    tables.map((table) => ({ descriptor: stampedDescriptor(table), splitKeys: table.splitKeys })),
+    options,
+  );
+}
+
+/** The whole script: namespaces, then tables, in the order given. */
 export function createScript(
   tables: readonly CreatableTable[],
   options: { readonly namespaces?: boolean } = {},

@@ -34,7 +34,9 @@ export interface HistoryEntry<T> {
 }
 
 /** The history of a property: of a `@Versions` property the values inside. */
-export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonly timestamp?: number }[] ? V : T;
+export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonly timestamp?: number }[]
+  ? V
+  : T;
 
 /** What became of a conditional write. */
 export type CheckOutcome<C extends KeyedClass> =

@@ -1,6 +1,6 @@
 import { type Command, Option, InvalidArgumentError as UsageError } from 'commander';
 import { toHex } from '../../bytes/index.js';
-import { type CreatableTable, createScript, stampedDescriptor } from '../../ddl/index.js';
+import { schemaScript, stampedDescriptor } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { TableSchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
@@ -32,7 +32,7 @@ export function addDdlCommand(program: Command, context: CliContext): void {
       context.write(
         options.format === 'json'
           ? `${JSON.stringify(tables.map(asJson), null, 2)}\n`
-          : createScript(tables.map(asCreatable), { namespaces: options.namespaces }),
+          : schemaScript(tables, { namespaces: options.namespaces }),
       );
     });
 }
@@ -54,10 +54,6 @@ function chooseTables(
       `The module has no table "${name}". It has ${tables.map(({ descriptor }) => descriptor.name).join(', ')}.`,
     );
   });
-}
-
-function asCreatable(table: TableSchema): CreatableTable {
-  return { descriptor: stampedDescriptor(table), splitKeys: table.splitKeys };
 }
 
 function asJson(table: TableSchema): object {

@@ -1,5 +1,13 @@
 /** What every mapper of the bench does: the same entity, the same operations, the same durability. */
 
+import { fileURLToPath } from 'node:url';
+
+/** The project's folder, whether this runs from the sources or from `dist`. */
+export const projectRoot = fileURLToPath(import.meta.url).replace(
+  /[\\/](dist[\\/])?test[\\/]bench[\\/].*$/,
+  '',
+);
+
 /** Key: sensor and seq. */
 export interface Reading {
   sensor: string;

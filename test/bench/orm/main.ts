@@ -8,12 +8,10 @@
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type BenchRow, compare, type Measured, report, toRow } from '../harness.js';
-import { type Contestant, makeReading, type OpenContestant, sensorName } from './contestant.js';
+import { type Contestant, makeReading, type OpenContestant, projectRoot, sensorName } from './contestant.js';
 import { openRowan } from './rowan.js';
 
-const SENSORS = 200;
 const READINGS = 100;
 /** Gets in one round. */
 const GETS = 5000;
@@ -23,9 +21,10 @@ const RANGE = 50;
 const RANGES = 200;
 
 const rounds = Number(argument('--rounds') ?? 7);
+/** As many as the first rows have written. */
+const SENSORS = BATCHES * Math.min(rounds + 1, 5);
 
-const root = fileURLToPath(new URL('.', import.meta.url)).replace(/([\\/])dist\1(?=test\1bench)/, '$1');
-const folder = mkdtempSync(join(process.cwd(), '.bench-orm-'));
+const folder = mkdtempSync(join(projectRoot, '.rowan-bench-orm-'));
 try {
   const contestants = await openAll();
   try {
@@ -50,7 +49,10 @@ async function openAll(): Promise<Contestant[]> {
   ];
   const contestants = [await openRowan(join(folder, 'rowan'))];
   for (const [file, name] of peers) {
-    const module = (await import(join(root, 'peers', `${file}.mjs`))) as Record<string, OpenContestant>;
+    const module = (await import(join(projectRoot, 'test/bench/orm/peers', `${file}.mjs`))) as Record<
+      string,
+      OpenContestant
+    >;
     const own = join(folder, file);
     mkdirSync(own);
     contestants.push(await module[name]!(own));

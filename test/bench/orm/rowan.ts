@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   boolean,
   Column,
@@ -13,7 +14,7 @@ import {
   text,
   uint32,
 } from '../../../src/index.js';
-import type { Contestant, Reading as ReadingRow } from './contestant.js';
+import { type Contestant, projectRoot, type Reading as ReadingRow } from './contestant.js';
 
 @Table({ name: 'readings', families: { d: {} } })
 class Readings {}
@@ -32,7 +33,8 @@ class Reading {
   @Column('d:t', date) takenAt!: Date;
 }
 
-const { version } = createRequire(import.meta.url)('../../../package.json') as { version: string };
+const manifest = readFileSync(join(projectRoot, 'package.json'), 'utf8');
+const { version } = JSON.parse(manifest) as { version: string };
 
 export async function openRowan(folder: string): Promise<Contestant> {
   const database = await open({ path: folder, entities: [Reading] });
