@@ -103,9 +103,9 @@ export function buildFilter(filter: Filter, context: FilterContext): FilterEvalu
     case 'random':
       return new RandomEvaluator(filter.chance, context.random);
     case 'while':
-      return new WhileEvaluator(buildFilter(filter.filter, context));
+      return new WhileEvaluator(buildFilter(filter.filter, wrapped(context)));
     case 'skip':
-      return new SkipEvaluator(buildFilter(filter.filter, context));
+      return new SkipEvaluator(buildFilter(filter.filter, wrapped(context)));
     case 'list': {
       const filters = filter.filters.map((each) => buildFilter(each, context));
       return filter.operator === 'MUST_PASS_ALL'
@@ -113,6 +113,11 @@ export function buildFilter(filter: Filter, context: FilterContext): FilterEvalu
         : new AnyEvaluator(filters, context.reversed);
     }
   }
+}
+
+/** HBase does not tell filters inside `while` and `skip` that the scan is reversed. */
+function wrapped(context: FilterContext): FilterContext {
+  return { reversed: false, random: context.random };
 }
 
 function buildSingleColumnValue(

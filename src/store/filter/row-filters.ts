@@ -1,10 +1,11 @@
 /** Filters that decide by the row alone. */
 
-import { compareSlices } from '../../bytes/index.js';
+import { compareSlices, prefixEnd } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { Comparison } from './compare.js';
 import { FilterEvaluator } from './filter-evaluator.js';
-import { FILTER_INCLUDE, FILTER_NEXT_ROW, type ReturnCode } from './return-code.js';
+import type { FilterFamily, FilterHint } from './filter-hint.js';
+import { FILTER_INCLUDE, FILTER_NEXT_ROW, FILTER_SEEK_HINT, type ReturnCode } from './return-code.js';
 
 /** What the filters of rows share: the verdict of `filterRowKey` holds for the cells too. */
 abstract class RowVerdict extends FilterEvaluator {
@@ -35,10 +36,11 @@ export class RowEvaluator extends RowVerdict {
   }
 }
 
-/** `PrefixFilter`: ends the scan behind the prefix. */
-export class PrefixEvaluator extends RowVerdict {
+/** `PrefixFilter`: seeks to the prefix, and ends the scan behind it. */
+export class PrefixEvaluator extends FilterEvaluator {
   private passed = false;
-  protected override dropped = true;
+  private dropped = true;
+  private before = false;
 
   constructor(
     private readonly prefix: Uint8Array,
@@ -59,8 +61,26 @@ export class PrefixEvaluator extends RowVerdict {
     if (this.passed) return true;
     const { prefix } = this;
     const order = compareSlices(row, offset, Math.min(length, prefix.length), prefix, 0, prefix.length);
-    if (this.reversed ? order < 0 : order > 0) this.passed = true;
+    this.passed = this.reversed ? order < 0 : order > 0;
+    this.before = this.reversed ? order > 0 : order < 0;
     this.dropped = order !== 0;
+    // A row before the prefix is not dropped by its key: its first cell brings out the hint.
+    return this.passed;
+  }
+
+  override filterCell(_cell: CellCursor): ReturnCode {
+    if (this.before) return FILTER_SEEK_HINT;
+    return this.dropped ? FILTER_NEXT_ROW : FILTER_INCLUDE;
+  }
+
+  override hint(_cell: CellCursor, _family: FilterFamily, hint: FilterHint): boolean {
+    const row = this.reversed ? prefixEnd(this.prefix) : this.prefix;
+    if (row === undefined) return false;
+    hint.toRow(row);
+    return true;
+  }
+
+  override filterRow(): boolean {
     return this.dropped;
   }
 }

@@ -66,17 +66,19 @@ export class Memstore {
   }
 
   /**
-   * Drops the older puts of a column whose seq is at most `readPoint`, all but the newest of them: what an increment
-   * or append does in a family of one version (R70, `CellSet` upsert).
+   * What an increment or append does after its write in a family of one version (R70, `Segment.upsert`): of the puts
+   * behind the newest, which is its own, those that everybody can see are dropped, all but one.
    */
   dropOlderVersions(row: Uint8Array, qualifier: Uint8Array, readPoint: number): void {
     const cursor = this.cursor();
     const key = columnStart(row, qualifier);
     const doomed: CellRef[] = [];
+    let own = true;
     let seen = 0;
     for (cursor.seek(key); cursor.valid && isColumn(cursor, row, qualifier); cursor.next()) {
-      if (cursor.type !== CellType.Put || cursor.seq > readPoint) continue;
-      if (seen++ > 0) doomed.push(cursor.ref);
+      if (cursor.type !== CellType.Put) continue;
+      if (!own && cursor.seq <= readPoint && seen++ > 0) doomed.push(cursor.ref);
+      own = false;
     }
     for (const ref of doomed) {
       this.list.locateRef(ref, this.list.prefixOfRef(ref));

@@ -103,8 +103,16 @@ export class StoreScanner {
 
   /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
   readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
-    const { merge, matcher } = this;
     if (this.leaving) return true;
+    if (!this.matchRow(row, out, limit)) return false;
+    // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
+    // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
+    if (this.filter?.done && this.seen <= this.rowEnd) this.finished = true;
+    return true;
+  }
+
+  private matchRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
+    const { merge, matcher } = this;
     let top = merge.top;
     while (top !== null && isInRow(top, row)) {
       const code = matcher.match(top);

@@ -166,13 +166,17 @@ describe('memstore', () => {
     ]);
   });
 
-  test('an upsert drops the older puts of its column that everybody can see', () => {
+  test.each([
+    [5, [5, 4, 6]],
+    [4, [5, 4, 6]],
+    [3, [5, 4, 3, 6]],
+  ])('an upsert seen up to %i drops the puts of its column behind the one before it', (readPoint, left) => {
     const memstore = new Memstore();
     for (let seq = 1; seq <= 5; seq++)
       memstore.add(toBytes('r'), toBytes('q'), seq, CellType.Put, seq, 0, toBytes(`${seq}`));
     memstore.add(toBytes('r'), toBytes('q2'), 1, CellType.Put, 6, 0, toBytes('other'));
-    memstore.dropOlderVersions(toBytes('r'), toBytes('q'), 4);
+    memstore.dropOlderVersions(toBytes('r'), toBytes('q'), readPoint);
     const seqs = drain(memstore.cursor()).map((entry) => (entry as number[])[4]);
-    expect(seqs).toEqual([5, 4, 6]);
+    expect(seqs).toEqual(left);
   });
 });

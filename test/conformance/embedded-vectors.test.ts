@@ -1,0 +1,4 @@
+import { embeddedEngine } from './engines/embedded.js';
+import { describeVectors } from './vectors/suite.js';
+
+describeVectors(embeddedEngine);

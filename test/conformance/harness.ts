@@ -1,0 +1,39 @@
+/** What a suite needs of an engine to test it: a way to open it, and what it cannot do. */
+
+import type { Engine } from '../../src/table/index.js';
+
+/** A clock that tests set; milliseconds since 1970. */
+export class TestClock {
+  constructor(public time: number) {}
+
+  readonly now = (): number => this.time;
+
+  advance(milliseconds: number): void {
+    this.time += milliseconds;
+  }
+}
+
+export interface OpenEngine {
+  readonly engine: Engine;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Taken by engines with a settable clock. */
+  readonly clock?: TestClock;
+  /** 0 <= random() < 1, where the engine takes it. */
+  readonly random?: () => number;
+}
+
+/** An engine, as suites see it. */
+export interface EngineUnderTest {
+  readonly name: string;
+  /** Whether the engine goes by `OpenOptions.clock`. One that does not goes by real time. */
+  readonly settableClock: boolean;
+  /** Whether a scan is one scan to its filters, however many regions it runs over (HBase starts anew in each). */
+  readonly filtersSpanRegions: boolean;
+  /** Why a case cannot be run on this engine; undefined: it can. */
+  lacks?(caseId: string): string | undefined;
+  /** An engine with no tables of the suite's names. */
+  open(options?: OpenOptions): Promise<OpenEngine>;
+}
