@@ -8,6 +8,9 @@ const OBJECT_BYTES = 400;
 /** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
 export class DataBlock extends CacheEntry {
   readonly view: DataView;
+  /** Where the block was read from: for errors. */
+  path = '';
+  offset = 0;
   /** Searches of this block so far, and what speeds up the later ones. */
   searches = 0;
   rowTable: RowTable | null = null;
@@ -31,8 +34,18 @@ export class DataBlock extends CacheEntry {
 }
 
 /** The payload of a data block is not what its encoding says; whoever knows the file adds its name. */
-export function badPayload(why: string, offset: number): CorruptionError {
-  return new CorruptionError(`A data block is damaged: ${why}.`, { details: { payloadOffset: offset } });
+export function badPayload(why: string, payloadOffset: number): CorruptionError {
+  return new CorruptionError(`its payload is wrong at byte ${payloadOffset}: ${why}`, {
+    details: { payloadOffset },
+  });
+}
+
+/** The error for a block that is not what was written, with what to do about it. */
+export function badBlockOf(path: string, offset: number, why: CorruptionError): CorruptionError {
+  return new CorruptionError(
+    `"${path}" is damaged in the block at byte ${offset}: ${why.message}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,
+    { cause: why, details: { file: path, offset } },
+  );
 }
 
 /** How many bytes two slices begin with in common. */

@@ -4,7 +4,7 @@ import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { MAX_ROW_LENGTH } from '../../table/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder } from './block-decoder.js';
-import { badPayload, DataBlock } from './data-block.js';
+import { badBlockOf, badPayload, DataBlock } from './data-block.js';
 import { RESTART_INTERVAL, TAIL_BYTES } from './delta-format.js';
 import { DeltaKey } from './delta-key.js';
 import { RowTable, rowPrefix } from './row-table.js';
@@ -208,7 +208,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
       const run = this.index / RESTART_INTERVAL;
       const block = this.block!;
       if (this.at !== block.start + block.view.getUint32(block.cellsEnd + 4 * run, true))
-        throw badPayload(`cell ${this.index} is not where its restart is`, this.at - block.start);
+        throw this.bad('it begins not where the table says');
       this.decodeFirst();
     } else {
       this.decode();
@@ -230,9 +230,8 @@ export abstract class DeltaDecoder extends BlockDecoder {
     this.decodeKey();
     const { rowLength } = this.key;
     if (this.at > this.end || this.valueAt + this.valueLength > this.end)
-      throw badPayload(`cell ${this.index} runs over the end`, this.end - this.block!.start);
-    if (rowLength === 0 || rowLength > MAX_ROW_LENGTH)
-      throw badPayload(`cell ${this.index} has a row of ${rowLength} bytes`, this.at - this.block!.start);
+      throw this.bad('bytes run over the end');
+    if (rowLength === 0 || rowLength > MAX_ROW_LENGTH) throw this.bad(`there is a row of ${rowLength} bytes`);
   }
 
   private publish(cursor: CellCursor): void {
@@ -249,6 +248,16 @@ export abstract class DeltaDecoder extends BlockDecoder {
     cursor.valueOffset = this.valueAt;
     cursor.valueLength = this.valueLength;
     cursor.ttl = this.ttl;
+  }
+
+  /** Puts the key together from what it shares with the one before and the bytes at `rowAt` and `qualifierAt`. */
+  protected setRow(shared: number, rowAt: number, rest: number): void {
+    if (!this.key.setRow(shared, this.bytes, rowAt, rest, this.end)) throw this.bad('there is a bad row');
+  }
+
+  protected setQualifier(shared: number, qualifierAt: number, rest: number): void {
+    if (!this.key.setQualifier(shared, this.bytes, qualifierAt, rest, this.end))
+      throw this.bad('there is a bad qualifier');
   }
 
   /** Reads a varint at `at`. */
@@ -280,6 +289,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
   }
 
   protected bad(why: string): Error {
-    return badPayload(`${why} in cell ${this.index}`, this.at - this.block!.start);
+    const { path, offset, start } = this.block!;
+    return badBlockOf(path, offset, badPayload(`${why} in cell ${this.index}`, this.at - start));
   }
 }

@@ -14,8 +14,8 @@ export class PrefixDecoder extends DeltaDecoder {
     this.ttl = this.number();
     const rowAt = this.at;
     const qualifierAt = rowAt + restOfRow;
-    this.key.setRow(sharedRow, this.bytes, rowAt, restOfRow, this.end);
-    this.key.setQualifier(sharedQualifier, this.bytes, qualifierAt, restOfQualifier, this.end);
+    this.setRow(sharedRow, rowAt, restOfRow);
+    this.setQualifier(sharedQualifier, qualifierAt, restOfQualifier);
     this.valueAt = qualifierAt + restOfQualifier;
     this.at = this.valueAt + this.valueLength;
   }
@@ -38,9 +38,8 @@ abstract class FlaggedDecoder extends DeltaDecoder {
     const rowAt = this.at;
     const qualifierAt = rowAt + restOfRow;
     if (sameRow) this.key.keepRow();
-    else this.key.setRow(sharedRow, this.bytes, rowAt, restOfRow, this.end);
-    if (!sameQualifier)
-      this.key.setQualifier(sharedQualifier, this.bytes, qualifierAt, restOfQualifier, this.end);
+    else this.setRow(sharedRow, rowAt, restOfRow);
+    if (!sameQualifier) this.setQualifier(sharedQualifier, qualifierAt, restOfQualifier);
     this.at = qualifierAt + restOfQualifier;
     if ((flags & DeltaFlag.SameValue) !== 0) return;
     this.valueAt = this.at;

@@ -1,5 +1,4 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { badPayload } from './data-block.js';
 
 const FIRST_ROW_CAPACITY = 128;
 const FIRST_CAPACITY = 512;
@@ -28,9 +27,9 @@ export class DeltaKey {
     this.shared = this.rowLength;
   }
 
-  setRow(shared: number, source: Uint8Array, from: number, rest: number, limit: number): void {
-    if (shared > this.rowLength || from + rest > limit)
-      throw badPayload('a row shares what is not there', from);
+  /** False when the row before has not so much to share, or the rest runs over `limit`. */
+  setRow(shared: number, source: Uint8Array, from: number, rest: number, limit: number): boolean {
+    if (shared > this.rowLength || from + rest > limit) return false;
     const length = shared + rest;
     if (length > this.qualifierAt) this.grow(length, this.qualifierLength);
     const { bytes } = this;
@@ -38,11 +37,12 @@ export class DeltaKey {
     else bytes.set(source.subarray(from, from + rest), shared);
     this.rowLength = length;
     this.shared = shared;
+    return true;
   }
 
-  setQualifier(shared: number, source: Uint8Array, from: number, rest: number, limit: number): void {
-    if (shared > this.qualifierLength || from + rest > limit)
-      throw badPayload('a qualifier shares what is not there', from);
+  /** As `setRow`. */
+  setQualifier(shared: number, source: Uint8Array, from: number, rest: number, limit: number): boolean {
+    if (shared > this.qualifierLength || from + rest > limit) return false;
     const length = shared + rest;
     if (this.qualifierAt + length > this.bytes.length) this.grow(this.rowLength, length);
     const { bytes } = this;
@@ -50,6 +50,7 @@ export class DeltaKey {
     if (rest < 24) for (let i = 0; i < rest; i++) bytes[at + i] = source[from + i]!;
     else bytes.set(source.subarray(from, from + rest), at);
     this.qualifierLength = length;
+    return true;
   }
 
   /** The row, copied. */

@@ -4,7 +4,7 @@ import type { CachePriority } from '../cache/cache-entry.js';
 import type { CacheSlots } from '../cache/cache-slots.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES } from '../codec/index.js';
-import { type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
+import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
 import { corruption, type FramedBlock, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import { BLOCK_HEADER_BYTES, BlockType } from './file-format.js';
@@ -50,6 +50,8 @@ export class DataBlockSource {
     this.cache.misses++;
     const kept = keep && this.policy.keep;
     const block = this.load(index.offsets[i]!, index.lengths[i]!, kept ? undefined : reuse);
+    block.path = this.file.path;
+    block.offset = index.offsets[i]!;
     if (kept) this.cache.insert(this.slots, number, block, this.policy.priority);
     return block;
   }
@@ -75,7 +77,7 @@ export class DataBlockSource {
       return parseBlock(meta.encoding, raw, 0, rawLength);
     } catch (error) {
       if (!(error instanceof CorruptionError)) throw error;
-      throw corruption(file.path, offset, error.message, error);
+      throw badBlockOf(file.path, offset, error);
     }
   }
 

@@ -1,0 +1,136 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { BlockCache, CacheEntry, CachePriority, CacheSlots } from '../../../src/store/cache/index.js';
+
+class Entry extends CacheEntry {
+  constructor(
+    charge: number,
+    readonly name: string,
+  ) {
+    super(charge);
+  }
+}
+
+/** The cache as its rules say it, on plain arrays. */
+class Model {
+  readonly single: Entry[] = [];
+  readonly multi: Entry[] = [];
+  readonly memory: Entry[] = [];
+  readonly used = new Set<Entry>();
+
+  constructor(private readonly capacity: number) {}
+
+  get all(): Entry[] {
+    return [...this.single, ...this.multi, ...this.memory];
+  }
+
+  insert(entry: Entry, inMemory: boolean): void {
+    if (entry.charge > this.capacity) return;
+    (inMemory ? this.memory : this.single).push(entry);
+    while (sum(this.all) > this.capacity) {
+      const excess = ([segment, share]: [Entry[], number]): number =>
+        segment.length === 0 ? -Infinity : sum(segment) - share * this.capacity;
+      const shares: [Entry[], number][] = [
+        [this.single, 0.25],
+        [this.multi, 0.5],
+        [this.memory, 0.25],
+      ];
+      const most = Math.max(...shares.map(excess));
+      const segment = shares.find((each) => excess(each) === most)![0];
+      const oldest = segment.shift()!;
+      if (!this.used.delete(oldest)) continue;
+      (segment === this.single ? this.multi : segment).push(oldest);
+    }
+  }
+
+  remove(gone: (entry: Entry) => boolean): void {
+    for (const segment of [this.single, this.multi, this.memory]) {
+      for (let i = segment.length - 1; i >= 0; i--) if (gone(segment[i]!)) segment.splice(i, 1);
+    }
+  }
+}
+
+function sum(entries: readonly Entry[]): number {
+  return entries.reduce((total, entry) => total + entry.charge, 0);
+}
+
+const FILES = 3;
+const SLOTS = 12;
+
+describe('the block cache', () => {
+  test('holds what its rules say, after any inserts, uses and invalidations', () => {
+    const operation = fc.record({
+      kind: fc.constantFrom('use', 'use', 'use', 'use', 'invalidate'),
+      file: fc.nat(FILES - 1),
+      slot: fc.nat(SLOTS - 1),
+      charge: fc.integer({ min: 1, max: 40 }),
+      inMemory: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(operation, { maxLength: 200 }),
+        fc.integer({ min: 0, max: 150 }),
+        (operations, capacity) => {
+          const cache = new BlockCache(capacity);
+          const model = new Model(capacity);
+          const files = Array.from({ length: FILES }, () => new CacheSlots<Entry>(SLOTS));
+          for (const { kind, file, slot, charge, inMemory } of operations) {
+            const slots = files[file]!;
+            const present = slots.entries[slot]!;
+            if (kind === 'invalidate') {
+              cache.invalidate(slots as unknown as CacheSlots<CacheEntry>);
+              model.remove((entry) => entry.name.startsWith(`${file}/`));
+            } else if (present) {
+              present.touched = 1;
+              model.used.add(present);
+            } else {
+              const entry = new Entry(charge, `${file}/${slot}`);
+              cache.insert(slots, slot, entry, inMemory ? CachePriority.Memory : CachePriority.Normal);
+              model.insert(entry, inMemory);
+            }
+            const held = files.flatMap(({ entries }) => entries.filter((entry) => entry !== null));
+            expect(new Set(held)).toEqual(new Set(model.all));
+            for (const { entries } of files)
+              entries.forEach((entry, i) => {
+                if (entry) expect(entry.slot).toBe(i);
+              });
+            expect(cache.stats()).toMatchObject({ bytes: sum(model.all), entries: model.all.length });
+            expect(sum(model.all)).toBeLessThanOrEqual(capacity);
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test('keeps blocks of IN_MEMORY families while a scan goes by', () => {
+    const cache = new BlockCache(100);
+    const favoured = new CacheSlots<Entry>(2);
+    const scanned = new CacheSlots<Entry>(1000);
+    cache.insert(favoured, 0, new Entry(10, 'a'), CachePriority.Memory);
+    cache.insert(favoured, 1, new Entry(10, 'b'), CachePriority.Memory);
+    for (let i = 0; i < 1000; i++) cache.insert(scanned, i, new Entry(10, `${i}`), CachePriority.Normal);
+    expect(favoured.entries.every((entry) => entry !== null)).toBe(true);
+  });
+
+  test('keeps blocks that were read twice while a scan goes by', () => {
+    const cache = new BlockCache(100);
+    const hot = new CacheSlots<Entry>(3);
+    const scanned = new CacheSlots<Entry>(1000);
+    for (let i = 0; i < 3; i++) {
+      cache.insert(hot, i, new Entry(10, `hot ${i}`), CachePriority.Normal);
+      hot.entries[i]!.touched = 1;
+    }
+    for (let i = 0; i < 1000; i++) cache.insert(scanned, i, new Entry(10, `${i}`), CachePriority.Normal);
+    expect(hot.entries.every((entry) => entry !== null)).toBe(true);
+    expect(cache.stats()).toMatchObject({ bytes: 100, entries: 10, evictions: 993 });
+  });
+
+  test('of capacity 0 keeps nothing', () => {
+    const cache = new BlockCache(0);
+    const slots = new CacheSlots<Entry>(1);
+    cache.insert(slots, 0, new Entry(1, 'a'), CachePriority.Memory);
+    expect(slots.entries).toEqual([null]);
+    expect(cache.stats()).toMatchObject({ bytes: 0, entries: 0 });
+  });
+});

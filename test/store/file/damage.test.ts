@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { crc32 } from '../../../src/bytes/index.js';
+import { RowanError } from '../../../src/errors.js';
+import { prepareCodecs } from '../../../src/store/codec/index.js';
+import { checksumSeed } from '../../../src/store/file/block-frame.js';
+import { describeBlocks } from '../../../src/store/file/describe-file.js';
+import {
+  SortedFileReader,
+  type SortedFileWriterOptions,
+  verifySortedFile,
+} from '../../../src/store/file/index.js';
+import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
+import { anyCells, cell, type TestCell } from './cells.js';
+import { context, FILE_NO, PATH, seekKey, write } from './fixture.js';
+
+beforeAll(() => prepareCodecs(COMPRESSIONS));
+
+const CELLS: TestCell[] = [];
+for (let i = 0; i < 300; i++) {
+  const row = `row${String(i >> 2).padStart(5, '0')}`;
+  CELLS.push(cell(row, `q${i & 3}`, 1000 - (i % 3), `value ${i}`, { seq: i + 1, ttl: i % 7 === 0 ? 5 : 0 }));
+}
+
+/** The bytes of a file of these cells. */
+function fileBytes(options: Partial<SortedFileWriterOptions>, cells = CELLS): Uint8Array {
+  const fs = new MemoryFileSystem();
+  write(fs, cells, { bloomFilter: 'ROWCOL', ...options });
+  return fs.contents(PATH).slice();
+}
+
+function stored(bytes: Uint8Array): ReturnType<typeof context> {
+  const files = context();
+  const handle = files.fs.create(PATH);
+  handle.write(bytes, 0, bytes.length);
+  handle.close();
+  return files;
+}
+
+/** Opens, verifies and searches a file: every way in which its bytes are read. */
+function useAll(bytes: Uint8Array): void {
+  const reader = SortedFileReader.open(stored(bytes), PATH, FILE_NO);
+  const cursor = reader.cursor();
+  for (const { row, qualifier, timestamp, type } of [CELLS[0]!, CELLS[150]!, CELLS[299]!]) {
+    cursor.seek(seekKey(row, qualifier, timestamp, type));
+    if (cursor.valid) cursor.next();
+    cursor.reseek(seekKey(row, qualifier, -1, 0));
+    cursor.seekToPreviousRow(row);
+  }
+  cursor.seekToPreviousRow(null);
+  verifySortedFile(reader);
+}
+
+function errorOf(work: () => void): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function expectCorruption(error: unknown, what: string): void {
+  if (!(error instanceof RowanError)) throw new Error(`${what}: ${String(error)}`, { cause: error });
+  expect(error.code, what).toBe('ERR_CORRUPTION');
+  expect(error.details.file).toBe(PATH);
+  expect(error.details.offset).toBeTypeOf('number');
+}
+
+describe('a changed byte', () => {
+  test.each([
+    ['NONE', 'NONE'],
+    ['FAST_DIFF', 'LZ4'],
+  ] as const)(
+    'anywhere in a file of encoding %s and codec %s is reported',
+    (dataBlockEncoding, compression) => {
+      const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
+      useAll(bytes);
+      for (let at = 0; at < bytes.length; at++) {
+        for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
+          bytes[at] = bytes[at]! ^ bit;
+          expectCorruption(
+            errorOf(() => useAll(bytes)),
+            `byte ${at}, bit ${bit}`,
+          );
+          bytes[at] = bytes[at]! ^ bit;
+        }
+      }
+    },
+  );
+
+  test('is reported with the offset of its block', () => {
+    const bytes = fileBytes({ blockSize: 4096 });
+    const [, second] = describeBlocks(SortedFileReader.open(stored(bytes), PATH, FILE_NO));
+    bytes[second!.offset + 100] = bytes[second!.offset + 100]! ^ 1;
+    const reader = SortedFileReader.open(stored(bytes), PATH, FILE_NO);
+    expect(reader.cursor().seekToFirst()).toBe(true);
+    expect(() => reader.prefetch()).toThrow(
+      expect.objectContaining({ code: 'ERR_CORRUPTION', details: { file: PATH, offset: second!.offset } }),
+    );
+  });
+});
+
+describe('a file that is not what it should be', () => {
+  test('cut anywhere, or with bytes behind its end', () => {
+    const bytes = fileBytes({});
+    for (let length = 0; length < bytes.length; length += length < 200 ? 1 : 61)
+      expectCorruption(
+        errorOf(() => useAll(bytes.subarray(0, length))),
+        `cut to ${length}`,
+      );
+    expectCorruption(
+      errorOf(() => useAll(Buffer.concat([bytes, Buffer.of(0)]))),
+      'a byte more',
+    );
+  });
+
+  test('another file in its place, and a block at another place', () => {
+    const bytes = fileBytes({ blockSize: 1024 });
+    const files = stored(bytes);
+    expectCorruption(
+      errorOf(() => SortedFileReader.open(files, PATH, FILE_NO + 1)),
+      'another number',
+    );
+    const blocks = [...describeBlocks(SortedFileReader.open(files, PATH, FILE_NO))];
+    const data = blocks.filter((block) => block.kind === 'data');
+    const sameLength = data.filter((block) => block.length === data[1]!.length);
+    const [a, b] = sameLength as [(typeof data)[0], (typeof data)[0]];
+    bytes.copyWithin(b.offset, a.offset, a.offset + a.length);
+    expectCorruption(
+      errorOf(() => useAll(bytes)),
+      'a block copied over another',
+    );
+  });
+
+  test('a later version of the format', () => {
+    const bytes = fileBytes({});
+    const footer = bytes.length - 64;
+    bytes[footer + 48] = 2;
+    new DataView(bytes.buffer).setUint32(
+      footer + 52,
+      crc32(bytes, footer, 52, checksumSeed(FILE_NO, footer)),
+      true,
+    );
+    expect(() => useAll(bytes)).toThrow(expect.objectContaining({ code: 'ERR_FORMAT_VERSION' }));
+  });
+});
+
+describe.each(DATA_BLOCK_ENCODINGS)(
+  'a file of the encoding %s whose checksums fit, but whose contents do not',
+  (dataBlockEncoding) => {
+    test('is read with corruption errors only, and ends', () => {
+      const plain = fileBytes({ dataBlockEncoding, blockSize: 2048 });
+      const packed = fileBytes({ dataBlockEncoding, blockSize: 2048, compression: 'LZO' });
+      fc.assert(
+        fc.property(
+          fc.boolean(),
+          fc.nat(),
+          fc.array(fc.tuple(fc.nat(), fc.oneof(fc.nat(255), fc.constantFrom(0, 1, 127, 128, 255))), {
+            minLength: 1,
+            maxLength: 6,
+          }),
+          (compressed, which, changes) => {
+            const bytes = (compressed ? packed : plain).slice();
+            const blocks = [...describeBlocks(SortedFileReader.open(stored(bytes), PATH, FILE_NO))];
+            const block = blocks[which % (blocks.length - 1)]!;
+            // Byte 4 on: type, codec, encoding and lengths too.
+            for (const [at, value] of changes) bytes[block.offset + 4 + (at % (block.length - 4))] = value;
+            const crc = crc32(bytes, block.offset + 4, block.length - 4, checksumSeed(FILE_NO, block.offset));
+            new DataView(bytes.buffer).setUint32(block.offset, crc, true);
+            const error = errorOf(() => useAll(bytes));
+            if (error !== undefined) expectCorruption(error, JSON.stringify([block, changes]));
+          },
+        ),
+        { numRuns: 400 },
+      );
+    });
+
+    test('is told from a good one by verify, when cells are out of order', () => {
+      const bytes = fileBytes({ dataBlockEncoding, blockSize: 65536, bloomFilter: 'NONE' }, [
+        cell('aaaa', 'q', 1, 'v'),
+        cell('bbbb', 'q', 1, 'w'),
+        cell('cccc', 'q', 1, 'x'),
+        cell('zzzz', 'q', 1, 'y'),
+      ]);
+      const at = Buffer.from(bytes).indexOf('bbbb');
+      bytes.fill(0x64, at, at + 4);
+      const length = 16 + new DataView(bytes.buffer).getUint32(12, true);
+      new DataView(bytes.buffer).setUint32(0, crc32(bytes, 4, length - 4, checksumSeed(FILE_NO, 0)), true);
+      const reader = SortedFileReader.open(stored(bytes), PATH, FILE_NO);
+      expect(() => verifySortedFile(reader)).toThrow(/cell 2 is out of order/);
+    });
+  },
+);
+
+test('any good file passes verify', () => {
+  fc.assert(
+    fc.property(
+      anyCells(60),
+      fc.constantFrom(...DATA_BLOCK_ENCODINGS),
+      fc.constantFrom('NONE', 'ROW', 'ROWCOL'),
+      fc.constantFrom(64, 1024),
+      (cells, dataBlockEncoding, bloomFilter, blockSize) => {
+        const files = context();
+        const written = write(files.fs, cells, { dataBlockEncoding, bloomFilter, blockSize });
+        const verified = verifySortedFile(SortedFileReader.open(files, PATH, FILE_NO));
+        expect(verified).toMatchObject({ cells: cells.length, bytes: written.size });
+      },
+    ),
+  );
+});
