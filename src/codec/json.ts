@@ -45,19 +45,19 @@ class JsonCodec<T> implements ValueCodec<T> {
 
 const encoder = new TextEncoder();
 
-/** What JSON would leave out or write as null without a word is an error here. */
+/** What JSON would leave out, write as null or as something else without a word is an error here. */
 function refuseLosses(this: unknown, key: string, value: unknown): unknown {
   const where = key === '' ? 'json' : `json at "${key}"`;
+  // `value` has been through toJSON; a Buffer or an invalid Date shows only in what it was before.
+  const given = (this as Record<string, unknown>)[key];
   if (typeof value === 'number' && !Number.isFinite(value)) throw badValue(where, value, 'a finite number');
   if (typeof value === 'function' || typeof value === 'symbol')
     throw badValue(where, value, 'a value of JSON');
   if (value === undefined && Array.isArray(this))
     throw badValue(where, value, 'a value: arrays have no holes');
-  if (value === null && (this as Record<string, unknown>)[key] !== null) {
-    throw badValue(where, (this as Record<string, unknown>)[key], 'a valid Date');
-  }
-  if (value instanceof Map || value instanceof Set || value instanceof Uint8Array) {
-    throw badValue(where, value, 'an object, array, text, number, boolean or null');
+  if (value === null && given !== null) throw badValue(where, given, 'a valid Date');
+  if (given instanceof Map || given instanceof Set || given instanceof Uint8Array) {
+    throw badValue(where, given, 'an object, array, text, number, boolean or null');
   }
   return value;
 }

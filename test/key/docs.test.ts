@@ -19,7 +19,7 @@ function code(cell: string | undefined): string {
   return match[1]!;
 }
 
-/** Evaluates an example with everything that the key module exports; `recordType(n)` says which type the entity has. */
+/** Evaluates an example with everything that the key module exports. */
 function evaluate<T>(expression: string): T {
   const scope: Record<string, unknown> = { ...key };
   return new Function(...Object.keys(scope), `return ${expression}`)(...Object.values(scope)) as T;
@@ -27,8 +27,8 @@ function evaluate<T>(expression: string): T {
 
 it('has designs to hold', () => expect(designs.length).toBeGreaterThan(15));
 
-it.each(designs)('%s', (_design, elements, values, row) => {
-  const type = /recordType\((\d+)\)/.exec(elements)?.[1];
+it.each(designs)('%s', (design, elements, values, row) => {
+  const type = /record type (\d+)/.exec(design ?? '')?.[1];
   const layout = key.compileKeyLayout(
     evaluate<key.KeyElement[]>(`[${elements}]`),
     () => undefined,

@@ -1,0 +1,50 @@
+/** HBase's `Bytes.toBytes(BigDecimal)`. */
+
+import { RowanError } from '../errors.js';
+import { badValue } from '../key/codecs/base.js';
+import type { ValueCodec } from './types.js';
+
+class RawDecimalCodec implements ValueCodec<string> {
+  readonly name = 'raw.decimal';
+  readonly ordered = false;
+
+  encode(value: string): Uint8Array {
+    const match = typeof value === 'string' ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
+    if (match === null) throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+    const fraction = match[3] ?? '';
+    const magnitude = BigInt(match[2]! + fraction);
+    const unscaled = match[1] === '-' ? -magnitude : magnitude;
+    let length = 1;
+    while (BigInt.asIntN(8 * length, unscaled) !== unscaled) length++;
+    const out = new Uint8Array(4 + length);
+    new DataView(out.buffer).setInt32(0, fraction.length);
+    let rest = BigInt.asUintN(8 * length, unscaled);
+    for (let i = out.length - 1; i >= 4; i--, rest >>= 8n) out[i] = Number(rest & 0xffn);
+    return out;
+  }
+
+  decode(bytes: Uint8Array): string {
+    if (bytes.length < 5) {
+      throw new RowanError(
+        'ERR_CODEC',
+        `${bytes.length} bytes are no raw.decimal: it has 4 bytes of scale and a number.`,
+      );
+    }
+    const scale = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0);
+    let unscaled = 0n;
+    for (let i = 4; i < bytes.length; i++) unscaled = (unscaled << 8n) | BigInt(bytes[i]!);
+    unscaled = BigInt.asIntN(8 * (bytes.length - 4), unscaled);
+    if (Math.abs(scale) > MAX_SCALE)
+      throw new RowanError('ERR_CODEC', `A raw.decimal of the scale ${scale} is damaged.`);
+    const sign = unscaled < 0n ? '-' : '';
+    const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
+    if (scale <= 0) return sign + (unscaled === 0n ? digits : digits + '0'.repeat(-scale));
+    const padded = digits.padStart(scale + 1, '0');
+    return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
+  }
+}
+
+const MAX_SCALE = 10_000;
+
+/** `Bytes.toBytes(BigDecimal)`: 4 bytes of scale and the unscaled number. The scale is kept: "1.50" stays "1.50". */
+export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();
