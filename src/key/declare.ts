@@ -132,6 +132,15 @@ export function hash(
     throw declarationError(`hash(): "${of.parts[0]}" is ${of.transform.kind}(...); hash the plain part.`);
   }
   const algorithm = options.algorithm ?? 'md5';
+  if (!Object.hasOwn(DIGEST_LENGTH, algorithm)) {
+    const known = Object.keys(DIGEST_LENGTH).join(', ');
+    throw declarationError(`hash(): "${algorithm}" is no algorithm. Write one of ${known}.`);
+  }
+  if (options.keep === true && single.length > 1) {
+    throw declarationError(
+      'hash(): write the parts behind a digest of several; `keep` goes with one part only.',
+    );
+  }
   const bytes = options.bytes ?? DIGEST_LENGTH[algorithm];
   checkInteger(`hash of ${algorithm}`, 'bytes', bytes, 1, DIGEST_LENGTH[algorithm]);
   if (options.modulo !== undefined) checkInteger('hash', 'modulo', options.modulo, 1, 2 ** 31);
@@ -248,6 +257,12 @@ export function recordType(): RecordTypeElement {
 
 /** The same part in descending order. */
 export function descendingElement<E extends PartElement | TimeBucketElement>(element: E): E {
+  if (element.kind !== 'part' && element.kind !== 'timeBucket') {
+    const { kind } = element as { kind: string };
+    throw declarationError(
+      `desc(): ${kind}() has no order. Write desc() around a part, a time bucket or a codec.`,
+    );
+  }
   return Object.freeze({ ...element, descending: !element.descending });
 }
 

@@ -6,8 +6,8 @@ import { type AvroCodec, avro, avroCodec } from '../../src/codec/index.js';
 
 it('the Avro example runs and gives back what it was given', () => {
   const page = readFileSync('docs/columns.md', 'utf8');
-  const example = /```ts\n([^]*?)```/.exec(page)![1]!;
-  const body = example.replace(/\ncodec\.encode\(([^]*)\);\n$/, '\nreturn [codec, $1];');
+  const example = /```ts\n([\s\S]*?)```/.exec(page)![1]!;
+  const body = example.replace(/\ncodec\.encode\(([\s\S]*)\);\n$/, '\nreturn [codec, $1];');
   const [codec, value] = new Function('avro', 'avroCodec', body)(avro, avroCodec) as [
     AvroCodec<unknown>,
     unknown,
