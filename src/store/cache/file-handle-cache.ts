@@ -5,6 +5,7 @@
 
 import { ClosedError } from '../../errors.js';
 import type { FileHandle, FileSystem } from '../fs/file-system.js';
+import { errnoOf } from '../fs/io-error.js';
 
 /** A file that may or may not be open at the moment. */
 export class CachedFile {
@@ -77,11 +78,25 @@ export class FileHandleCache {
       const [oldest] = this.open;
       this.forget(oldest!);
     }
-    file.handle = this.fileSystem.openRead(file.path);
+    file.handle = this.openRead(file.path);
     this.opens++;
     this.open.add(file);
     this.latest = file;
     return file.handle;
+  }
+
+  /** Opens a file; closes others for it when the process has no descriptor left, as others in it may need many. */
+  private openRead(path: string): FileHandle {
+    for (;;) {
+      try {
+        return this.fileSystem.openRead(path);
+      } catch (error) {
+        const errno = errnoOf(error);
+        const [oldest] = this.open;
+        if ((errno !== 'EMFILE' && errno !== 'ENFILE') || oldest === undefined) throw error;
+        this.forget(oldest);
+      }
+    }
   }
 
   /** Closes the handle of `file`, if it is open. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FileHandleCache } from '../../../src/store/cache/index.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { ioError, MemoryFileSystem } from '../../../src/store/fs/index.js';
 
 function files(count: number): MemoryFileSystem {
   const fs = new MemoryFileSystem();
@@ -66,6 +66,22 @@ describe('the cache of file handles', () => {
     cache.closeAll();
     expect(fs.openHandles).toBe(0);
     expect(byteOf(file)).toBe(2);
+  });
+
+  test('closes files when the process has no descriptor left, and gives up when it has none to close', () => {
+    const fs = files(5);
+    const open = fs.openRead.bind(fs);
+    let free = 2;
+    fs.openRead = (path) => {
+      if (fs.openHandles >= free) throw ioError('open', path, 'EMFILE');
+      return open(path);
+    };
+    const cache = new FileHandleCache(fs, 100);
+    for (let i = 0; i < 5; i++) expect(byteOf(cache.file(`/${i}`))).toBe(i + 1);
+    expect(cache.openFiles).toBe(2);
+    free = 0;
+    expect(() => cache.file('/0')).toThrow(expect.objectContaining({ code: 'ERR_IO' }));
+    expect(fs.openHandles).toBe(0);
   });
 
   test('passes on that a file is not there', () => {
