@@ -46,7 +46,17 @@ export class TableScanner implements SyncResultScanner {
     core.scannerOpened(this, this.context.readPoint);
   }
 
+  /** A scan that fails is closed: it would else hold what it reads for ever. */
   next(): Result | undefined {
+    try {
+      return this.advance();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  private advance(): Result | undefined {
     if (this.closed) {
       if (this.cut) throw new ClosedError('The store was closed while this scan was open: it has more rows.');
       return undefined;
