@@ -1,4 +1,4 @@
-import type { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { type Edit, type FileEntry, Manifest, type VersionState } from '../../../src/store/manifest/index.js';
 import { tableDescriptor } from '../../../src/table/index.js';
 
@@ -43,22 +43,22 @@ export const BEGINNING: readonly Edit[] = [
   { type: 'regionAdd', id: 4, table: 1, startKey: NO_KEY, endKey: NO_KEY },
 ];
 
-/** Puts the files that the state names on the disk, so that it can be opened. */
-export function placeNamedFiles(files: MemoryFileSystem, directory: string, state: VersionState): void {
-  for (const region of state.regions.values()) {
-    for (const store of region.stores.values()) {
-      for (const { number, size } of store.files.values())
-        files.place(`${directory}/${String(number).padStart(6, '0')}.sst`, new Uint8Array(size));
-    }
-  }
-  for (const { number, closed } of state.walSegments.values())
-    files.place(`${directory}/${String(number).padStart(6, '0')}.wal`, new Uint8Array(closed?.length ?? 0));
-}
-
 /** Opens and closes, as a process that does nothing. */
 export function reopened(files: MemoryFileSystem, directory = '/db'): VersionState {
   const manifest = Manifest.open(files, directory);
   const { state } = manifest;
   manifest.close();
   return state;
+}
+
+export const NAMESPACE = (name: string): Edit => ({ type: 'namespaceAdd', name });
+
+/** A store that was made, written to and closed. */
+export function closedStore(): MemoryFileSystem {
+  const files = new MemoryFileSystem();
+  const manifest = Manifest.open(files, '/db');
+  manifest.log(BEGINNING);
+  manifest.log([NAMESPACE('last')]);
+  manifest.close();
+  return files;
 }
