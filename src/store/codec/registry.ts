@@ -10,7 +10,7 @@ import { type BlockCodec, CODEC_IDS } from './block-codec.js';
 import { Lz4Codec, type Lz4Package } from './lz4-codec.js';
 import { LzoCodec } from './lzo-codec.js';
 import { SnappyCodec, type SnappyPackage } from './snappy-codec.js';
-import { BrotliCodec, GzCodec } from './zlib-codecs.js';
+import { BrotliCodec, GzCodec, oneChunk } from './zlib-codecs.js';
 import { ZSTD_LEVEL, ZstdCodec, type ZstdFunctions } from './zstd-codec.js';
 
 const prepared = new Map<Compression, BlockCodec>();
@@ -104,8 +104,13 @@ export function nativeZstd(): ZstdFunctions | undefined {
   // ZSTD_c_compressionLevel of zstd.h.
   const params = { 100: ZSTD_LEVEL };
   return {
-    compress: (data) => zstdCompressSync(data, { params, pledgedSrcSize: data.length }),
-    decompress: (data, rawLength) => zstdDecompressSync(data, { maxOutputLength: Math.max(1, rawLength) }),
+    compress: (data) =>
+      zstdCompressSync(data, { params, pledgedSrcSize: data.length, chunkSize: oneChunk(data.length) }),
+    decompress: (data, rawLength) =>
+      zstdDecompressSync(data, {
+        maxOutputLength: Math.max(1, rawLength),
+        chunkSize: oneChunk(rawLength),
+      }),
   };
 }
 

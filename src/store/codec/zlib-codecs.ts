@@ -17,7 +17,7 @@ const BROTLI_MOST = 1 << 22;
 const BROTLI_QUALITY = 4;
 
 /** zlib fills chunks of this size; one chunk means no copy. */
-function chunkSize(rawLength: number): number {
+export function oneChunk(rawLength: number): number {
   return Math.max(64, Math.min(rawLength + 1, 1 << 20));
 }
 
@@ -26,7 +26,7 @@ export class GzCodec implements BlockCodec {
 
   compress(source: Uint8Array, offset: number, length: number): Uint8Array {
     return plainView(
-      deflateRawSync(source.subarray(offset, offset + length), { level: 6, chunkSize: chunkSize(length) }),
+      deflateRawSync(source.subarray(offset, offset + length), { level: 6, chunkSize: oneChunk(length) }),
     );
   }
 
@@ -36,7 +36,7 @@ export class GzCodec implements BlockCodec {
     try {
       raw = inflateRawSync(source.subarray(offset, offset + length), {
         maxOutputLength: Math.max(1, rawLength),
-        chunkSize: chunkSize(rawLength),
+        chunkSize: oneChunk(rawLength),
       });
     } catch (error) {
       throw badBlock(this.name, (error as Error).message, error);
@@ -53,7 +53,7 @@ export class BrotliCodec implements BlockCodec {
   compress(source: Uint8Array, offset: number, length: number): Uint8Array {
     return plainView(
       brotliCompressSync(source.subarray(offset, offset + length), {
-        chunkSize: chunkSize(length),
+        chunkSize: oneChunk(length),
         params: {
           [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
           [constants.BROTLI_PARAM_SIZE_HINT]: length,
@@ -68,7 +68,7 @@ export class BrotliCodec implements BlockCodec {
     try {
       raw = brotliDecompressSync(source.subarray(offset, offset + length), {
         maxOutputLength: Math.max(1, rawLength),
-        chunkSize: chunkSize(rawLength),
+        chunkSize: oneChunk(rawLength),
       });
     } catch (error) {
       throw badBlock(this.name, (error as Error).message, error);

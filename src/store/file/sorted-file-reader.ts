@@ -14,7 +14,7 @@ import { BlockIndex } from './block-index.js';
 import { BloomChunk, isChunkLength } from './bloom-filter.js';
 import type { BloomKey } from './bloom-key.js';
 import { DataBlockSource } from './data-block-source.js';
-import { BlockType, LEAF_ENTRIES } from './file-format.js';
+import { BLOCK_HEADER_BYTES, BlockType, LEAF_ENTRIES } from './file-format.js';
 import type { FileMeta } from './file-meta.js';
 import { type Footer, readFooter } from './footer.js';
 import { fileMetaFromJson } from './meta-json.js';
@@ -82,6 +82,8 @@ export class SortedFileReader {
     this.footerCrc = footer.crc;
     this.meta = this.readMeta(footer);
     const { meta } = this;
+    if (meta.dataBlocks * BLOCK_HEADER_BYTES > this.size)
+      throw corruption(this.path, footer.meta.offset, `it cannot have ${meta.dataBlocks} blocks`);
     this.twoLevels = meta.dataBlocks > LEAF_ENTRIES;
     this.root = this.readIndex(
       footer.root.offset,
@@ -191,11 +193,16 @@ export class SortedFileReader {
     return undefined;
   }
 
-  /** Reads all data blocks into the cache (PREFETCH_BLOCKS_ON_OPEN). */
+  /** Reads data blocks into the cache as long as there is room for them (PREFETCH_BLOCKS_ON_OPEN). */
   prefetch(): void {
+    const { cache } = this.context;
     for (let number = 0; number < (this.twoLevels ? this.root.count : 1); number++) {
       const leaf = this.twoLevels ? this.leaf(number) : this.root;
-      for (let i = 0; i < leaf.count; i++) this.source.block(leaf, i, true, undefined);
+      for (let i = 0; i < leaf.count; i++) {
+        // What a block takes in memory is known when it is there; twice what it takes on the disk is a fair guess.
+        if (cache.free < 2 * leaf.lengths[i]!) return;
+        this.source.block(leaf, i, true, undefined);
+      }
     }
   }
 
