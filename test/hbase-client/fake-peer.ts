@@ -4,6 +4,7 @@
  */
 
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions, Server as TlsServer } from 'node:tls';
 import { EMPTY_BYTES } from '../../src/bytes/index.js';
 import {
   GetClusterIdResponse,
@@ -30,6 +31,12 @@ export interface Request {
 
 /** What a test does with a request; true: it has seen to it, else the peer answers as it would by itself. */
 export type Handler = (request: Request) => boolean | undefined;
+
+export interface PeerOptions {
+  readonly tls?: TlsOptions;
+  /** Takes a token of the client; answers what to send, or 'done' after its last one. */
+  readonly sasl?: (token: Buffer) => Uint8Array | 'done';
+}
 
 export class PeerConnection {
   constructor(readonly socket: Socket) {}
@@ -81,20 +88,26 @@ export class FakePeer {
   /** A write of the socket that came as one chunk counts as one. */
   chunks = 0;
   handler: Handler = () => undefined;
+  private sasl: PeerOptions['sasl'];
   private regionId = 1700000000000;
 
   private constructor(
     private readonly server: Server,
     readonly port: number,
   ) {
-    server.on('connection', (socket) => this.serve(socket));
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
+      this.serve(socket),
+    );
+    server.on('tlsClientError', () => undefined);
   }
 
-  static async start(handler?: Handler): Promise<FakePeer> {
-    const server = createServer();
+  /** With `tls` over TLS. With `sasl` it takes part in the exchange before the connection header. */
+  static async start(handler?: Handler, options: PeerOptions = {}): Promise<FakePeer> {
+    const server = options.tls === undefined ? createServer() : createTlsServer(options.tls);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const peer = new FakePeer(server, (server.address() as { port: number }).port);
     if (handler) peer.handler = handler;
+    peer.sasl = options.sasl;
     return peer;
   }
 
@@ -125,9 +138,28 @@ export class FakePeer {
     const connection = new PeerConnection(socket);
     let data = Buffer.alloc(0);
     let greeted = false;
+    let authenticated = false;
+    const nextToken = (): Buffer | undefined => {
+      if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return undefined;
+      const end = 10 + data.readInt32BE(6);
+      const token = data.subarray(10, end);
+      data = Buffer.concat([data.subarray(0, 6), data.subarray(end)]);
+      return token;
+    };
     socket.on('data', (chunk: Buffer) => {
       this.chunks++;
       data = Buffer.concat([data, chunk]);
+      if (!greeted && data.length >= 6 && data[5] !== 0x50 && !authenticated) {
+        while (!authenticated) {
+          const token = nextToken();
+          if (token === undefined) return;
+          const answer = this.sasl?.(token) ?? 'done';
+          if (answer === 'done') authenticated = true;
+          else socket.write(answer);
+        }
+        // What follows looks like an unauthenticated hello.
+        data = Buffer.concat([Buffer.from('HBas\0P', 'latin1'), data.subarray(6)]);
+      }
       if (!greeted) {
         if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return;
         const end = 10 + data.readInt32BE(6);

@@ -1,4 +1,4 @@
-import { concatBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
+import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
 import type { RegionInfo } from '../../table/admin.js';
 import { Scan } from '../../table/scan.js';
@@ -90,7 +90,12 @@ export class RegionAdmin {
     const deadline = this.masters.deadline();
     const rows = await this.metaRows(table);
     const wanted = splitKey === undefined ? rows : rows.filter((row) => holds(row, splitKey));
-    if (splitKey?.length === 0) throw new InvalidArgumentError('A split key may not be empty.');
+    if (splitKey !== undefined && wanted.some((row) => equalBytes(row.startKey, splitKey))) {
+      throw new InvalidArgumentError(
+        `Split key ${toStringBinary(splitKey)} is where a region of table "${table}" begins already.`,
+        { details: { table } },
+      );
+    }
     await Promise.all(wanted.map((row) => this.splitRegion(table, row, splitKey, deadline)));
     this.cluster.locator.cache.removeTable(table);
   }
@@ -212,12 +217,8 @@ function bytesOf(family: string | undefined): Uint8Array | undefined {
 }
 
 function holds(row: MetaRow, key: Uint8Array): boolean {
-  const region = concatBytes(key);
-  return (
-    Buffer.compare(row.startKey, region) <= 0 &&
-    (row.endKey.length === 0 || Buffer.compare(region, row.endKey) < 0) &&
-    !(row.endKey.length > 0 && equalBytes(row.endKey, region))
-  );
+  if (compareBytes(row.startKey, key) > 0) return false;
+  return row.endKey.length === 0 || compareBytes(key, row.endKey) < 0;
 }
 
 export function tableMissing(table: string): RowanError {

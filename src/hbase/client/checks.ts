@@ -1,6 +1,7 @@
 /** What HBase's own client refuses before it asks a server, and what a server would answer with less clear words. */
 
 import { InvalidArgumentError } from '../../errors.js';
+import type { Filter } from '../../table/filter/filter.js';
 import type { RowMutation } from '../../table/mutation.js';
 import type { CheckAndMutate, RowMutations } from '../../table/row-mutations.js';
 import type { Scan } from '../../table/scan.js';
@@ -23,13 +24,21 @@ export function checkRowMutations(mutations: RowMutations): RowMutations {
   return mutations;
 }
 
+/** @throws InvalidArgumentError also for `NO_OP`, at which a server fails again and again. */
 export function checkCheck(check: CheckAndMutate): CheckAndMutate {
+  const { condition } = check;
+  if (condition.kind === 'column' && condition.operator === 'NO_OP') {
+    throw new InvalidArgumentError('NO_OP compares nothing. Check with one of the other operators.');
+  }
   if (check.action.kind === 'rowMutations') checkRowMutations(check.action);
   else checkMutation(check.action);
   return check;
 }
 
-/** @throws InvalidArgumentError for a raw scan of single columns, which HBase does not do (R48). */
+/**
+ * @throws InvalidArgumentError for a raw scan of single columns (R48), and for a batch size with a filter that decides
+ * over whole rows (`IncompatibleFilterException`): HBase does neither.
+ */
 export function checkScan(scan: Scan): Scan {
   if (scan.raw) {
     for (const [family, columns] of scan.families) {
@@ -40,5 +49,28 @@ export function checkScan(scan: Scan): Scan {
       }
     }
   }
+  if (scan.batch !== undefined && scan.filter !== undefined && decidesOverRows(scan.filter)) {
+    throw new InvalidArgumentError(
+      'A scan with a batch cannot have a filter that decides over whole rows. Leave out the batch or the filter.',
+    );
+  }
   return scan;
+}
+
+/** HBase's `Filter.hasFilterRow`. */
+function decidesOverRows(filter: Filter): boolean {
+  switch (filter.kind) {
+    case 'singleColumnValue':
+    case 'singleColumnValueExclude':
+    case 'dependentColumn':
+    case 'page':
+    case 'random':
+    case 'skip':
+    case 'while':
+      return true;
+    case 'list':
+      return filter.filters.some(decidesOverRows);
+    default:
+      return false;
+  }
 }

@@ -1,7 +1,8 @@
 import { concatBytes, EMPTY_BYTES, fromLatin1, toStringBinary } from '../../bytes/index.js';
-import { RowanError, TimeoutError } from '../../errors.js';
+import { RowanError } from '../../errors.js';
 import type { Result } from '../../table/result.js';
 import { RemoteError } from '../rpc/errors.js';
+import { withTimeout } from '../rpc/with-timeout.js';
 import { TableStateMessage } from '../wire/messages-admin.js';
 import { decodeMessage } from '../wire/schema.js';
 import { type MetaRow, readMetaRow } from './meta-row.js';
@@ -70,7 +71,11 @@ export class Locator {
     const cached = before ? this.cache.findBefore(table, row) : this.cache.find(table, row);
     if (cached !== undefined) return Promise.resolve(cached);
     const found = table === META_TABLE ? this.locateMeta() : this.lookUp(table, row, before);
-    return withTimeout(found, timeout, `The region of row ${toStringBinary(row)} of table ${table}`);
+    return withTimeout(
+      found,
+      timeout,
+      `The lookup of the region of row ${toStringBinary(row)} of table ${table}`,
+    );
   }
 
   private locateMeta(): Promise<Region> {
@@ -216,25 +221,4 @@ export function tableDisabled(table: string): RowanError {
 
 function isUsable(row: MetaRow): boolean {
   return row.region !== undefined && !row.isSplitParent && (row.state === undefined || row.state === 'OPEN');
-}
-
-/** `promise`, or a TimeoutError after `timeout`. What the promise does later is of no concern then. */
-export function withTimeout<T>(promise: Promise<T>, timeout: number, what: string): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(
-      () =>
-        reject(new TimeoutError(`${what} was not found out within ${Math.round(timeout)} ms. Try again.`)),
-      timeout,
-    );
-    promise.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error as Error);
-      },
-    );
-  });
 }

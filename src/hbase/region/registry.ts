@@ -88,7 +88,9 @@ export class RpcRegistry implements Registry {
       }
     }
     this.refresh(REFRESH_AFTER_FAILURE, timeout);
-    const said = errors.map((error) => error.message).join(' | ') || 'no time was left';
+    const hopeless = errors.find((error) => !error.retryable);
+    if (hopeless !== undefined) throw hopeless;
+    const said = errors.map((error) => error.message.replace(/\.$/, '')).join(' | ') || 'no time was left';
     throw new ConnectionError(
       `No HBase node could answer ${method}: ${said}. Check the option masters, and that the cluster is up.`,
       { cause: errors[0], details: { nodes: nodes.map((node) => `${node.host}:${node.port}`) } },

@@ -13,6 +13,7 @@ import { FrameAssembler } from './frame-assembler.js';
 import { connectionHeader, preamble } from './hello.js';
 import { writeFrame } from './request-frame.js';
 import { openSocket } from './transport.js';
+import { withTimeout } from './with-timeout.js';
 
 const MAX_CALL_ID = 0x7fffffff;
 /** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
@@ -142,12 +143,18 @@ export class Connection {
       socket.write(Buffer.concat([hello, header]));
     } else {
       socket.write(hello);
-      this.layer = await this.authenticator.negotiate(socket, this.address);
+      this.layer = await withTimeout(
+        this.authenticator.negotiate(socket, this.address),
+        this.settings.connectTimeout,
+        `The authentication at HBase server ${this.key}`,
+      );
       if (this.closedBy !== undefined) return;
       socket.write(this.layer === undefined ? header : this.layer.wrap(Buffer.from(header)));
     }
     this.socket = socket;
     socket.on('data', (chunk) => this.onData(chunk));
+    // The authentication leaves it paused.
+    socket.resume();
     this.flush();
   }
 
@@ -320,11 +327,8 @@ export class Connection {
     const socket = this.opened;
     this.opened = undefined;
     this.socket = undefined;
-    if (socket !== undefined) {
-      socket.removeAllListeners();
-      socket.on('error', () => undefined); // a late error of a dead socket must not end the process
-      socket.destroy();
-    }
+    // Its listeners stay: a late error of a dead socket must not end the process.
+    socket?.destroy();
     this.frames.clear();
     this.onEnd(this, error);
     const calls = [...this.inFlight.values(), ...this.waiting];

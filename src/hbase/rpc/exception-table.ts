@@ -57,15 +57,10 @@ add(
   'CorruptedSnapshotException',
   'RestoreSnapshotException',
 );
-add(
-  'never',
-  'ERR_REMOTE',
-  'RegionAlreadyInTransitionException',
-  'ConstraintException',
-  'SpaceLimitingException',
-);
+add('never', 'ERR_REMOTE', 'RegionAlreadyInTransitionException', 'SpaceLimitingException');
 add('never', 'ERR_REMOTE', 'QuotaExceededException', 'ThrottlingException', 'RollbackException');
 add('never', 'ERR_CORRUPTION', 'CorruptHFileException');
+add('never', 'ERR_INVALID_ARGUMENT', 'ConstraintException');
 add('never', 'ERR_INVALID_ARGUMENT', 'FailedSanityCheckException', 'InvalidFamilyOperationException');
 add('never', 'ERR_INVALID_ARGUMENT', 'RequestTooBigException', 'IllegalArgumentException');
 add('never', 'ERR_INVALID_ARGUMENT', 'DeserializationException');
@@ -97,6 +92,17 @@ add(
 );
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCellCodecException', 'UnsupportedCompressionCodecException');
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCryptoException', 'WrongVersionException');
+
+/** What a `DoNotRetryIOException` says when it is about the request, and what that is to us. */
+const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
+  [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
+  [/region is read only/i, 'ERR_READONLY'],
+];
+
+/** Faults in the server's code that the same request meets again. HBase's own client repeats them to its last retry. */
+const SERVER_FAULT =
+  /Caused by: java\.lang\.(?:(?:Array|String)?IndexOutOfBounds|IllegalArgument|ClassCast|NumberFormat|UnsupportedOperation|NegativeArraySize)Exception/;
 
 const GENERIC: Meaning = { retry: 'relocate', code: 'ERR_REMOTE' };
 const NEVER: Meaning = { retry: 'never', code: 'ERR_REMOTE' };
@@ -143,13 +149,17 @@ export function remoteError(exception: RemoteException, server: string, what: st
       movedTo: meaning.retry === 'moved' ? movedTo(exception, text) : undefined,
       serverOverloaded: exception.serverOverloaded ?? false,
     },
-    `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?]$/.test(text) ? '' : '.'} ${next}`,
+    `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
   );
 }
 
 function meaningOf(exception: RemoteException, simple: string, text: string): Meaning {
   if (text.includes('Cannot append; log is closed')) return { retry: 'relocate', code: 'ERR_REMOTE' };
   const known = table.get(simple);
+  if (simple === 'DoNotRetryIOException') {
+    const found = BY_TEXT.find(([pattern]) => pattern.test(text));
+    if (found !== undefined) return { retry: 'never', code: found[1] };
+  }
   if (known !== undefined) {
     if (known.retry === 'moved' && movedTo(exception, text) === undefined) {
       return { retry: 'relocate', code: 'ERR_WRONG_REGION' };
@@ -157,18 +167,21 @@ function meaningOf(exception: RemoteException, simple: string, text: string): Me
     return known;
   }
   if (exception.className.startsWith(SNAPSHOT_PACKAGE)) return NEVER;
-  return exception.doNotRetry === true ? NEVER : GENERIC;
+  return exception.doNotRetry === true || SERVER_FAULT.test(exception.stackTrace) ? NEVER : GENERIC;
 }
 
-/** The message in a stack trace: what follows the class on the first lines, up to the first frame. */
+/** A server's message may quote a whole table descriptor; no more of it is shown. */
+const LONGEST_MESSAGE = 240;
+
+/** The message in a stack trace: what follows the class, up to the first frame; else what it was caused by. */
 function messageOf(exception: RemoteException): string {
-  let text = exception.stackTrace;
-  const frame = text.search(/\n\s*at /);
-  if (frame >= 0) text = text.slice(0, frame);
+  const trace = exception.stackTrace;
+  const frame = trace.search(/\n\s*at /);
+  let text = frame >= 0 ? trace.slice(0, frame) : trace;
   if (text.startsWith(exception.className))
     text = text.slice(exception.className.length).replace(/^:\s*/, '');
-  text = text.trim();
-  return text.length > 600 ? `${text.slice(0, 600)}…` : text;
+  text = text.trim() || (/Caused by: ([^\n]*)/.exec(trace)?.[1] ?? '');
+  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}…` : text;
 }
 
 function movedTo(exception: RemoteException, text: string): MovedTo | undefined {
