@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { doubtsLocation, pauseBefore } from '../../src/hbase/client/retry.js';
+import { resolveSettings } from '../../src/hbase/options.js';
+import { ConnectionError } from '../../src/hbase/rpc/errors.js';
+import { remoteError } from '../../src/hbase/rpc/exception-table.js';
+
+const HBASE = 'org.apache.hadoop.hbase.';
+
+function remote(simple: string, message = 'm', extra: { doNotRetry?: boolean; trace?: string } = {}) {
+  const className = simple.includes('.java') || simple.startsWith('java.') ? simple : `${HBASE}${simple}`;
+  const stackTrace = `${className}: ${message}\n\tat a.B.c(D.java:1)\n${extra.trace ?? ''}`;
+  return remoteError({ className, stackTrace, doNotRetry: extra.doNotRetry }, 'h:1', 'The get');
+}
+
+describe('exceptions of a server', () => {
+  it.each([
+    ['TableNotFoundException', 'ERR_TABLE_NOT_FOUND', false, false],
+    ['TableExistsException', 'ERR_TABLE_EXISTS', false, false],
+    ['TableNotEnabledException', 'ERR_TABLE_DISABLED', false, false],
+    ['TableNotDisabledException', 'ERR_TABLE_ENABLED', false, false],
+    ['NamespaceNotFoundException', 'ERR_NAMESPACE_NOT_FOUND', false, false],
+    ['regionserver.NoSuchColumnFamilyException', 'ERR_NO_SUCH_FAMILY', false, false],
+    ['security.AccessDeniedException', 'ERR_SECURITY', false, false],
+    ['exceptions.FailedSanityCheckException', 'ERR_INVALID_ARGUMENT', false, false],
+    ['snapshot.SnapshotDoesNotExistException', 'ERR_REMOTE', false, false],
+    ['snapshot.SomeNewException', 'ERR_REMOTE', false, false],
+    ['RegionTooBusyException', 'ERR_BUSY', true, false],
+    ['CallQueueTooBigException', 'ERR_BUSY', true, false],
+    ['MultiActionResultTooLarge', 'ERR_BUSY', true, false],
+    ['exceptions.RegionOpeningException', 'ERR_BUSY', true, false],
+    ['NotServingRegionException', 'ERR_WRONG_REGION', true, true],
+    ['regionserver.WrongRegionException', 'ERR_WRONG_REGION', true, true],
+    ['regionserver.RegionServerStoppedException', 'ERR_CONNECTION', true, true],
+    ['ipc.ServerNotRunningYetException', 'ERR_CONNECTION', true, true],
+    ['SomethingNobodyKnows', 'ERR_REMOTE', true, true],
+    ['java.io.IOException', 'ERR_REMOTE', true, true],
+  ])('%s is %s, retryable %s, location in doubt %s', (name, code, retryable, doubtful) => {
+    const error = remote(name);
+    expect(error).toMatchObject({ code, retryable });
+    expect(doubtsLocation(error)).toBe(doubtful);
+    expect(error.message).toContain('m');
+    expect(error.message).not.toContain('D.java');
+  });
+
+  it('that say not to retry are believed when they are not known', () => {
+    expect(remote('SomethingNobodyKnows', 'm', { doNotRetry: true }).retryable).toBe(false);
+  });
+
+  it('that are faults of the server in the request itself are not repeated, and name their cause', () => {
+    const trace = 'Caused by: java.lang.ArrayIndexOutOfBoundsException: 3\n\tat x';
+    const error = remoteError(
+      { className: 'java.io.IOException', stackTrace: `java.io.IOException\n\tat y\n${trace}` },
+      'h:1',
+      'It',
+    );
+    expect(error.retryable).toBe(false);
+    expect(error.message).toContain('ArrayIndexOutOfBoundsException: 3');
+  });
+
+  it.each([
+    ["Field is not a long, it's 2 bytes wide", 'ERR_INVALID_ARGUMENT'],
+    ['Cell[a/f:q/1/Put/vlen=9/seqid=0] with size 9 exceeds limit of 8 bytes', 'ERR_INVALID_ARGUMENT'],
+    ['region is read only', 'ERR_READONLY'],
+    ['anything else', 'ERR_REMOTE'],
+  ])('DoNotRetryIOException "%s" is %s', (message, code) => {
+    expect(remote('DoNotRetryIOException', message)).toMatchObject({ code, retryable: false });
+  });
+
+  it('tell where a region went, or that it has to be looked for', () => {
+    const text = 'Region moved to: hostname=h2 port=16020 startCode=77. As of locationSeqNum=9.';
+    const moved = remote('exceptions.RegionMovedException', text);
+    expect(moved).toMatchObject({
+      retryClass: 'moved',
+      movedTo: { host: 'h2', port: 16020, startCode: 77, seqNum: 9 },
+    });
+    expect(remote('exceptions.RegionMovedException', 'away')).toMatchObject({
+      retryClass: 'relocate',
+      movedTo: undefined,
+    });
+  });
+
+  it('keep their messages short', () => {
+    expect(remote('TableNotFoundException', 'x'.repeat(5000)).message.length).toBeLessThan(500);
+  });
+});
+
+describe('the pause before a repetition', () => {
+  const connection = new ConnectionError('lost');
+
+  it('grows as in HBase, within a fifth, and no further than half a minute', () => {
+    const factors = [1, 2, 3, 5, 10, 20, 40, 100, 100];
+    for (const [i, factor] of factors.entries()) {
+      const pause = pauseBefore(i + 1, 100, connection);
+      expect(pause).toBeGreaterThanOrEqual(factor * 90);
+      expect(pause).toBeLessThanOrEqual(factor * 110);
+    }
+    expect(pauseBefore(50, 10_000, connection)).toBeLessThanOrEqual(33_000);
+  });
+
+  it('is longer for a full server, none after a move or a full answer, and what throttling asks for', () => {
+    expect(pauseBefore(1, 100, remote('CallQueueTooBigException'))).toBeGreaterThanOrEqual(450);
+    const text = 'Region moved to: hostname=h2 port=16020 startCode=77. As of locationSeqNum=9.';
+    expect(pauseBefore(1, 100, remote('exceptions.RegionMovedException', text))).toBe(0);
+    expect(pauseBefore(9, 100, remote('MultiActionResultTooLarge'))).toBe(0);
+    const throttled = 'number of requests exceeded - wait 1mins, 2sec, 300ms';
+    expect(pauseBefore(1, 100, remote('quotas.RpcThrottlingException', throttled))).toBe(62_300);
+    expect(pauseBefore(1, 100, remote('quotas.RpcThrottlingException', 'size exceeded - wait 40ms'))).toBe(
+      40,
+    );
+  });
+});
+
+describe('options', () => {
+  it('have defaults', () => {
+    const settings = resolveSettings({ masters: ['a', 'b:1', '[::1]:2'] });
+    expect(settings.masters).toEqual([
+      { host: 'a', port: 16000 },
+      { host: 'b', port: 1 },
+      { host: '::1', port: 2 },
+    ]);
+    expect(settings).toMatchObject({ operationTimeout: 60_000, rpcTimeout: 20_000, retries: 15, pause: 100 });
+  });
+
+  it.each([
+    [{}, /masters/],
+    [{ masters: ['a:b'] }, /host:port/],
+    [{ masters: ['a:99999'] }, /host:port/],
+    [{ masters: ['a'], retries: -1 }, /retries/],
+    [{ masters: ['a'], rpcTimeout: Number.NaN }, /rpcTimeout/],
+    [{ masters: ['a'], pause: 0.5 }, /pause/],
+    [{ zookeeper: { quorum: [] } }, /quorum/],
+    [{ zookeeper: { quorum: ['a'], parent: 'hbase' } }, /parent/],
+  ])('that cannot be are named: %o', (options, message) => {
+    expect(() => resolveSettings(options)).toThrow(message);
+  });
+});
