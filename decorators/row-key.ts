@@ -25,7 +25,7 @@ export function RowKey<const Elements extends readonly KeyElement[]>(
 
 /** Accepts only classes whose key and properties fit the elements. */
 export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(
-  target: C & CheckedClass<C, Elements>,
+  target: C & NoInfer<CheckedClass<C, Elements>>,
   context?: ClassDecoratorContext<C>,
 ) => void;
 
@@ -34,21 +34,71 @@ export interface RowKeyMistake<Message extends string> {
   readonly __mistake: Message;
 }
 
-/** `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. */
-export type CheckedClass<C, Elements extends readonly KeyElement[]> = CheckedNames<
-  C,
-  ElementNames<Elements>,
-  Elements
->;
+/**
+ * `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. A class that fits is
+ * recognized in one comparison, which is cheap for the compiler; only then is the mistake looked for.
+ */
+export type CheckedClass<C, Elements extends readonly KeyElement[]> = [C] extends [
+  { readonly key: FlatParts<Elements>; readonly prototype: WholeTypes<Elements[number]> },
+]
+  ? unknown
+  : SlowlyChecked<C, Elements>;
 
-type CheckedNames<C, Names extends readonly string[], Elements extends readonly KeyElement[]> = C extends {
-  readonly key: infer Key;
-  readonly prototype: infer E;
+/** The parts of all elements, one after the other: the key's, when no element is a digest of another's part. */
+type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & keyof FlatByLength<E>];
+
+/** Spread without recursion, which costs the compiler a third of it. Longer row keys are checked by recursion. */
+interface FlatByLength<E extends readonly KeyElement[]> {
+  1: readonly [...E[0]['parts']];
+  2: readonly [...E[0]['parts'], ...E[1]['parts']];
+  3: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts']];
+  4: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts']];
+  5: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts'], ...E[4]['parts']];
+  6: readonly [
+    ...E[0]['parts'],
+    ...E[1]['parts'],
+    ...E[2]['parts'],
+    ...E[3]['parts'],
+    ...E[4]['parts'],
+    ...E[5]['parts'],
+  ];
+  7: readonly [
+    ...E[0]['parts'],
+    ...E[1]['parts'],
+    ...E[2]['parts'],
+    ...E[3]['parts'],
+    ...E[4]['parts'],
+    ...E[5]['parts'],
+    ...E[6]['parts'],
+  ];
+  8: readonly [
+    ...E[0]['parts'],
+    ...E[1]['parts'],
+    ...E[2]['parts'],
+    ...E[3]['parts'],
+    ...E[4]['parts'],
+    ...E[5]['parts'],
+    ...E[6]['parts'],
+    ...E[7]['parts'],
+  ];
 }
-  ? Key extends Readonly<Names>
+
+/** The types of the parts, taken as they are: a part without a codec has the union of all, which no property has. */
+type WholeTypes<Element extends { readonly parts: readonly string[]; readonly $value?: unknown }> = {
+  readonly [E in Element as E['parts'][number]]: E['$value'] & {};
+};
+
+// In tuples: else the compiler would also evaluate these for the constraint of C, at each use.
+type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
+  { readonly key: infer Key; readonly prototype: infer E },
+]
+  ? [Key] extends [Readonly<ElementNames<Elements>>]
     ? CheckedTypes<E, Elements[number]>
-    : RowKeyMistake<`The parts of @RowKey are not those of the class's key. Write: declare static readonly key: [${Quoted<Names>}]`>
-  : RowKeyMistake<`The class does not list its key's parts. Write: declare static readonly key: [${Quoted<Names>}]`>;
+    : RowKeyMistake<`The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
+  : RowKeyMistake<`The class does not list its key's parts. ${WriteKey<Elements>}`>;
+
+type WriteKey<Elements extends readonly KeyElement[]> =
+  `Write: declare static readonly key: [${Quoted<ElementNames<Elements>>}]`;
 
 /** The types that the properties must have, by part: of the parts held whole, and of those held only as a digest. */
 export type KeyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &

@@ -17,8 +17,8 @@ import {
 } from './elements.js';
 import type { KeyCodec } from './types.js';
 
-/** One property by an order-preserving codec; without one the codec is taken from the property's type. */
-export function part<const Name extends string>(name: Name): PartElement<Name, KeyValue>;
+/** One property by an order-preserving codec; without one it is text. */
+export function part<const Name extends string>(name: Name): PartElement<Name, string>;
 export function part<const Name extends string, T>(name: Name, codec: KeyCodec<T>): PartElement<Name, T>;
 export function part(name: string, codec?: KeyCodec<unknown>): PartElement {
   return makePart(name, codec, undefined);

@@ -53,10 +53,54 @@ export interface KeyMistake<Message extends string> {
  * Checks a {@link KeyQuery}: equality (or `in`) on leading parts, then at most one range, then nothing. It is `unknown`
  * when the query is right, else an object type with a {@link KeyMistake} at each wrong part. To be used as
  * `find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>)`.
+ *
+ * A right query of up to three parts is recognized part by part without recursion, which is cheap for the compiler;
+ * whatever is not goes to the slow check, which accepts or says why not.
  */
-export type CheckedPrefix<C extends KeyedClass, Q> = Q extends unknown
-  ? UnknownParts<C['key'], Q> & MisplacedParts<C['key'], C['prototype'], Q>
-  : never;
+export type CheckedPrefix<C extends KeyedClass, Q> = NoInfer<
+  // An empty query, and the constraint of Q, at which the compiler tries the type as well.
+  Q extends unknown
+    ? Record<never, never> extends Q
+      ? unknown
+      : FastPrefix0<C['key'], C['prototype'], Q>
+    : never
+>;
+
+type FastPrefix0<K extends readonly string[], E, Q> = K[0] extends keyof Q
+  ? FastPrefix1<K, E, Q>
+  : SlowPrefix<K, E, Q>;
+
+type FastPrefix1<K extends readonly string[], E, Q> = K[1] extends keyof Q
+  ? FastPrefix2<K, E, Q>
+  : keyof Q extends K[0]
+    ? Defined<K, E, Q>
+    : SlowPrefix<K, E, Q>;
+
+type FastPrefix2<K extends readonly string[], E, Q> =
+  Q[K[0] & keyof Q] extends Equality<E[K[0] & keyof E]>
+    ? K[2] extends keyof Q
+      ? FastPrefix3<K, E, Q>
+      : keyof Q extends K[0] | K[1]
+        ? Defined<K, E, Q>
+        : SlowPrefix<K, E, Q>
+    : SlowPrefix<K, E, Q>;
+
+type FastPrefix3<K extends readonly string[], E, Q> =
+  Q[K[1] & keyof Q] extends Equality<E[K[1] & keyof E]>
+    ? K[3] extends keyof Q
+      ? SlowPrefix<K, E, Q>
+      : keyof Q extends K[0] | K[1] | K[2]
+        ? Defined<K, E, Q>
+        : SlowPrefix<K, E, Q>
+    : SlowPrefix<K, E, Q>;
+
+type Equality<T> = T | { readonly in: readonly unknown[] };
+
+type Defined<K extends readonly string[], E, Q> = undefined extends Q[keyof Q]
+  ? SlowPrefix<K, E, Q>
+  : unknown;
+
+type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<K, Q> & MisplacedParts<K, E, Q>;
 
 type UnknownParts<Names extends readonly string[], Q> = [Exclude<keyof Q, Names[number]>] extends [never]
   ? unknown
@@ -153,7 +197,10 @@ export type ColumnsOf<C extends KeyedClass> = Exclude<PropertiesOf<C['prototype'
  */
 export type Input<C extends { readonly prototype: unknown }> = InputOf<C['prototype']>;
 
-type InputOf<E> = {
+/** Which the compiler accepts an instance for without looking at its properties one by one. */
+type InputOf<E> = E | PlainInput<E>;
+
+type PlainInput<E> = {
   readonly [Name in keyof E as E[Name] extends (...args: never[]) => unknown
     ? never
     : Name]: undefined extends E[Name] ? E[Name] | null | undefined : E[Name];
