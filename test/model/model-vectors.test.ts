@@ -1,0 +1,4 @@
+import { modelEngine } from '../conformance/engines/model.js';
+import { describeVectors } from '../conformance/vectors/suite.js';
+
+describeVectors(modelEngine);
