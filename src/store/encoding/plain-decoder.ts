@@ -114,35 +114,46 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   private search(cursor: CellCursor, target: SeekKey, from: number): boolean {
-    const { shared, bytes, block } = this;
-    const { row, rowOffset, rowLength } = target;
-    const firstRow = this.start + CELL_HEADER_BYTES;
-    const same = shared < rowLength ? shared : rowLength;
-    for (let i = 0; i < same; i++) {
-      const difference = bytes[firstRow + i]! - row[rowOffset + i]!;
-      if (difference < 0) return false;
-      if (difference > 0) {
-        this.settle(cursor, from);
-        return true;
-      }
-    }
-    const table = block!.rowTable ?? (++block!.searches > 1 ? this.makeTable() : null);
+    const block = this.block!;
+    const table = block.rowTable ?? (++block.searches > 1 ? this.makeTable() : null);
     let low = from;
     let high = this.count;
+    let head = this.start;
     if (table !== null) {
-      const prefix = rowPrefix(row, rowOffset, rowLength, shared);
+      const prefix = rowPrefix(target.row, target.rowOffset, target.rowLength, this.shared);
       low = table.lowerBound(prefix, from);
       high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+      // Every row of the block has the head; this one is about to be read anyway.
+      head = table.place(low < this.count ? low : low - 1);
+    }
+    const order = this.compareHead(head, target);
+    if (order < 0) return false;
+    if (order > 0) {
+      this.settle(cursor, from);
+      return true;
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
       const at = table === null ? this.place(middle) : table.place(middle);
-      if (this.isBefore(at, target, same)) low = middle + 1;
+      if (this.isBefore(at, target)) low = middle + 1;
       else high = middle;
     }
     if (low === this.count) return false;
     this.settle(cursor, low);
     return true;
+  }
+
+  /** Where what all rows begin with, read from the cell at `at`, stands in relation to the beginning of the target. */
+  private compareHead(at: number, target: SeekKey): number {
+    const { shared, bytes } = this;
+    const { row, rowOffset, rowLength } = target;
+    const length = shared < rowLength ? shared : rowLength;
+    const rowAt = at + CELL_HEADER_BYTES;
+    for (let i = 0; i < length; i++) {
+      const difference = bytes[rowAt + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference;
+    }
+    return 0;
   }
 
   private makeTable(): RowTable {
@@ -157,15 +168,15 @@ export class PlainDecoder extends BlockDecoder {
     return table;
   }
 
-  /** Whether the cell at `at` sorts before `target`, whose row begins with `same` bytes of the cell's. */
-  private isBefore(at: number, target: SeekKey, same: number): boolean {
+  /** Whether the cell at `at` sorts before `target`, whose row begins as all rows of the block do, as far as it goes. */
+  private isBefore(at: number, target: SeekKey): boolean {
     const { view, bytes } = this;
     const rowLength = view.getUint16(at + 24, true);
     const rowAt = at + CELL_HEADER_BYTES;
     const row = target.row;
     const rowOffset = target.rowOffset;
     const length = rowLength < target.rowLength ? rowLength : target.rowLength;
-    for (let i = same; i < length; i++) {
+    for (let i = this.shared; i < length; i++) {
       const difference = bytes[rowAt + i]! - row[rowOffset + i]!;
       if (difference !== 0) return difference < 0;
     }

@@ -160,25 +160,27 @@ export class RowIndexDecoder extends BlockDecoder {
 
   /** The first row of the block, from `from` on, that is not less than the row given. */
   private searchRow(row: Uint8Array, rowOffset: number, rowLength: number, from: number): number {
-    const { bytes, shared } = this;
+    const { bytes, shared, rows } = this;
     const block = this.block!;
-    const same = shared < rowLength ? shared : rowLength;
-    const firstRow = this.start + CELL_HEADER_BYTES;
-    for (let i = 0; i < same; i++) {
-      const difference = bytes[firstRow + i]! - row[rowOffset + i]!;
-      if (difference !== 0) return difference > 0 ? from : this.rows;
-    }
     const table = block.rowTable ?? (++block.searches > 1 ? this.makeTable() : null);
     let low = from;
-    let high = this.rows;
+    let high = rows;
+    let head = this.start;
     if (table !== null) {
       const prefix = rowPrefix(row, rowOffset, rowLength, shared);
       low = table.lowerBound(prefix, from);
       high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+      // Every row of the block has the head; this one is about to be read anyway.
+      head = table.place(low < rows ? low : low - 1);
+    }
+    const same = shared < rowLength ? shared : rowLength;
+    for (let i = 0; i < same; i++) {
+      const difference = bytes[head + CELL_HEADER_BYTES + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference > 0 ? from : rows;
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const at = this.place(this.rowStart(middle));
+      const at = table === null ? this.place(this.rowStart(middle)) : table.place(middle);
       const difference = compareSlices(
         bytes,
         at + CELL_HEADER_BYTES + same,

@@ -1,18 +1,21 @@
 /**
- * A block's rows in a few cache lines: 32 bits of each entry's row, behind what all rows of the block begin with, and
+ * A block's rows in a few cache lines: 31 bits of each entry's row, behind what all rows of the block begin with, and
  * where the entry is. A search in the cells themselves waits for memory at every step. Made when a block is searched
  * for the second time; scans never need it.
  */
 export class RowTable {
   /** Two numbers an entry: prefix, and whatever the decoder finds the entry by. */
-  private readonly pairs: Uint32Array;
+  private readonly pairs: Int32Array;
+  /** The least and the greatest prefix: kept here, nearer than the ends of the array. */
+  private first = 0;
+  private last = 0;
 
   /** `head`: what all rows begin with; the prefixes are taken behind it. */
   constructor(
     private readonly count: number,
     readonly head: Uint8Array,
   ) {
-    this.pairs = new Uint32Array(2 * count);
+    this.pairs = new Int32Array(2 * count);
   }
 
   static bytes(count: number): number {
@@ -20,6 +23,8 @@ export class RowTable {
   }
 
   set(i: number, prefix: number, place: number): void {
+    if (i === 0) this.first = prefix;
+    if (i === this.count - 1) this.last = prefix;
     this.pairs[2 * i] = prefix;
     this.pairs[2 * i + 1] = place;
   }
@@ -44,10 +49,9 @@ export class RowTable {
    * were spread evenly, which spares most of a binary search.
    */
   lowerBound(prefix: number, from: number): number {
-    const { pairs, count } = this;
+    const { pairs, count, last } = this;
     if (from >= count) return count;
-    const first = pairs[2 * from]!;
-    const last = pairs[2 * count - 2]!;
+    const first = from === 0 ? this.first : pairs[2 * from]!;
     if (prefix <= first) return from;
     if (prefix > last) return count;
     // first < prefix <= last, so the two differ and the answer is in (from, count).
@@ -99,12 +103,15 @@ export class RowTable {
   }
 }
 
-/** Four bytes of a row from `skip` on, as a number that compares as they do; zeros stand for what is not there. */
+/**
+ * 31 bits of a row from byte `skip` on, as a number that compares as they do; zeros stand for what is not there. No more
+ * bits, so that the number is a small integer to V8.
+ */
 export function rowPrefix(bytes: Uint8Array, offset: number, length: number, skip: number): number {
   const at = offset + skip;
   if (length - skip >= 4)
-    return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+    return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 1;
   let prefix = 0;
   for (let i = skip; i < skip + 4; i++) prefix = (prefix << 8) | (i < length ? bytes[offset + i]! : 0);
-  return prefix >>> 0;
+  return prefix >>> 1;
 }
