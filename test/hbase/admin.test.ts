@@ -16,7 +16,8 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../src/table/index.js';
-import { connectShared, dropTable, uniqueTable } from './connect.js';
+import { connectShared } from './connect.js';
+import { dropTable, uniqueTable } from './tables.js';
 
 let engine: Engine;
 

@@ -14,7 +14,8 @@ import {
   Scan,
   tableDescriptor,
 } from '../../src/table/index.js';
-import { connectShared, dropTable, uniqueTable } from './connect.js';
+import { connectShared } from './connect.js';
+import { dropTable, uniqueTable } from './tables.js';
 
 let folder: string;
 let embedded: Engine;

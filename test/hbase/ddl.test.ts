@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { toStringBinary } from '../../src/bytes/index.js';
 import { createScript } from '../../src/ddl/index.js';
 import { type Engine, FOREVER, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
-import { connectShared, uniqueTable } from './connect.js';
+import { connectShared } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runShell } from './server/shell.js';
+import { uniqueTable } from './tables.js';
 
 const namespace = uniqueTable('ddl');
 

@@ -14,7 +14,8 @@ import {
   type Table,
   tableDescriptor,
 } from '../../src/table/index.js';
-import { connectShared, dropTable, uniqueTable } from './connect.js';
+import { connectShared } from './connect.js';
+import { dropTable, uniqueTable } from './tables.js';
 
 /** A way through every operation of a table once, to see at a glance what does not work at all. */
 describe('an HBase table', () => {

@@ -105,6 +105,7 @@ const SCAN = {
   maxResultSize: varintTag(10),
   storeLimit: varintTag(11),
   storeOffset: varintTag(12),
+  loadFamiliesOnDemand: varintTag(13),
   reversed: varintTag(15),
   consistency: varintTag(16),
   caching: varintTag(17),
@@ -146,7 +147,11 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   writeFamilyTimeRanges(writer, SCAN.familyTimeRange, scan);
   writer.varintField(SCAN.caching, at.caching);
   if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
-  if (scan.reversed) writer.boolField(SCAN.reversed, true);
+  if (scan.reversed) {
+    writer.boolField(SCAN.reversed, true);
+    // A server that may load families on demand refuses reversed scans with filters that do not need all of them.
+    if (scan.filter !== undefined) writer.boolField(SCAN.loadFamiliesOnDemand, false);
+  }
   if (scan.rowOffsetPerColumnFamily > 0) writer.varintField(SCAN.storeOffset, scan.rowOffsetPerColumnFamily);
   if (scan.maxResultsPerColumnFamily !== undefined) {
     writer.varintField(SCAN.storeLimit, scan.maxResultsPerColumnFamily);

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HBaseOptions } from '../../../src/hbase/options.js';
 import { type Engine, Get, Put, tableDescriptor } from '../../../src/table/index.js';
-import { connectShared, dropTable, uniqueTable } from '../connect.js';
+import { connectShared } from '../connect.js';
+import { dropTable, uniqueTable } from '../tables.js';
 import { type Direction, ProxyNet } from './proxy-net.js';
 import { FAMILY, Traffic, type TrafficReport } from './traffic.js';
 

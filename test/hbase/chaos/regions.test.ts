@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
 import { type Engine, Get, Put, type RegionInfo, tableDescriptor } from '../../../src/table/index.js';
-import { connectShared, dropTable, uniqueTable } from '../connect.js';
+import { connectShared } from '../connect.js';
+import { dropTable, uniqueTable } from '../tables.js';
 import { RegionMover } from './region-moves.js';
 import { FAMILY, Traffic } from './traffic.js';
 

@@ -66,7 +66,7 @@ export class SequenceGenerator {
       case 'batch':
         return { kind: 'batch', operation: this.batch() };
       case 'get':
-        return { kind: 'get', operation: this.query(new Get(row), false) };
+        return { kind: 'get', operation: this.query(new Get(row)) };
       case 'scan':
         return { kind: 'scan', operation: this.scan() };
     }
@@ -131,10 +131,7 @@ export class SequenceGenerator {
     const { random } = this;
     const action = random.pick([() => this.put(row), () => this.delete(row), () => this.mutateRow(row)])();
     if (random.chance(0.25)) {
-      return CheckAndMutate.ifFilter(
-        randomFilter(random, { group: this.group, rows: this.rows, reversed: false }, 1),
-        action,
-      );
+      return CheckAndMutate.ifFilter(randomFilter(random, { group: this.group, rows: this.rows }, 1), action);
     }
     return CheckAndMutate.ifMatches(
       {
@@ -160,11 +157,7 @@ export class SequenceGenerator {
       .filter(() => this.random.chance(0.6))
       .map((row) => this.rows.prefix + row);
     return rows.map((row) =>
-      this.random.pick([
-        () => this.put(row),
-        () => this.delete(row),
-        () => this.query(new Get(row), false),
-      ])(),
+      this.random.pick([() => this.put(row), () => this.delete(row), () => this.query(new Get(row))])(),
     );
   }
 
@@ -179,7 +172,7 @@ export class SequenceGenerator {
     if (random.chance(0.25)) scan.setLimit(1 + random.below(3));
     if (random.chance(0.3)) scan.setCaching(1 + random.below(3));
     if (random.chance(0.25)) return this.rawScan(scan);
-    return this.query(scan, scan.reversed);
+    return this.query(scan);
   }
 
   /** A raw scan with a time range may never return from HBase 2.6.4. */
@@ -189,7 +182,7 @@ export class SequenceGenerator {
     return this.random.chance(0.7) ? scan.readAllVersions() : scan.readVersions(1 + this.random.below(3));
   }
 
-  private query<Q extends Query>(query: Q, reversed: boolean): Q {
+  private query<Q extends Query>(query: Q): Q {
     const { random } = this;
     if (random.chance(0.3)) query.readAllVersions();
     else if (random.chance(0.5)) query.readVersions(1 + random.below(4));
@@ -203,7 +196,7 @@ export class SequenceGenerator {
     }
     if (random.chance(0.1)) query.setMaxResultsPerColumnFamily(1 + random.below(3));
     if (random.chance(0.3)) {
-      query.setFilter(randomFilter(random, { group: this.group, rows: this.rows, reversed }));
+      query.setFilter(randomFilter(random, { group: this.group, rows: this.rows }));
     }
     return query;
   }

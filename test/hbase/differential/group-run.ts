@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Engine, tableDescriptor } from '../../../src/table/index.js';
-import { dropTable, uniqueTable } from '../connect.js';
+import { dropTable, uniqueTable } from '../tables.js';
 import { SequenceGenerator, type Step } from './generate.js';
 import { Group } from './model.js';
 import { Random } from './random.js';
