@@ -24,18 +24,14 @@ export interface BudgetProject {
   readonly inferCodecs: boolean;
   /** Whether all entities name their parts and columns alike, as those of one tenant do, or each otherwise. */
   readonly sharedNames: boolean;
-  /** Folder of the sources, as written in imports. */
-  readonly root: string;
 }
 
 /** A module of entities, each with six key parts, a repository, a whole key, a prefix with a range and a put. */
 export function budgetProject(project: BudgetProject): string {
-  const { root } = project;
   const lines = [
-    `import { Column, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from '${root}/decorators/index.js';`,
-    `import { boolean, date, int32, int64, text } from '${root}/src/codec/index.js';`,
-    `import { desc, string, uint32 } from '${root}/src/key/index.js';`,
-    `import type { CheckedPrefix, EntityOf, Input, KeyedClass, KeyOf, KeyQuery } from '${root}/src/schema/entity-types.js';`,
+    "import { Column, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
+    "import { boolean, date, desc, int32, int64, string, text, uint32 } from 'rowan-orm';",
+    "import type { CheckedPrefix, EntityOf, Input, KeyedClass, KeyOf, KeyQuery } from 'rowan-orm';",
     "const table = defineTable({ name: 't', families: { d: {} } });",
     'interface Repository<C extends KeyedClass> {',
     '  get(key: KeyOf<C>): EntityOf<C>;',

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
+
+const FIXTURES = ['row-key.ts', 'prefix.ts', 'properties.ts'].map((name) =>
+  join(ROOT, 'test/types/fixtures', name),
+);
+
+describe.each(MODES)('with %s', (_mode, options) => {
+  it.each([['true'], ['false']])(
+    'misuses of keys, queries and columns do not compile, everything else does (exactOptionalPropertyTypes %s)',
+    async (exact) => {
+      const run = await tsc(...STRICT, ...options, '--exactOptionalPropertyTypes', exact, ...FIXTURES);
+      expect(run.output).toBe('');
+    },
+  );
+});
+
+describe('the messages of the commonest mistakes', () => {
+  it.each(MODES)('say what to write, with %s', async (mode, options) => {
+    const file = write(
+      `mistakes-${options[1]}.ts`,
+      MISTAKES_PRELUDE + MISTAKES.map(([code]) => code).join('\n'),
+    );
+    const { output } = await tsc(...STRICT, ...options, file);
+    const found = errorsByLine(output);
+    let line = MISTAKES_PRELUDE.split('\n').length;
+    for (const [code, message] of MISTAKES) {
+      const last = line + code.split('\n').length;
+      const texts = [...found].filter(([at]) => at >= line && at < last).map(([, text]) => text);
+      expect(texts.join('\n'), `${mode}: ${code}`).toMatch(message);
+      line = last;
+    }
+  });
+});
+
+/** The text of each error, by its line. */
+function errorsByLine(output: string): Map<number, string> {
+  const errors = new Map<number, string>();
+  let current = 0;
+  for (const text of output.split('\n')) {
+    const head = /\((\d+),\d+\): error/.exec(text);
+    if (head !== null) current = Number(head[1]);
+    errors.set(current, `${errors.get(current) ?? ''}${text}\n`);
+  }
+  return errors;
+}
+
+const MISTAKES_PRELUDE = `import { Column, Entity, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
+import { int32, text } from '../../../src/codec/index.js';
+import { uint32 } from '../../../src/key/index.js';
+import type { CheckedPrefix, KeyedClass, KeyOf, KeyQuery } from '../../../src/schema/entity-types.js';
+interface Repository<C extends KeyedClass> {
+  get(key: KeyOf<C>): unknown;
+  find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>): unknown;
+}
+declare const orders: Repository<typeof Order>;
+class Order {
+  declare static readonly key: ['customerId', 'placedAt', 'orderNo'];
+  customerId!: string; placedAt!: Date; orderNo!: number;
+}
+`;
+
+const MISTAKES: readonly (readonly [string, RegExp])[] = [
+  [
+    'orders.find({ placedAt: new Date() });',
+    /\\"placedAt\\" cannot be searched without \\"customerId\\", which stands before it in the key\./,
+  ],
+  [
+    "orders.find({ customerId: { startsWith: 'a' }, placedAt: new Date() });",
+    /\\"placedAt\\" stands after a range on \\"customerId\\"\. Only the last part of a prefix may be a range\./,
+  ],
+  [
+    "orders.find({ customerId: 'a', status: 'open' });",
+    /\\"status\\" is no part of the key\. The parts are: customerId, placedAt, orderNo\. Put conditions on other columns into where\(\)\./,
+  ],
+  [
+    "orders.find({ customerId: 'a' as string | undefined, placedAt: new Date() });",
+    /\\"customerId\\" may be undefined\. Undefined never means \\"any\\": leave the part out, or give a value\./,
+  ],
+  ["orders.find({ customerId: 'a', placedAt: 5 });", /Type 'number' is not assignable to type '.*Date/],
+  [
+    "orders.get({ customerId: 'a', placedAt: new Date() });",
+    /Property 'orderNo' is missing in type .* but required in type 'KeyOf<typeof Order>'/,
+  ],
+  [
+    "@RowKey(part('id'))\nexport class NoKey { id!: string; }",
+    /The class does not list its key's parts\. Write: declare static readonly key: \['id'\]/,
+  ],
+  [
+    "@RowKey(part('a'), reverseTimestamp('b'))\nexport class Order2 { declare static readonly key: ['b', 'a']; a!: string; b!: Date; }",
+    /The parts of @RowKey are not those of the class's key\. Write: declare static readonly key: \['a', 'b'\]/,
+  ],
+  [
+    "@RowKey(part('a'), part('b'))\nexport class NoB { declare static readonly key: ['a', 'b']; a!: string; }",
+    /\\"b\\" is a part of @RowKey, but the class has no such property/,
+  ],
+  [
+    "@RowKey(part('a', uint32))\nexport class Wrong { declare static readonly key: ['a']; a!: string; }",
+    /The type of \\"a\\" is not the one that its codec in @RowKey stores/,
+  ],
+  [
+    "@RowKey(part('a'))\nexport class Optional { declare static readonly key: ['a']; a?: string; }",
+    /\\"a\\" is a part of the key: it may not be optional or undefined/,
+  ],
+  [
+    "@Entity({ table: Order })\nexport class Typed {\n  @Column('d:a', int32) a!: string;\n}",
+    /Type 'string' is not assignable to type 'number'/,
+  ],
+];
+
+it('covers at least ten misuses of keys and queries', () => {
+  const misuses = FIXTURES.map((file) => readFileSync(file, 'utf8').split('@ts-expect-error').length - 1);
+  expect(misuses[0]! + misuses[1]!).toBeGreaterThanOrEqual(20);
+});

@@ -1,0 +1,97 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { CACHE, consumerFolder, MODES, STRICT, tsc, write } from './compiler.js';
+
+const MODELS = `import {
+  avroCodec, avro, Column, Columns, date, decimal, defineEntity, defineTable, Embedded, Entity, type EntityOf, enumeration, hash,
+  type Input, type KeyOf, part, type Patch, recordType, type Repository, reverseTimestamp, RowKey, salt, text, timeBucket,
+  uint32,
+} from 'rowan-orm';
+
+export const crm = defineTable({ name: 'shop:crm', families: { d: {}, p: {} } });
+
+export class Address {
+  @Column('city', text) city!: string;
+}
+
+@Entity({ table: crm, recordType: 1 })
+@RowKey(salt(16), part('id'), recordType())
+export class Customer {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Embedded('d', () => Address) address?: Address | null;
+  @Columns('p:', { value: date }) followers!: Map<string, Date>;
+}
+
+export const Order = defineEntity({
+  name: 'Order',
+  table: crm,
+  recordType: 2,
+  key: [salt(16), part('id'), recordType(), reverseTimestamp('at'), hash('no', { keep: true }), part('n', uint32)],
+  columns: (c) => ({
+    status: c.column('d:s', enumeration({ open: 1, shipped: 2 })),
+    total: c.column('d:t', decimal(2)).optional(),
+    lines: c.column('d:l', avroCodec(avro.array(avro.record('Line', { sku: avro.string })))),
+    address: c.embedded('d', (a) => ({ city: a.column('city', text) })),
+    followers: c.columns('p:f', { key: uint32, value: date }),
+    version: c.version('d:v'),
+  }),
+});
+export type Order = EntityOf<typeof Order>;
+
+export const Hour = defineEntity({
+  name: 'Hour',
+  table: crm,
+  recordType: 3,
+  key: [part('metric'), recordType(), timeBucket('at', '1h')],
+  columns: (c) => ({ points: c.packed('d:', { part: 'at', value: uint32 }) }),
+});
+
+export const elements = [salt(4), part('x', uint32), hash('y')];
+export const codecs = { status: enumeration({ a: 1 }), total: decimal(2) };
+export const keyOf = (order: Order) => ({ id: order.id, at: order.at, no: order.no, n: order.n });
+export const put = (orders: Repository<typeof Order>) => (order: Input<typeof Order>) => orders.put(order);
+export const find = (orders: Repository<typeof Order>) => orders.find({ id: 'a' });
+export type OrderKey = KeyOf<typeof Order>;
+export type OrderPatch = Patch<typeof Order>;
+`;
+
+const USER = `import { Customer, find, Order, type OrderKey } from './models.js';
+import * as models from './models.js';
+export const again = { ...models };
+export const key: OrderKey = { id: 'a', at: new Date(), no: 'x', n: 1 };
+export const order = new Order({ id: 'a', status: 'open' });
+export class RichOrder extends Order { label() { return this.id; } }
+export { Customer, find };
+`;
+
+beforeAll(() => consumerFolder('library'));
+
+describe.each(MODES)('a library that exports its entities, with %s', (_mode, options) => {
+  it('has declaration files that another project can use', async () => {
+    const folder = `library/${options[1]}`;
+    const models = write(`${folder}/models.ts`, MODELS);
+    const user = write(`${folder}/user.ts`, USER);
+    const emit = STRICT.filter((option) => option !== '--noEmit');
+    const out = join(CACHE, `${folder}-types`);
+    const emitted = await tsc(
+      ...emit,
+      ...options,
+      '--declaration',
+      '--emitDeclarationOnly',
+      '--outDir',
+      out,
+      models,
+      user,
+    );
+    expect(emitted.output).toBe('');
+    expect(existsSync(join(out, 'user.d.ts'))).toBe(true);
+    expect(readFileSync(join(out, 'models.d.ts'), 'utf8')).not.toMatch(/import\("\.|node_modules|\bany\b/);
+    const consumer = write(
+      `${folder}-types/consumer.ts`,
+      "import { key, RichOrder } from './user.js';\nimport { keyOf } from './models.js';\nconst made: RichOrder = new RichOrder();\nexport const status: 'open' | 'shipped' = made.status;\nexport const again: typeof key = keyOf(made);\n",
+    );
+    expect((await tsc(...STRICT, ...options, consumer)).output).toBe('');
+  });
+});
