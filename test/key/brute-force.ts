@@ -15,8 +15,8 @@ export interface TestPart {
   readonly direction: 1 | -1;
   /** What may be asked. */
   readonly asks: readonly PartCondition['kind'][];
-  /** Values that the key cannot tell apart have the same image. */
-  readonly image?: (value: never) => unknown;
+  /** Of times: those that the key cannot tell apart have the same image. */
+  readonly image?: (ms: number) => number;
 }
 
 export interface TestLayout {
@@ -75,8 +75,11 @@ function conditionsOf(parts: readonly TestPart[], entities: readonly Entity[]): 
 }
 
 function meets(part: TestPart, value: unknown, asked: PartCondition): boolean {
-  const image = (part.image ?? ((same: unknown) => same)) as (v: unknown) => unknown;
-  const compare = (a: unknown, b: unknown) => part.compare(image(a) as never, image(b) as never);
+  const { image } = part;
+  const compare = (a: unknown, b: unknown) =>
+    image === undefined
+      ? part.compare(a as never, b as never)
+      : image((a as Date).getTime()) - image((b as Date).getTime());
   switch (asked.kind) {
     case 'eq':
       return compare(value, asked.value) === 0;
@@ -90,17 +93,26 @@ function meets(part: TestPart, value: unknown, asked: PartCondition): boolean {
       return (value as string).endsWith(asked.value as string);
     case 'range': {
       const { lower, upper } = asked;
-      const exact = (a: unknown, b: unknown) =>
-        part.image === undefined ? part.compare(a as never, b as never) : compare(a, b);
-      const above = lower === undefined ? 1 : exact(value, lower.value);
-      const below = upper === undefined ? 1 : exact(upper.value, value);
-      const open = part.image !== undefined;
+      if (part.image !== undefined) return meetsImage(part.image, value as Date, asked);
+      const above = lower === undefined ? 1 : part.compare(value as never, lower.value as never);
+      const below = upper === undefined ? 1 : part.compare(upper.value as never, value as never);
       return (
-        (above > 0 || (above === 0 && (open || lower!.inclusive))) &&
-        (below > 0 || (below === 0 && (open || upper!.inclusive)))
+        (above > 0 || (above === 0 && lower!.inclusive)) && (below > 0 || (below === 0 && upper!.inclusive))
       );
     }
   }
+}
+
+/** Whether any time with the same image as `value` is in the range. */
+function meetsImage(
+  image: (ms: number) => number,
+  value: Date,
+  { lower, upper }: Extract<PartCondition, { kind: 'range' }>,
+): boolean {
+  const own = image(value.getTime());
+  const first = lower && image((lower.value as Date).getTime() + (lower.inclusive ? 0 : 1));
+  const last = upper && image((upper.value as Date).getTime() - (upper.inclusive ? 0 : 1));
+  return (first === undefined || own >= first) && (last === undefined || own <= last);
 }
 
 function inRanges(plan: KeyPlan, row: Uint8Array): number {

@@ -170,17 +170,25 @@ const layouts: Readonly<Record<string, TestLayout>> = {
     layout: compile([salt(3, ['h']), timeBucket('at', '1d'), part('h', string), reverseTimestamp('at')]),
     parts: [text('h'), time('at', -1)],
   },
+  'rising time buckets of a descending time': {
+    layout: compile([timeBucket('at', '1d'), part('h', uint8), reverseTimestamp('at')]),
+    parts: [number('h', [7]), { ...time('at', -1), asks: ['range'] }],
+  },
+  'a digest between two numbers': {
+    layout: compile([part('n', uint8), hash(part('t', string)), part('m', uint8)]),
+    parts: [number('n', [0, 255]), { ...text('t'), asks: EXACT }, number('m', [0, 255])],
+  },
+  'reversed text between two numbers': {
+    layout: compile([part('n', uint8), reverse('t'), part('m', uint8)]),
+    parts: [number('n', [0, 255]), { ...text('t'), asks: EXACT }, number('m', [0, 255])],
+  },
   'descending time buckets with the time behind them': {
     layout: compile([desc(timeBucket('at', '1d')), reverseTimestamp('at'), part('h', string)]),
     parts: [time('at', -1), text('h')],
   },
   'a time bucket alone': {
     layout: compile([part('m', string), timeBucket('at', '1d'), part('n', uint8)]),
-    parts: [
-      text('m'),
-      { ...time('at'), image: (at: Date) => new Date(Math.floor(at.getTime() / DAY) * DAY) },
-      number('n', [0, 255]),
-    ],
+    parts: [text('m'), { ...time('at'), image: (ms: number) => Math.floor(ms / DAY) }, number('n', [0, 255])],
     ordered: false,
   },
   'reversed text': {
@@ -388,9 +396,41 @@ describe('the shape of plans', () => {
     expect(layout.plan({ m: eq('cpu'), at: range(0, 7_200_000) })).toMatchObject({ inexactParts: [] });
     expect(layout.plan({ m: eq('cpu'), at: range(1, 7_200_000) })).toMatchObject({ inexactParts: ['at'] });
     expect(hexRanges(layout, { m: eq('cpu'), at: range(1, 7_200_000) })).toEqual([
-      ['637075000100000000', '637075000100001c21'],
+      ['637075000100000000', '637075000100000e11'],
     ]);
     expect(layout.bucketStart(layout.encode({ m: 'cpu', at: new Date(7_200_001) }))).toBe(7_200_000);
+  });
+
+  it('cuts a bounded time into its buckets, in sequence where they rise with the time', () => {
+    const days = {
+      kind: 'range',
+      lower: { value: new Date(0), inclusive: true },
+      upper: { value: new Date(3 * DAY), inclusive: false },
+    } as const;
+    const rising = compile([timeBucket('at', '1d'), part('h', string), part('at', date)]);
+    const plan = rising.plan({ h: eq('a'), at: days });
+    expect(plan).toMatchObject({
+      kind: 'ranges',
+      order: 'sequence',
+      fanOut: 1,
+      check: undefined,
+      inexactParts: [],
+    });
+    expect(plan.ranges).toHaveLength(3);
+    const falling = compile([timeBucket('at', '1d'), part('h', string), reverseTimestamp('at')]);
+    expect(falling.plan({ h: eq('a'), at: days })).toMatchObject({ order: 'merge', mergeOffset: 8 });
+    const open = { ...days, upper: undefined };
+    expect(rising.plan({ h: eq('a'), at: open })).toMatchObject({ kind: 'range', order: 'none', fanOut: 1 });
+  });
+
+  it('gives no order to lists of what is kept reversed or as a digest', () => {
+    const lists = { n: { kind: 'in', values: [1, 2] }, t: { kind: 'in', values: ['ab', 'ba'] } } as const;
+    expect(compile([part('n', uint8), reverse('t')]).plan(lists).order).toBe('none');
+    expect(compile([part('n', uint8), hash(part('t', string))]).plan(lists).order).toBe('none');
+    expect(compile([part('n', uint8), part('t', string)]).plan(lists).order).toBe('sequence');
+    // One salt for all: the lists come in sequence. A salt over a part of a list: merged, or none behind a list.
+    expect(compile([salt(4, ['n']), part('n', uint8), part('t', string)]).plan(lists).order).toBe('merge');
+    expect(compile([part('n', uint8), salt(4, ['t']), part('t', string)]).plan(lists).order).toBe('none');
   });
 
   it('lets the engine drop other record types where they stand at a fixed place', () => {

@@ -53,10 +53,9 @@ function stepTest(step: unknown, asked: OrderedConditions): StepTest | undefined
 function bucketTest(step: TimeBucketStep, { span }: OrderedConditions): StepTest | undefined {
   if (span?.condition.kind !== 'range') return undefined;
   const { lower, upper } = span.condition;
-  const first = lower === undefined ? Number.NEGATIVE_INFINITY : step.startOf(step.timeOf(lower.value));
-  const last = upper === undefined ? Number.POSITIVE_INFINITY : step.startOf(step.timeOf(upper.value));
+  const [first, last] = step.bucketsOf({ lower, upper });
   return (row, start) => {
     const ms = step.startAt(row, start);
-    return ms >= first && ms <= last;
+    return (first === undefined || ms >= first) && (last === undefined || ms <= last);
   };
 }

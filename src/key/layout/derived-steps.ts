@@ -2,7 +2,7 @@
 
 import { equalBytes, toHex } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
-import { describeValue } from '../codecs/base.js';
+import { describeValue, type ValueRange } from '../codecs/base.js';
 import type { BaseCodec } from '../codecs/index.js';
 import { KeyWriter } from '../codecs/index.js';
 import { getInteger, putInteger } from '../codecs/integers.js';
@@ -282,6 +282,14 @@ export class TimeBucketStep extends Step {
       );
     }
     return ms;
+  }
+
+  /** The starts of the first and the last span that hold times of a range; undefined where it is open. */
+  bucketsOf({ lower, upper }: ValueRange): readonly [number | undefined, number | undefined] {
+    return [
+      lower && this.startOf(this.timeOf(lower.value) + (lower.inclusive ? 0 : 1)),
+      upper && this.startOf(this.timeOf(upper.value) - (upper.inclusive ? 0 : 1)),
+    ];
   }
 
   encode(values: KeyValues, out: KeyWriter): void {

@@ -192,8 +192,7 @@ export class Walk {
     step: TimeBucketStep,
     condition: Extract<Span['condition'], { kind: 'range' }>,
   ): boolean {
-    const lower = condition.lower && step.startOf(step.timeOf(condition.lower.value));
-    const upper = condition.upper && step.startOf(step.timeOf(condition.upper.value));
+    const [lower, upper] = step.bucketsOf({ lower: condition.lower, upper: condition.upper });
     if (step.derived && lower !== undefined && upper !== undefined && this.leadsToSpan()) {
       const count = (upper - lower) / step.span + 1;
       if (count >= 0 && count <= MAX_BUCKETS) {
