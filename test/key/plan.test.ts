@@ -428,8 +428,10 @@ describe('the shape of plans', () => {
     expect(compile([part('n', uint8), reverse('t')]).plan(lists).order).toBe('none');
     expect(compile([part('n', uint8), hash(part('t', string))]).plan(lists).order).toBe('none');
     expect(compile([part('n', uint8), part('t', string)]).plan(lists).order).toBe('sequence');
-    // One salt for all: the lists come in sequence. A salt over a part of a list: merged, or none behind a list.
-    expect(compile([salt(4, ['n']), part('n', uint8), part('t', string)]).plan(lists).order).toBe('merge');
+    // Lists under one salt come in sequence, under several they are merged; a salt behind a list leaves no order.
+    const many = { ...lists, n: { kind: 'in', values: [0, 1, 2, 3, 4, 5, 6, 7] } } as const;
+    expect(compile([salt(4, ['n']), part('n', uint8), part('t', string)]).plan(many).order).toBe('merge');
+    expect(compile([salt(1, ['n']), part('n', uint8), part('t', string)]).plan(many).order).toBe('sequence');
     expect(compile([part('n', uint8), salt(4, ['t']), part('t', string)]).plan(lists).order).toBe('none');
   });
 
