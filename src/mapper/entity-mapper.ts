@@ -1,5 +1,5 @@
 import type { EntityMapper } from '../schema/types.js';
-import type { Result, RowMutation } from '../table/index.js';
+import type { RawRow, Result, RowMutation } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
 import { type MappedEntity, shapeOf } from './shape.js';
@@ -34,6 +34,10 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
 
   fromResult(result: Result): E | null {
     return result.cells.length === 0 ? null : (this.reader.read(result) as E);
+  }
+
+  fromRaw(raw: RawRow): E | null {
+    return raw.count === 0 ? null : (this.reader.readRaw(raw) as E);
   }
 
   fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null {

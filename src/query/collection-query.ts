@@ -128,6 +128,7 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
         reversedPlan: () => planCollection({ ...spec, reversed: !spec.reversed }),
         scope: { identity: identityOf(spec), schemas: spec.schemas },
         load: (row) => loadRow(spec.schemas, row) as EntityOf<C> | null | Promise<EntityOf<C> | null>,
+        loadRaw: undefined,
       },
       { ...this.options, limit: spec.limit },
     );

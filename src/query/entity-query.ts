@@ -4,7 +4,7 @@ import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { type OperationOptions, type Result, TimeRange } from '../table/index.js';
+import { type OperationOptions, type RawRow, type Result, TimeRange } from '../table/index.js';
 import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
 import { type Explanation, explainQuery } from './explain.js';
 import { describeKeyConditions } from './key-conditions.js';
@@ -132,6 +132,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
         reversedPlan: () => planQuery({ ...spec, reversed: !spec.reversed }),
         scope: { identity: identityOf(spec), schemas: [spec.schema] },
         load: loaderOf(spec.schema, plan) as (row: Result) => T | null | Promise<T | null>,
+        loadRaw: rawLoaderOf(spec.schema, plan) as ((raw: RawRow) => T | null) | undefined,
       },
       { ...this.options, limit: spec.limit },
     );
@@ -148,6 +149,13 @@ function loaderOf(
   return schema.lifecycle.afterLoad === undefined
     ? (row) => mapper.fromResult(row)
     : (row) => loadEntity(schema, row);
+}
+
+/** Whole entities without hooks are made of raw rows. */
+function rawLoaderOf(schema: EntitySchema, plan: QueryPlan): ((raw: RawRow) => object | null) | undefined {
+  const { mapper, lifecycle } = schema;
+  if (plan.read.properties !== undefined || lifecycle.afterLoad !== undefined) return undefined;
+  return (raw) => mapper.fromRaw(raw);
 }
 
 /** The entity of a row, its `@AfterLoad` hooks run; null when there is none. */

@@ -1,7 +1,7 @@
 /** Reads many ranges at once and gives their rows in logical key order: a heap over the heads of the ranges. */
 
 import type { Result } from '../table/index.js';
-import { compareMerged } from './ranges.js';
+import { RangeHeap } from './range-heap.js';
 import type { RowReader } from './reader.js';
 import type { ScanSource } from './source.js';
 
@@ -13,7 +13,7 @@ const LEAST_FIRST_FETCH = 16;
  * `concurrency` at a time; after that only the range whose rows ran out is asked again.
  */
 export class MergeReader implements RowReader {
-  private heap: ScanSource[] = [];
+  private heap: RangeHeap<ScanSource> | undefined;
   private readonly sources: ScanSource[] = [];
   private opened = false;
 
@@ -26,19 +26,20 @@ export class MergeReader implements RowReader {
 
   async read(count: number): Promise<Result[]> {
     if (!this.opened) await this.start(count);
+    const { heap } = this;
     const rows: Result[] = [];
     while (rows.length < count) {
-      const top = this.heap[0];
+      const top = heap?.top;
       if (top === undefined) break;
       if (top.head === undefined) {
         // Its rows ran out with the last one taken; it is asked only now that a further row is wanted.
         const fetched = top.needsFetch ? top.fetch() : undefined;
         if (fetched !== undefined) await fetched;
-        this.settleTop();
+        heap!.settleTop();
         continue;
       }
       rows.push(top.take());
-      if (top.head !== undefined) this.siftDown(0);
+      if (top.head !== undefined) heap!.settleTop();
     }
     return rows;
   }
@@ -55,44 +56,12 @@ export class MergeReader implements RowReader {
       }
     };
     await Promise.all(Array.from({ length: Math.min(this.concurrency, this.sources.length) }, worker));
-    this.heap = this.sources.filter((source) => source.head !== undefined);
-    for (let i = (this.heap.length >> 1) - 1; i >= 0; i--) this.siftDown(i);
-  }
-
-  /** Puts the top in its place after its head changed, or takes it out when it has none. */
-  private settleTop(): void {
-    const top = this.heap[0]!;
-    if (top.head === undefined) {
-      const last = this.heap.pop()!;
-      if (this.heap.length === 0) return;
-      if (last !== top) this.heap[0] = last;
-    }
-    this.siftDown(0);
-  }
-
-  private siftDown(start: number): void {
-    const { heap } = this;
-    const moving = heap[start]!;
-    let index = start;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && this.before(heap[child + 1]!, heap[child]!)) child++;
-      if (!this.before(heap[child]!, moving)) break;
-      heap[index] = heap[child]!;
-      index = child;
-    }
-    heap[index] = moving;
-  }
-
-  private before(a: ScanSource, b: ScanSource): boolean {
-    const order = compareMerged(a.head!.row, b.head!.row, this.mergeOffset);
-    return this.reversed ? order > 0 : order < 0;
+    this.heap = new RangeHeap(this.sources, this.mergeOffset, this.reversed);
   }
 
   async close(): Promise<void> {
     this.opened = true;
-    this.heap = [];
+    this.heap = undefined;
     await Promise.all(this.sources.map((source) => source.close()));
   }
 }

@@ -58,7 +58,7 @@ export function runPlan(plan: RunnablePlan, access: TableAccess, options: RunOpt
   const pushedLimit = plan.rowTest === undefined ? options.limit : undefined;
   const open = (range: KeyRange, limit: number | undefined): ScanSource => {
     const scan = scanOf(range, plan.reversed).setLimit(limit);
-    prepare(scan, plan);
+    prepareQuery(scan, plan);
     return new ScanSource(access, scan, options);
   };
   let reader: RowReader;
@@ -76,7 +76,8 @@ export function runPlan(plan: RunnablePlan, access: TableAccess, options: RunOpt
   return new LimitedReader(reader, plan.rowTest, options);
 }
 
-function prepare(query: Query, plan: RunnablePlan): void {
+/** Tells a get or scan what the plan reads, filters and of which times. */
+export function prepareQuery(query: Query, plan: RunnablePlan): void {
   applyReadSet(query, plan.read);
   if (plan.filter !== undefined) query.setFilter(plan.filter);
   if (plan.timeRange !== undefined) query.setTimeRange(plan.timeRange.min, plan.timeRange.max);
@@ -106,7 +107,7 @@ class GetReader implements RowReader {
       const size = Math.min(count - rows.length, GETS_AT_ONCE);
       const gets = this.ranges.slice(this.index, this.index + size).map((range) => {
         const get = new Get(range.start);
-        prepare(get, this.plan);
+        prepareQuery(get, this.plan);
         return get;
       });
       this.index += gets.length;

@@ -2,10 +2,17 @@
 
 import { QueryError, RowanError } from '../errors.js';
 import { describe } from '../table/checks.js';
-import type { OperationOptions, Result } from '../table/index.js';
+import type { OperationOptions, RawRow, Result } from '../table/index.js';
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { Page, type PageOptions } from './page.js';
-import { DEFAULT_CONCURRENCY, type RowReader, type RunnablePlan, runPlan } from './reader.js';
+import { canReadRaw, readRaw } from './raw-reader.js';
+import {
+  DEFAULT_CONCURRENCY,
+  type RowReader,
+  type RunnablePlan,
+  type RunOptions,
+  runPlan,
+} from './reader.js';
 import type { TableAccess } from './source.js';
 
 /** Rows asked for at once: few at first, so that a reader who stops early costs little. */
@@ -20,6 +27,8 @@ export interface PreparedQuery<T> {
   readonly scope: CursorScope;
   /** Makes what the reader is given of a row; null drops the row. */
   readonly load: (row: Result) => T | null | Promise<T | null>;
+  /** The same of a raw row, if it can be done at once. */
+  readonly loadRaw: ((raw: RawRow) => T | null) | undefined;
 }
 
 export interface RowQueryOptions extends OperationOptions {
@@ -37,38 +46,55 @@ export class RowQueryRunner<T> {
   ) {}
 
   private open(plan: RunnablePlan, limit: number | undefined, cursor?: string): RowReader {
-    return runPlan(plan, this.access, {
+    return runPlan(plan, this.access, this.runOptions(limit, cursor));
+  }
+
+  private runOptions(limit: number | undefined, cursor: string | undefined): RunOptions {
+    return {
       signal: this.options.signal,
       timeout: this.options.timeout,
       limit,
       position: cursor === undefined ? undefined : decodeCursor(this.prepared.scope, cursor),
       concurrency: this.options.concurrency ?? DEFAULT_CONCURRENCY,
-    });
+    };
   }
 
   /** Every row. @throws QueryError when there are more than `max`. */
   async all(max: number | undefined): Promise<T[]> {
     const { limit } = this.options;
     const bounded = max !== undefined && (limit === undefined || limit > max);
-    const reader = this.open(this.prepared.plan, bounded ? max + 1 : limit);
-    const items: T[] = [];
-    try {
-      let chunk = limit === undefined ? LARGEST_CHUNK : Math.min(limit, LARGEST_CHUNK);
-      for (;;) {
-        const rows = await reader.read(chunk);
-        await this.loadInto(items, rows);
-        if (rows.length < chunk) break;
-        chunk = LARGEST_CHUNK;
-      }
-    } finally {
-      await reader.close();
-    }
+    const items = await this.collect(bounded ? max + 1 : limit);
     if (bounded && items.length > max) {
       throw new QueryError(
         `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
       );
     }
     return items;
+  }
+
+  private async collect(limit: number | undefined): Promise<T[]> {
+    const { plan, loadRaw } = this.prepared;
+    const { sync } = this.access;
+    const items: T[] = [];
+    if (loadRaw !== undefined && canReadRaw(plan, sync)) {
+      await readRaw(plan, sync, this.runOptions(limit, undefined), (raw) => {
+        const item = loadRaw(raw);
+        if (item !== null) items.push(item);
+      });
+      return items;
+    }
+    const reader = this.open(plan, limit);
+    try {
+      let chunk = limit === undefined ? LARGEST_CHUNK : Math.min(limit, LARGEST_CHUNK);
+      for (;;) {
+        const rows = await reader.read(chunk);
+        await this.loadInto(items, rows);
+        if (rows.length < chunk) return items;
+        chunk = LARGEST_CHUNK;
+      }
+    } finally {
+      await reader.close();
+    }
   }
 
   private async loadInto(items: T[], rows: readonly Result[]): Promise<void> {

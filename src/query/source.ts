@@ -41,6 +41,11 @@ export class ScanSource {
     return this.buffer[this.index];
   }
 
+  /** The row of `head`. */
+  get row(): Uint8Array | undefined {
+    return this.buffer[this.index]?.row;
+  }
+
   /** Whether `head` is undefined only for want of a fetch. */
   get needsFetch(): boolean {
     return this.index >= this.buffer.length && !this.ended;

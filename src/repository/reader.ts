@@ -9,6 +9,7 @@ import {
 } from '../query/index.js';
 import { parseKeyConditions } from '../query/key-conditions.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
+import { giveBackRawRow, takeRawRow } from '../query/raw-reader.js';
 import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
 import type { EntityMapper, EntitySchema } from '../schema/types.js';
 import { Get, type OperationOptions, type Result, type TimeRange } from '../table/index.js';
@@ -39,6 +40,12 @@ export class EntityReader<C extends KeyedClass> {
     if (!this.deterministic) return this.query(key, options).first();
     const get = this.getOf(key);
     const { sync, table } = this.access;
+    if (sync?.getRaw !== undefined && options === undefined && !this.hooked) {
+      const raw = takeRawRow();
+      const entity = sync.getRaw(get, raw) ? this.mapper.fromRaw(raw) : null;
+      giveBackRawRow(raw);
+      return entity as EntityOf<C> | null;
+    }
     const result =
       sync === undefined || options !== undefined ? await table.get(get, options) : sync.getSync(get);
     return this.load(result);

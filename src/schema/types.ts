@@ -2,7 +2,7 @@
 
 import type { ValueCodec } from '../codec/types.js';
 import type { KeyLayout } from '../key/types.js';
-import type { Result, RowMutation, TableDescriptor } from '../table/index.js';
+import type { RawRow, Result, RowMutation, TableDescriptor } from '../table/index.js';
 
 export type { ValueCodec } from '../codec/types.js';
 
@@ -138,6 +138,8 @@ export interface EntityMapper<E extends object = object> {
   toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[];
   /** An instance made of the row and its cells, without calling the constructor; null when the result is empty. */
   fromResult(result: Result): E | null;
+  /** As `fromResult`; reads what it needs of the row at once. */
+  fromRaw(raw: RawRow): E | null;
   /** As `fromResult`, with only these properties (and the key's parts) set. */
   fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null;
 }

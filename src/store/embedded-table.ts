@@ -13,6 +13,7 @@ import {
   type Increment,
   type OperationOptions,
   type Put,
+  type RawRow,
   Result,
   type ResultScanner,
   type RowMutation,
@@ -22,7 +23,7 @@ import {
   type SyncTable,
 } from '../table/index.js';
 import { AsyncScanner } from './read/async-scanner.js';
-import { readRow } from './read/point-read.js';
+import { readRawRow, readRow } from './read/point-read.js';
 import { TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -35,6 +36,10 @@ export class EmbeddedTable implements SyncTable {
 
   getSync(get: Get): Result {
     return readRow(this.core, this.core.openTable(this.name), get);
+  }
+
+  getRaw(get: Get, into: RawRow): boolean {
+    return readRawRow(this.core, this.core.openTable(this.name), get, into);
   }
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {

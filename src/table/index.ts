@@ -8,6 +8,7 @@ export * from './filter/filters.js';
 export * from './get.js';
 export * from './mutation.js';
 export * from './query.js';
+export * from './raw-row.js';
 export * from './result.js';
 export * from './row-mutations.js';
 export * from './scan.js';

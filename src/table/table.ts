@@ -1,6 +1,7 @@
 import type { RowanError } from '../errors.js';
 import type { Get } from './get.js';
 import type { Append, Delete, Increment, Put } from './mutation.js';
+import type { RawRow } from './raw-row.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
 import type { Scan } from './scan.js';
@@ -69,11 +70,15 @@ export interface Table {
 /** A table that answers without leaving the thread (capability `sync`). */
 export interface SyncTable extends Table {
   getSync(get: Get): Result;
+  /** As `getSync`, into a row that is used again and again; false when there is nothing. */
+  getRaw?(get: Get, into: RawRow): boolean;
   scanSync(scan: Scan): SyncResultScanner;
 }
 
 export interface SyncResultScanner extends Iterable<Result> {
   next(): Result | undefined;
   nextBatch(count: number): Result[];
+  /** As `next`, into a row that is used again and again; false at the end. Not with `Scan.setBatch` or `setRaw`. */
+  nextRaw?(into: RawRow): boolean;
   close(): void;
 }

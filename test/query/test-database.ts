@@ -7,6 +7,7 @@ import { type Database, type OpenOptions, open } from '../../src/database.js';
 import type { TableAccess } from '../../src/query/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import type {
+  RawRow,
   Result,
   ResultScanner,
   Scan,
@@ -72,6 +73,11 @@ export function countedAccess(table: SyncTable, sync: boolean): { access: TableA
     const closed = opened();
     return {
       nextBatch: (count: number) => note(inner.nextBatch(count)),
+      nextRaw: (into: RawRow) => {
+        const found = inner.nextRaw!(into);
+        if (found) counts.rows++;
+        return found;
+      },
       close: () => {
         closed();
         inner.close();

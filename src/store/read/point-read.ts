@@ -1,6 +1,6 @@
 /** Reading one row: the short way for the newest value of one column, else through a scanner of the region. */
 
-import { Cell, CellType, FOREVER, type Get, Result } from '../../table/index.js';
+import { Cell, CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
@@ -14,21 +14,30 @@ const seekKey = new SeekKey();
 const bloomKey = new BloomKey();
 
 export function readRow(core: StoreCore, state: TableState, get: Get): Result {
+  return read(core, state, get, null) ?? Result.EMPTY;
+}
+
+/** As `readRow`, into `raw`; false when there is nothing. */
+export function readRawRow(core: StoreCore, state: TableState, get: Get, raw: RawRow): boolean {
+  const result = read(core, state, get, raw);
+  return result !== undefined && (!result.isEmpty || raw.count > 0);
+}
+
+function read(core: StoreCore, state: TableState, get: Get, raw: RawRow | null): Result | undefined {
   state.checkQuery(get);
   const region = regionOf(state.regions, get.row);
   region.readRequests++;
   const now = core.now();
+  if (raw !== null) raw.clear();
   if (get.families.size === 1 && isPlain(get)) {
     for (const [family, columns] of get.families) {
       if (columns === null || columns.length !== 1) break;
-      const result = readColumn(
-        region.byFamily.get(family)!,
-        get.row,
-        columns[0]!,
-        core.commits.readPoint,
-        now,
-      );
-      if (result) return result;
+      const store = region.byFamily.get(family)!;
+      const result = readColumn(store, get.row, columns[0]!, core.commits.readPoint, now);
+      if (result !== undefined) {
+        if (raw !== null) raw.fill(result);
+        return result;
+      }
     }
   }
   const scanner = RegionScanner.forGet(core.sourcesOf(region, get), get, {
@@ -37,7 +46,7 @@ export function readRow(core: StoreCore, state: TableState, get: Get): Result {
     random: core.settings.random,
   });
   try {
-    return scanner.next() ?? Result.EMPTY;
+    return raw === null ? scanner.next() : scanner.nextRaw(raw);
   } finally {
     scanner.close();
   }

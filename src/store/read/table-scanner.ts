@@ -5,7 +5,7 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import { ClosedError } from '../../errors.js';
-import { type Result, Scan, type SyncResultScanner } from '../../table/index.js';
+import { type RawRow, type Result, Scan, type SyncResultScanner } from '../../table/index.js';
 import { VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
@@ -48,15 +48,23 @@ export class TableScanner implements SyncResultScanner {
 
   /** A scan that fails is closed: it would else hold what it reads for ever. */
   next(): Result | undefined {
+    return this.step(null);
+  }
+
+  nextRaw(into: RawRow): boolean {
+    return this.step(into) !== undefined;
+  }
+
+  private step(raw: RawRow | null): Result | undefined {
     try {
-      return this.advance();
+      return this.advance(raw);
     } catch (error) {
       this.close();
       throw error;
     }
   }
 
-  private advance(): Result | undefined {
+  private advance(raw: RawRow | null): Result | undefined {
     if (this.closed) {
       if (this.cut) throw new ClosedError('The store was closed while this scan was open: it has more rows.');
       return undefined;
@@ -72,7 +80,7 @@ export class TableScanner implements SyncResultScanner {
           this.filter,
         );
       }
-      const result = this.current.next();
+      const result = raw === null ? this.current.next() : this.current.nextRaw(raw);
       if (result) {
         if (this.remaining !== undefined && !result.partial) this.remaining--;
         return result;

@@ -2,7 +2,7 @@
 
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type Get, type Query, Result, type Scan } from '../../table/index.js';
+import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
@@ -143,6 +143,22 @@ export class RegionScanner {
     }
   }
 
+  /** As `next`, its cells in `raw`; what is answered only says that there are some. */
+  nextRaw(raw: RawRow): Result | undefined {
+    if (this.hasFilterRow || this.bounds.batch !== UNLIMITED) {
+      // Such rows are changed as a whole, or come in parts.
+      const result = this.next();
+      if (result !== undefined) raw.fill(result);
+      return result;
+    }
+    this.out.raw = raw;
+    try {
+      return this.next();
+    } finally {
+      this.out.raw = null;
+    }
+  }
+
   close(): void {
     this.finished = true;
     for (const store of this.stores) store.close();
@@ -183,6 +199,7 @@ export class RegionScanner {
   /** Reads the row that stands at the heads; undefined when nothing of it is to be given. */
   private readRow(row: Uint8Array): Result | undefined {
     const { filter, out } = this;
+    if (out.raw !== null) out.raw.clear();
     if (filter?.filterRowKey(row, 0, row.length)) {
       if (filter.done) {
         this.finished = true;

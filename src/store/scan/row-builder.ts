@@ -1,4 +1,4 @@
-import { Cell, type CellType, Result } from '../../table/index.js';
+import { Cell, type CellType, type RawRow, Result } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { ByteSlab } from './byte-slab.js';
@@ -10,6 +10,9 @@ const slab = new ByteSlab();
 const REMEMBERED_COLUMNS = 64;
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
+
+/** Stands for a result that is in `RowBuilder.raw`. */
+const IN_RAW_ROW: Result = new Result(new Uint8Array(0), NO_CELLS);
 
 /** A copy of the row that a cursor stands in. */
 export function copyRow(cell: CellCursor): Uint8Array {
@@ -25,6 +28,8 @@ export function dropRow(row: Uint8Array): void {
 export class RowBuilder {
   cells: Cell[] = [];
   count = 0;
+  /** When set, cells go there and not into objects of their own. */
+  raw: RawRow | null = null;
 
   add(cell: Cell): void {
     this.cells[this.count++] = cell;
@@ -32,8 +37,12 @@ export class RowBuilder {
 
   /** What has been gathered as a result; the builder is empty then. */
   take(row: Uint8Array, partial: boolean): Result {
-    const { cells, count } = this;
+    const { cells, count, raw } = this;
     this.count = 0;
+    if (raw !== null) {
+      raw.row = row;
+      return IN_RAW_ROW;
+    }
     if (count === 1) {
       const only = cells[0]!;
       return new Result(row, [only], partial);
@@ -71,6 +80,17 @@ export class CellMaker {
         ? slab.copy(cell.value, cell.valueOffset, cell.valueLength)
         : this.transformed(cell, this.transformer),
     );
+  }
+
+  /** As `make`, into a row that holds no objects. */
+  makeRaw(cell: CellCursor, raw: RawRow, index: number): void {
+    const qualifier = this.qualifierOf(cell, index);
+    if (this.transformer === undefined) {
+      raw.add(this.family, qualifier, cell.timestamp, cell.value, cell.valueOffset, cell.valueLength);
+    } else {
+      const value = this.transformed(cell, this.transformer);
+      raw.add(this.family, qualifier, cell.timestamp, value, 0, value.length);
+    }
   }
 
   private qualifierOf(cell: CellCursor, index: number): Uint8Array {

@@ -103,8 +103,8 @@ export class StoreScanner {
 
   /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
   readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
-    if (this.leaving) return true;
-    if (!this.matchRow(row, out, limit)) return false;
+    if (this.absent) return true;
+    if (!this.leaving && !this.matchRow(row, out, limit)) return false;
     // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
     // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
     if (this.filter?.done && this.seen <= this.rowEnd) this.finished = true;
@@ -122,14 +122,18 @@ export class StoreScanner {
           this.leaving = true;
           return true;
         }
-        if (index >= this.rowOffset) out.add(this.maker.make(top, row, index));
+        if (index >= this.rowOffset) {
+          if (out.raw === null) out.add(this.maker.make(top, row, index));
+          else {
+            this.maker.makeRaw(top, out.raw, index);
+            out.count++;
+          }
+        }
         if (code === INCLUDE) merge.next();
         else if (code === INCLUDE_NEXT_COLUMN) this.seekNextColumn(top, row);
-        else {
-          this.leaving = true;
-          return true;
-        }
+        else this.leaving = true;
         if (out.count >= limit) return false;
+        if (this.leaving) return true;
       } else if (code === SEEK_NEXT_COLUMN) {
         this.seekNextColumn(top, row);
       } else if (code === SEEK_NEXT_ROW) {

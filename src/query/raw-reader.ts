@@ -1,0 +1,155 @@
+/**
+ * Reads whole plans of tables that answer without leaving the thread, row by row and without an object for each cell:
+ * the short way of `all()`.
+ */
+
+import { setImmediate as yieldToEvents } from 'node:timers/promises';
+import { throwIfAborted } from '../errors.js';
+import type { KeyRange } from '../key/types.js';
+import { Get, RawRow, type SyncResultScanner, type SyncTable } from '../table/index.js';
+import { RangeHeap } from './range-heap.js';
+import { rangesFrom, scanOf } from './ranges.js';
+import { prepareQuery, type RunnablePlan, type RunOptions } from './reader.js';
+
+/** Rows after which other events get their turn. */
+const ROWS_AT_ONCE = 8192;
+
+/** Kept for the next reading: at most as many as readings go on at the same time. */
+const spare: RawRow[] = [];
+const MOST_SPARE = 64;
+
+/** A row to read into, to be given back. */
+export function takeRawRow(): RawRow {
+  return spare.pop() ?? new RawRow();
+}
+
+export function giveBackRawRow(raw: RawRow): void {
+  if (spare.length < MOST_SPARE) spare.push(raw);
+}
+
+/** Whether a plan can be read so: nothing of it is decided here, and the table gives raw rows. */
+export function canReadRaw(plan: RunnablePlan, table: SyncTable | undefined): table is SyncTable {
+  return plan.rowTest === undefined && table?.getRaw !== undefined;
+}
+
+/** Calls `onRow` with every row of the plan, in order; the row is filled anew for each. */
+export async function readRaw(
+  plan: RunnablePlan,
+  table: SyncTable,
+  options: RunOptions,
+  onRow: (raw: RawRow) => void,
+): Promise<void> {
+  throwIfAborted(options.signal);
+  if (options.limit === 0) return;
+  const ranges = rangesFrom(plan.keyPlan, plan.reversed, options.position);
+  const { kind, order } = plan.keyPlan;
+  if (kind === 'point' || kind === 'points') readPoints(plan, table, options, ranges, onRow);
+  else if (order === 'merge' && ranges.length > 1) await readMerged(plan, table, options, ranges, onRow);
+  else await readSequence(plan, table, options, ranges, onRow);
+}
+
+function readPoints(
+  plan: RunnablePlan,
+  table: SyncTable,
+  options: RunOptions,
+  ranges: readonly KeyRange[],
+  onRow: (raw: RawRow) => void,
+): void {
+  const raw = takeRawRow();
+  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  for (let i = 0; i < ranges.length && left > 0; i++) {
+    const get = new Get(ranges[i]!.start);
+    prepareQuery(get, plan);
+    if (!table.getRaw!(get, raw)) continue;
+    onRow(raw);
+    left--;
+  }
+  giveBackRawRow(raw);
+}
+
+async function readSequence(
+  plan: RunnablePlan,
+  table: SyncTable,
+  options: RunOptions,
+  ranges: readonly KeyRange[],
+  onRow: (raw: RawRow) => void,
+): Promise<void> {
+  const raw = takeRawRow();
+  let left = options.limit;
+  let count = 0;
+  for (let i = 0; i < ranges.length && left !== 0; i++) {
+    const scanner = openScan(plan, table, ranges[i]!, left);
+    try {
+      while (scanner.nextRaw!(raw)) {
+        onRow(raw);
+        if (left !== undefined) left--;
+        if (++count % ROWS_AT_ONCE === 0) await pause(options);
+      }
+    } finally {
+      scanner.close();
+    }
+  }
+  giveBackRawRow(raw);
+}
+
+/** One range of a merge and the row it stands at. */
+class RawSource {
+  private readonly raw = takeRawRow();
+  row: Uint8Array | undefined;
+
+  constructor(private readonly scanner: SyncResultScanner) {
+    this.advance();
+  }
+
+  advance(): void {
+    this.row = this.scanner.nextRaw!(this.raw) ? this.raw.row : undefined;
+  }
+
+  give(onRow: (raw: RawRow) => void): void {
+    onRow(this.raw);
+    this.advance();
+  }
+
+  close(): void {
+    this.scanner.close();
+    giveBackRawRow(this.raw);
+  }
+}
+
+async function readMerged(
+  plan: RunnablePlan,
+  table: SyncTable,
+  options: RunOptions,
+  ranges: readonly KeyRange[],
+  onRow: (raw: RawRow) => void,
+): Promise<void> {
+  const sources: RawSource[] = [];
+  try {
+    for (const range of ranges) sources.push(new RawSource(openScan(plan, table, range, options.limit)));
+    const heap = new RangeHeap(sources, plan.keyPlan.mergeOffset, plan.reversed);
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    for (let count = 1; left > 0 && heap.top !== undefined; count++, left--) {
+      heap.top.give(onRow);
+      heap.settleTop();
+      if (count % ROWS_AT_ONCE === 0) await pause(options);
+    }
+  } finally {
+    for (const source of sources) source.close();
+  }
+}
+
+function openScan(
+  plan: RunnablePlan,
+  table: SyncTable,
+  range: KeyRange,
+  limit: number | undefined,
+): SyncResultScanner {
+  const scan = scanOf(range, plan.reversed).setLimit(limit);
+  prepareQuery(scan, plan);
+  return table.scanSync(scan);
+}
+
+async function pause(options: RunOptions): Promise<void> {
+  await yieldToEvents();
+  throwIfAborted(options.signal);
+}

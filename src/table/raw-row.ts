@@ -1,0 +1,92 @@
+/** One row without an object for each of its cells: what reads many rows and keeps none of them is given. */
+
+import { EMPTY_BYTES } from '../bytes/index.js';
+import { Cell, CellType } from './cell.js';
+import { Result } from './result.js';
+
+const FIRST_CAPACITY = 4096;
+
+/**
+ * The newest cells of one row, in the order of a {@link Result}. It is filled again for every row: what is kept must be
+ * copied. The i-th cell is `families[i]`, `qualifiers[i]`, `timestamps[i]`, and `bytes` from `starts[i]` to `ends[i]`.
+ */
+export class RawRow {
+  row: Uint8Array = EMPTY_BYTES;
+  count = 0;
+  /** Holds all values. */
+  bytes: Uint8Array = new Uint8Array(FIRST_CAPACITY);
+  readonly families: string[] = [];
+  /** Rows that follow each other may share these objects. */
+  readonly qualifiers: Uint8Array[] = [];
+  readonly timestamps: number[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  clear(): void {
+    this.count = 0;
+  }
+
+  /** Adds a cell; its value is copied. */
+  add(
+    family: string,
+    qualifier: Uint8Array,
+    timestamp: number,
+    source: Uint8Array,
+    offset: number,
+    length: number,
+  ): void {
+    const index = this.count++;
+    const start = index === 0 ? 0 : this.ends[index - 1]!;
+    const end = start + length;
+    if (end > this.bytes.length) this.grow(end);
+    const { bytes } = this;
+    if (length <= SHORT_BYTES) for (let i = 0; i < length; i++) bytes[start + i] = source[offset + i]!;
+    else bytes.set(source.subarray(offset, offset + length), start);
+    this.families[index] = family;
+    this.qualifiers[index] = qualifier;
+    this.timestamps[index] = timestamp;
+    this.starts[index] = start;
+    this.ends[index] = end;
+  }
+
+  /** Takes over a result. */
+  fill(result: Result): void {
+    this.clear();
+    this.row = result.row;
+    for (const { family, qualifier, timestamp, value } of result.cells) {
+      this.add(family, qualifier, timestamp, value, 0, value.length);
+    }
+  }
+
+  /** A copy of one value. */
+  valueAt(index: number): Uint8Array {
+    return this.bytes.slice(this.starts[index]!, this.ends[index]!);
+  }
+
+  /** The same as a result of its own, to be kept. */
+  toResult(): Result {
+    const cells: Cell[] = [];
+    for (let i = 0; i < this.count; i++) {
+      cells.push(
+        new Cell(
+          this.row,
+          this.families[i]!,
+          this.qualifiers[i]!,
+          this.timestamps[i]!,
+          CellType.Put,
+          this.valueAt(i),
+        ),
+      );
+    }
+    return cells.length === 0 ? Result.EMPTY : new Result(this.row, cells);
+  }
+
+  private grow(needed: number): void {
+    const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
+    larger.set(this.bytes);
+    this.bytes = larger;
+  }
+}
+
+/** Up to here a loop beats a bulk copy with the view it needs. */
+const SHORT_BYTES = 24;
