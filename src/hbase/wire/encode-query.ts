@@ -1,6 +1,7 @@
 /** `Get`, `Scan` and what they share. Fields are written last to first (see {@link ProtoWriter}). */
 
 import { LATEST_TIMESTAMP } from '../../table/cell.js';
+import type { Filter } from '../../table/filter/filter.js';
 import type { Get } from '../../table/get.js';
 import type { Query } from '../../table/query.js';
 import type { Scan } from '../../table/scan.js';
@@ -73,11 +74,25 @@ const GET = {
   existenceOnly: varintTag(10),
   consistency: varintTag(12),
   familyTimeRange: bytesTag(13),
+  loadFamiliesOnDemand: varintTag(14),
 } as const;
+
+/**
+ * Whether a filter may empty the families that it needs. A server that loads the others on demand then forgets to ask
+ * whether the row passes (`RegionScannerImpl.nextInternal` with `FilterWrapper.filterRowCellsWithRet`), and answers rows
+ * that it would not answer with all families loaded.
+ */
+function takesCellsAway(filter: Filter): boolean {
+  if (filter.kind === 'list') return filter.filters.some(takesCellsAway);
+  if (filter.kind === 'skip' || filter.kind === 'while') return takesCellsAway(filter.filter);
+  return filter.kind === 'singleColumnValueExclude';
+}
 
 /** The fields of a `Get`. `existenceOnly` overrides the get's own wish. */
 export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean): void {
   writeFamilyTimeRanges(writer, GET.familyTimeRange, get);
+  if (get.filter !== undefined && takesCellsAway(get.filter))
+    writer.boolField(GET.loadFamiliesOnDemand, false);
   if (get.consistency === 'TIMELINE') writer.varintField(GET.consistency, 1);
   if (existenceOnly) writer.boolField(GET.existenceOnly, true);
   if (get.rowOffsetPerColumnFamily > 0) writer.varintField(GET.storeOffset, get.rowOffsetPerColumnFamily);
@@ -147,10 +162,10 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   writeFamilyTimeRanges(writer, SCAN.familyTimeRange, scan);
   writer.varintField(SCAN.caching, at.caching);
   if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
-  if (scan.reversed) {
-    writer.boolField(SCAN.reversed, true);
-    // A server that may load families on demand refuses reversed scans with filters that do not need all of them.
-    if (scan.filter !== undefined) writer.boolField(SCAN.loadFamiliesOnDemand, false);
+  if (scan.reversed) writer.boolField(SCAN.reversed, true);
+  // A server that may load families on demand refuses reversed scans with filters that do not need all of them.
+  if (scan.filter !== undefined && (scan.reversed || takesCellsAway(scan.filter))) {
+    writer.boolField(SCAN.loadFamiliesOnDemand, false);
   }
   if (scan.rowOffsetPerColumnFamily > 0) writer.varintField(SCAN.storeOffset, scan.rowOffsetPerColumnFamily);
   if (scan.maxResultsPerColumnFamily !== undefined) {

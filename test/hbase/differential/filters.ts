@@ -5,7 +5,7 @@ import {
   type Filter,
   filters,
 } from '../../../src/table/index.js';
-import { FAMILIES, type Group, QUALIFIERS, type RowSpace, VALUES } from './model.js';
+import { FAMILIES, type Group, type RowSpace, VALUES } from './model.js';
 import type { Random } from './random.js';
 
 const OPERATORS: readonly CompareOperator[] = [
@@ -43,12 +43,12 @@ export function randomFilter(random: Random, context: FilterContext, depth = 0):
 
 /** Filters that look at a cell. */
 function cellFilter(random: Random, { group }: FilterContext): Filter {
-  const qualifier = () => latin1(random.pick(QUALIFIERS));
+  const qualifier = () => latin1(random.pick(group.qualifiers));
   switch (random.below(10)) {
     case 0:
       return filters.family(random.pick(OPERATORS), random.pick(FAMILIES));
     case 1:
-      return filters.qualifier(...comparison(random, () => random.pick(QUALIFIERS)));
+      return filters.qualifier(...comparison(random, () => random.pick(group.qualifiers)));
     case 2:
       return filters.value(...comparison(random, () => random.pick(VALUES)));
     case 3: {
@@ -78,7 +78,7 @@ function cellFilter(random: Random, { group }: FilterContext): Filter {
 }
 
 /** Filters that decide about rows, or count. */
-function rowFilter(random: Random, { rows }: FilterContext): Filter {
+function rowFilter(random: Random, { group, rows }: FilterContext): Filter {
   switch (random.below(10)) {
     case 0:
       return filters.row(random.pick(OPERATORS), latin1(rows.bound(random)));
@@ -87,7 +87,7 @@ function rowFilter(random: Random, { rows }: FilterContext): Filter {
       return filters.prefix(latin1(random.pick([rows.prefix, rows.prefix.slice(0, 2), 'other'])));
     case 2:
     case 3:
-      return singleColumn(random, random.chance(0.5));
+      return singleColumn(random, group, random.chance(0.5));
     case 4:
       return filters.columnCount(1 + random.below(4));
     case 5:
@@ -97,13 +97,14 @@ function rowFilter(random: Random, { rows }: FilterContext): Filter {
     case 7:
       return filters.inclusiveStop(latin1(rows.row(random)));
     case 8: {
-      const row = latin1(rows.row(random));
+      // As long as the shortest start row, for the same reason.
+      const row = latin1(rows.prefix);
       const mask = Buffer.alloc(row.length, 0);
-      mask[row.length - 1] = 1;
+      mask[random.below(row.length)] = 1;
       return filters.fuzzyRow([{ row, mask }]);
     }
     default:
-      return filters.dependentColumn(random.pick(FAMILIES), latin1(random.pick(QUALIFIERS)), {
+      return filters.dependentColumn(random.pick(FAMILIES), latin1(random.pick(group.qualifiers)), {
         dropDependentColumn: random.chance(0.5),
         ...(random.chance(0.5)
           ? { operator: random.pick(OPERATORS), value: latin1(random.pick(VALUES)) }
@@ -112,11 +113,11 @@ function rowFilter(random: Random, { rows }: FilterContext): Filter {
   }
 }
 
-function singleColumn(random: Random, exclude: boolean): Filter {
+function singleColumn(random: Random, group: Group, exclude: boolean): Filter {
   const make = exclude ? filters.singleColumnValueExclude : filters.singleColumnValue;
   return make(
     random.pick(FAMILIES),
-    latin1(random.pick(QUALIFIERS)),
+    latin1(random.pick(group.qualifiers)),
     ...comparison(random, () => random.pick(VALUES)),
     { filterIfMissing: random.chance(0.5), latestVersionOnly: random.chance(0.5) },
   );

@@ -11,7 +11,7 @@ import {
   Scan,
 } from '../../../src/table/index.js';
 import { latin1, randomFilter } from './filters.js';
-import { APPENDED, COUNTER, FAMILIES, type Group, QUALIFIERS, RowSpace, VALUES } from './model.js';
+import { APPENDED, COUNTER, FAMILIES, type Group, RowSpace, VALUES } from './model.js';
 import type { Random } from './random.js';
 
 /** One step of a sequence: an operation on its rows. */
@@ -21,6 +21,9 @@ export type Step =
   | { readonly kind: 'batch'; readonly operation: readonly (RowMutation | Get)[] }
   | { readonly kind: 'get'; readonly operation: Get }
   | { readonly kind: 'scan'; readonly operation: Scan };
+
+const COLUMN_DELETES = { version: 4, versions: 4, latest: 2, family: 0, familyVersion: 0 };
+const ALL_DELETES = { ...COLUMN_DELETES, family: 1, familyVersion: 1 };
 
 /** Random operations on the rows of one sequence. */
 export class SequenceGenerator {
@@ -54,7 +57,7 @@ export class SequenceGenerator {
       case 'delete':
         return { kind: 'write', operation: this.delete(row) };
       case 'deleteRow':
-        return { kind: 'write', operation: new Delete(row, this.group.time(this.random)) };
+        return { kind: 'write', operation: this.deleteRow(row) };
       case 'increment':
         return { kind: 'write', operation: this.increment(row) };
       case 'append':
@@ -89,7 +92,7 @@ export class SequenceGenerator {
     const del = new Delete(row);
     for (let n = this.random.below(2); n >= 0; n--) {
       const time = this.group.time(this.random);
-      switch (this.random.weighted({ version: 4, versions: 4, latest: 2, family: 1, familyVersion: 1 })) {
+      switch (this.random.weighted(this.group.familyMarkers ? ALL_DELETES : COLUMN_DELETES)) {
         case 'version':
           del.addColumn(this.family(), this.qualifier(), time);
           break;
@@ -108,6 +111,10 @@ export class SequenceGenerator {
       }
     }
     return del;
+  }
+
+  private deleteRow(row: string): Delete {
+    return this.group.familyMarkers ? new Delete(row, this.group.time(this.random)) : this.delete(row);
   }
 
   private increment(row: string): Increment {
@@ -136,7 +143,7 @@ export class SequenceGenerator {
     return CheckAndMutate.ifMatches(
       {
         family: this.family(),
-        qualifier: latin1(random.pick(QUALIFIERS)),
+        qualifier: latin1(random.pick(this.group.qualifiers)),
         operator: random.pick([
           'LESS',
           'LESS_OR_EQUAL',
@@ -206,6 +213,6 @@ export class SequenceGenerator {
   }
 
   private qualifier(): Buffer {
-    return latin1(this.random.pick(QUALIFIERS));
+    return latin1(this.random.pick(this.group.qualifiers));
   }
 }
