@@ -45,6 +45,8 @@ export class HBaseScanner implements ResultScanner {
   private finished = false;
   private closed = false;
   private answers = 0;
+  /** Attempts at the present request that failed. */
+  private attempts = 0;
   private readonly assembler: RowAssembler;
   private scanner: RegionScanner | undefined;
   private start: Uint8Array;
@@ -155,16 +157,16 @@ export class HBaseScanner implements ResultScanner {
 
   /** Asks until there are rows, or no more rows. Failures are repeated as HBase's client does. */
   private async fetch(): Promise<void> {
-    let attempts = 0;
+    this.attempts = 0;
     let end = performance.now() + this.timeout;
     while (this.fetched.length === 0 && !this.finished && !this.closed) {
       try {
         await this.step(end - performance.now());
-        attempts = 0;
+        this.attempts = 0;
         end = performance.now() + this.timeout;
       } catch (thrown) {
         const error = asRowanError(thrown);
-        attempts++;
+        const attempts = ++this.attempts;
         await this.recover(error);
         this.giveUpIfHopeless(error, attempts, end);
         const pause = pauseBefore(attempts, this.context.settings.pause, error);
@@ -202,7 +204,7 @@ export class HBaseScanner implements ResultScanner {
       this.accept(await this.scanner.next(rowsAtOnce, limit));
       return;
     }
-    const region = await this.locate(timeLeft);
+    const region = this.replicaOf(await this.locate(timeLeft));
     const scanner = new RegionScanner(
       this.context.pool,
       this.scan,
@@ -219,6 +221,13 @@ export class HBaseScanner implements ResultScanner {
         (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
     };
     this.accept(await scanner.open(position, rowsAtOnce, limit));
+  }
+
+  /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
+  private replicaOf(region: Region): Region {
+    if (this.scan.consistency !== 'TIMELINE' || this.attempts === 0) return region;
+    const replicas = region.replicas.filter((replica) => replica !== undefined);
+    return replicas[this.attempts % replicas.length] ?? region;
   }
 
   private locate(timeLeft: number): Promise<Region> {

@@ -15,12 +15,7 @@ export class ProtocolError extends CorruptionError {
 
 /** A server cannot be reached, or the connection to it broke. Safe to repeat for all that can be repeated. */
 export class ConnectionError extends RowanError {
-  constructor(
-    message: string,
-    options: RowanErrorOptions = {},
-    /** True when the request may have reached the server before the connection broke. */
-    readonly mayHaveBeenSent: boolean = false,
-  ) {
+  constructor(message: string, options: RowanErrorOptions = {}) {
     super('ERR_CONNECTION', message, { retryable: true, ...options });
   }
 }
