@@ -103,7 +103,8 @@ class RowWalk {
           this.rows.seek(next);
           break;
         }
-        this.place = next;
+        // In a reversed scan HBase seeks to earlier rows only.
+        if (!reversed) this.place = next;
       }
     }
     // The filter is asked again before it is seen that the row is over.

@@ -1,6 +1,6 @@
 import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import { DONE_SCAN, type MatchCode, SEEK_NEXT_ROW, SKIP } from './match-code.js';
+import { DONE_SCAN, type MatchCode, SEEK_HINT, SEEK_NEXT_ROW, SKIP } from './match-code.js';
 import { type UserMatch, UserMatcher } from './user-matcher.js';
 import { ALIVE, VersionHistory } from './version-history.js';
 
@@ -36,6 +36,8 @@ export class NewVersionMatcher extends UserMatcher {
     }
     if (this.history.addPut(cell) !== ALIVE) return SKIP;
     if (this.columns.isExpiredForGood(timestamp)) return this.columns.finishColumn(cell);
-    return this.matchColumn(cell, false);
+    const code = this.matchColumn(cell, false);
+    // A seek would pass over markers and versions that decide what is alive.
+    return code === SEEK_HINT ? SKIP : code;
   }
 }

@@ -9,7 +9,7 @@ import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import type { FilterFamily } from '../filter/filter-hint.js';
 import type { FamilySource, ReadHint, ScanContext } from './family-source.js';
 import { copyRow, dropRow, RowBuilder } from './row-builder.js';
-import { familyQuery, readHint, readMatcher } from './store-read.js';
+import { familyQuery, isPlain, readHint, readMatcher } from './store-read.js';
 import { isInRow, StoreScanner, withZero } from './store-scanner.js';
 
 export type { ScanContext } from './family-source.js';
@@ -297,6 +297,7 @@ function openStore(
     filter,
     rowOffset: query.rowOffsetPerColumnFamily,
     rowLimit: query.maxResultsPerColumnFamily ?? UNLIMITED,
+    plain: isPlain(part),
   });
   if (rows.row !== null) store.seek(rows.row);
   return store;

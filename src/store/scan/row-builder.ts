@@ -82,8 +82,8 @@ export class CellMaker {
     );
   }
 
-  /** As `make`, into a row that holds no objects. */
-  makeRaw(cell: CellCursor, raw: RawRow, index: number): void {
+  /** As `make`, into a row that holds no objects; answers the qualifier. */
+  makeRaw(cell: CellCursor, raw: RawRow, index: number): Uint8Array {
     const qualifier = this.qualifierOf(cell, index);
     if (this.transformer === undefined) {
       raw.add(this.family, qualifier, cell.timestamp, cell.value, cell.valueOffset, cell.valueLength);
@@ -91,6 +91,7 @@ export class CellMaker {
       const value = this.transformed(cell, this.transformer);
       raw.add(this.family, qualifier, cell.timestamp, value, 0, value.length);
     }
+    return qualifier;
   }
 
   private qualifierOf(cell: CellCursor, index: number): Uint8Array {

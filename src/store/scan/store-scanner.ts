@@ -1,7 +1,7 @@
 /** Reads one family of a region, row by row (HBase `StoreScanner`). */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { LATEST_TIMESTAMP } from '../../table/index.js';
+import { CellType, LATEST_TIMESTAMP } from '../../table/index.js';
 import { type CellCursor, SeekKey, TYPE_MAXIMUM, TYPE_MINIMUM } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
@@ -34,6 +34,8 @@ export interface StoreRead {
   /** Cells of each row to leave out at its head, and to give at most (R55). */
   readonly rowOffset: number;
   readonly rowLimit: number;
+  /** The newest version of every column is wanted, whatever its time: most cells need no matcher. */
+  readonly plain: boolean;
 }
 
 export class StoreScanner {
@@ -42,6 +44,7 @@ export class StoreScanner {
   private readonly family: FilterFamily;
   private readonly filter: FilterEvaluator | undefined;
   private readonly maker: CellMaker;
+  private readonly plain: boolean;
   private readonly rowOffset: number;
   /** Counts the offset in. */
   private readonly rowEnd: number;
@@ -50,6 +53,8 @@ export class StoreScanner {
   /** The row is done though the run may still stand in it. */
   private leaving = false;
   private absent = false;
+  /** The matcher has seen cells of this row, so it must see the others. */
+  private matching = false;
   /** In a reversed scan: where a filter wants to go on, if further than the row before. */
   private bound: Uint8Array | null = null;
   private nextRowKey: Uint8Array = EMPTY_BYTES;
@@ -64,6 +69,7 @@ export class StoreScanner {
     this.family = read.family;
     this.filter = read.filter;
     this.maker = new CellMaker(read.family.name, read.filter?.transforms ? read.filter : undefined);
+    this.plain = read.plain && !read.reversed && read.rowOffset === 0;
     this.rowOffset = read.rowOffset;
     this.rowEnd = read.rowOffset + read.rowLimit;
   }
@@ -90,6 +96,7 @@ export class StoreScanner {
     this.seen = 0;
     this.leaving = false;
     this.absent = false;
+    this.matching = false;
     this.bound = null;
     this.matcher.startRow();
     if (this.reverse !== null) this.reverse.enterRow();
@@ -104,6 +111,7 @@ export class StoreScanner {
   /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
   readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     if (this.absent) return true;
+    if (this.plain && !this.matching && !this.leaving && !this.readPlain(row, out, limit)) return false;
     if (!this.leaving && !this.matchRow(row, out, limit)) return false;
     // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
     // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
@@ -111,8 +119,35 @@ export class StoreScanner {
     return true;
   }
 
+  /**
+   * The short way through a row of puts: of each column the first cell counts and the others are passed over. Ends at
+   * the first cell that may be hidden or hide others; it begins a column, so the matcher misses nothing.
+   */
+  private readPlain(row: Uint8Array, out: RowBuilder, limit: number): boolean {
+    const { merge, maker, rowEnd } = this;
+    for (let top = merge.top; top !== null && isInRow(top, row); top = merge.top) {
+      if (top.type !== CellType.Put || top.ttl !== 0 || top.qualifierLength === 0 || this.seen >= rowEnd)
+        return true;
+      const index = this.seen++;
+      let qualifier: Uint8Array;
+      if (out.raw === null) {
+        const cell = maker.make(top, row, index);
+        qualifier = cell.qualifier;
+        out.add(cell);
+      } else {
+        qualifier = maker.makeRaw(top, out.raw, index);
+        out.count++;
+      }
+      merge.next();
+      if (merge.top !== null && isInColumn(merge.top, row, qualifier)) this.seekNextColumn(merge.top, row);
+      if (out.count >= limit) return false;
+    }
+    return true;
+  }
+
   private matchRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     const { merge, matcher } = this;
+    this.matching = true;
     let top = merge.top;
     while (top !== null && isInRow(top, row)) {
       const code = matcher.match(top);
@@ -193,6 +228,7 @@ export class StoreScanner {
     merge.reseek(seekKey);
   }
 
+  /** Goes on where the filter says: forwards, or in a reversed scan, as in HBase, to an earlier row only. */
   private seekHint(cell: CellCursor, row: Uint8Array): void {
     const { merge, family } = this;
     const reversed = this.reverse !== null;
@@ -200,18 +236,20 @@ export class StoreScanner {
       merge.next();
       return;
     }
-    if (hint.row === null || isInRow(cell, hint.row)) {
-      // What comes before a later family is none of this one's.
-      if (hint.family === family) setKey(row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
-      else setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
-      merge.reseek(seekKey);
-    } else if (reversed) {
-      this.bound = withZero(hint.row);
-      this.leaving = true;
-    } else {
-      setKey(hint.row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
-      merge.reseek(seekKey);
+    const inRow = hint.row === null || isInRow(cell, hint.row);
+    if (reversed) {
+      if (inRow) merge.next();
+      else {
+        this.bound = withZero(hint.row!);
+        this.leaving = true;
+      }
+      return;
     }
+    // What comes before a later family is none of this one's.
+    if (!inRow) setKey(hint.row!, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
+    else if (hint.family === family) setKey(row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
+    else setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    merge.reseek(seekKey);
   }
 
   /** The least row above `row`, until the next call. */
@@ -256,6 +294,14 @@ export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
   const { key, rowOffset } = cell;
   for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
   return true;
+}
+
+function isInColumn(cell: CellCursor, row: Uint8Array, qualifier: Uint8Array): boolean {
+  const length = qualifier.length;
+  if (cell.qualifierLength !== length) return false;
+  const { key, qualifierOffset } = cell;
+  for (let i = length - 1; i >= 0; i--) if (key[qualifierOffset + i] !== qualifier[i]) return false;
+  return isInRow(cell, row);
 }
 
 /** Whether a cell stands before the column (or the end of the column) that the seek key is about. */
