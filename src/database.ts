@@ -2,6 +2,7 @@
 
 import { checkTables, type EnsuredTables, ensureTables } from './ddl/index.js';
 import { InvalidArgumentError, QueryError } from './errors.js';
+import type { HBaseEngine } from './hbase/engine.js';
 import type { HBaseOptions } from './hbase/options.js';
 import { compileSchema } from './mapper/index.js';
 import { CollectionQuery, checkFindOptions, type FindOptions, type TableAccess } from './query/index.js';
@@ -55,7 +56,7 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
  * Connects to an HBase cluster.
  * @throws SchemaError as {@link open}; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_CONNECTION`, `ERR_SECURITY`, `ERR_TIMEOUT`.
  */
-export async function connect(options: ConnectOptions): Promise<Database> {
+export async function connect(options: ConnectOptions): Promise<Database<HBaseEngine>> {
   const { entities, tables, ...hbase } = options;
   const schema = compileSchema(checkEntities('connect', entities));
   const { connectHBase } = await import('./hbase/engine.js');

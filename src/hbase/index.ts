@@ -1,0 +1,12 @@
+/** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
+
+export type { ServerInfo } from './admin/cluster-admin.js';
+export type { HBaseAdmin } from './admin/hbase-admin.js';
+export type { SnapshotInfo } from './admin/snapshot-admin.js';
+export type { HBaseEngine } from './engine.js';
+export type { HBaseOptions, ZooKeeperOptions } from './options.js';
+export type { ResolveAddress, ServerAddress } from './rpc/address.js';
+export { ConnectionError, ProtocolError, RemoteError, UnknownOutcomeError } from './rpc/errors.js';
+export type { TlsOptions } from './rpc/transport.js';
+export type { Authenticator, SecurityLayer } from './security/authenticator.js';
+export { type KerberosOptions, kerberosAuthenticator } from './security/kerberos.js';
