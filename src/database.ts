@@ -15,6 +15,9 @@ import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import type { EmbeddedOptions } from './store/options.js';
 import type { Admin, Engine, SyncTable } from './table/index.js';
 
+/** The options, errors and authenticators of {@link connect}. The engine itself is loaded when it is called. */
+export * from './hbase/index.js';
+
 /**
  * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
  * against the declarations; `check`: a missing or contradicting one is an error; `ignore`: nothing.

@@ -14,7 +14,6 @@ export {
   schemaScript,
 } from './ddl/index.js';
 export * from './errors.js';
-export * from './hbase/index.js';
 export * from './key/index.js';
 export { compileSchema } from './mapper/index.js';
 export * from './query/index.js';
