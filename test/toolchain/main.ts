@@ -1,0 +1,100 @@
+/**
+ * The toolchain matrix (`npm run test:toolchain`, after `npm run build`): the same entities, compiled by every compiler
+ * in every decorator mode, run on Node 20, 22 and 24, must store and load the same. Exits with 1 when one does not.
+ */
+
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BUILDS, type Build, CACHE, HERE, ROOT } from './builds.js';
+
+const EXPECTED = JSON.stringify({
+  columns: [
+    'amount float64',
+    'name text',
+    'note text',
+    'paid boolean',
+    'shippedAt date',
+    'views int64',
+    'photo bytes',
+  ],
+  found: 1,
+  loaded: {
+    label: 'Ann 2024-05-06T07:08:09.010Z',
+    names: ['customerId', 'placedAt', 'name', 'amount', 'views', 'paid', 'shippedAt', 'photo', 'note'],
+    amount: 2.5,
+    views: String(12345678901234567890n % 1000000007n),
+    paid: true,
+    shippedAt: '1970-01-02T00:00:00.000Z',
+    photo: [1, 2, 255],
+    note: 'none',
+  },
+});
+
+interface Runtime {
+  readonly version: string;
+  readonly path: string;
+}
+
+function runtimes(): Runtime[] {
+  const here = { version: process.versions.node, path: process.execPath };
+  const others = ['node-22', 'node-24']
+    .map((name) => ({ version: name.slice(5), path: join(HERE, `node_modules/${name}/bin/node`) }))
+    .filter(({ path, version }) => existsSync(path) && !here.version.startsWith(`${version}.`));
+  return [here, ...others];
+}
+
+function prepare(): void {
+  rmSync(CACHE, { recursive: true, force: true });
+  mkdirSync(join(CACHE, 'node_modules'), { recursive: true });
+  writeFileSync(join(CACHE, 'package.json'), JSON.stringify({ name: 'toolchain-fixtures', type: 'module' }));
+  const installed = join(CACHE, 'node_modules/rowan-orm');
+  for (const path of ['package.json', 'dist/src', 'dist/decorators']) {
+    cpSync(join(ROOT, path), join(installed, path), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules/vitest'), join(CACHE, 'node_modules/vitest'), 'junction');
+}
+
+/** What is wrong with a run, or undefined. */
+function run(runtime: Runtime, args: readonly string[], folder: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = { cwd: folder, env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1' } };
+    execFile(runtime.path, [...args], options, (error, stdout, stderr) => {
+      const lines = stdout.split('\n').map((text) => text.trim());
+      if (lines.includes(EXPECTED)) resolve(undefined);
+      else resolve(`${error === null ? 'other output' : 'it failed'}:\n${stdout}${stderr}`);
+    });
+  });
+}
+
+async function check(build: Build, index: number, nodes: readonly Runtime[]): Promise<string[]> {
+  const folder = join(CACHE, `build-${index}`);
+  let args: readonly string[];
+  try {
+    args = await build.make(folder);
+  } catch (error) {
+    return [`${build.name} does not compile: ${(error as Error).message}`];
+  }
+  const failures: string[] = [];
+  for (const node of nodes) {
+    // Node 20 strips no types.
+    if (build.name.startsWith('Node alone') && node.version.startsWith('20.')) continue;
+    const problem = await run(node, args, folder);
+    console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${build.name}, Node ${node.version}`);
+    if (problem !== undefined) failures.push(`${build.name}, Node ${node.version}: ${problem}`);
+  }
+  return failures;
+}
+
+const nodes = runtimes();
+if (nodes.length < 3) {
+  console.log(
+    `Only Node ${nodes.map(({ version }) => version).join(', ')}: the packages of the others are for Linux on x64.`,
+  );
+}
+prepare();
+const failures: string[] = [];
+for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
+for (const failure of failures) console.error(`\n${failure}`);
+console.log(`\n${BUILDS.length} builds, ${nodes.length} versions of Node, ${failures.length} failures.`);
+process.exitCode = failures.length === 0 ? 0 : 1;
