@@ -78,20 +78,21 @@ const GET = {
 } as const;
 
 /**
- * Whether a filter may empty the families that it needs. A server that loads the others on demand then forgets to ask
- * whether the row passes (`RegionScannerImpl.nextInternal` with `FilterWrapper.filterRowCellsWithRet`), and answers rows
- * that it would not answer with all families loaded.
+ * Whether rows are answered otherwise when the server loads only the families that the filter needs, and the others on
+ * demand. It then does not ask whether a row passes whose needed families a filter has emptied
+ * (`RegionScannerImpl.nextInternal`, `FilterWrapper.filterRowCellsWithRet`), and does not look at rows without cells in
+ * them, which a skip filter lets through.
  */
-function takesCellsAway(filter: Filter): boolean {
-  if (filter.kind === 'list') return filter.filters.some(takesCellsAway);
-  if (filter.kind === 'skip' || filter.kind === 'while') return takesCellsAway(filter.filter);
-  return filter.kind === 'singleColumnValueExclude';
+function needsAllFamilies(filter: Filter): boolean {
+  if (filter.kind === 'list') return filter.filters.some(needsAllFamilies);
+  if (filter.kind === 'while') return needsAllFamilies(filter.filter);
+  return filter.kind === 'singleColumnValueExclude' || filter.kind === 'skip';
 }
 
 /** The fields of a `Get`. `existenceOnly` overrides the get's own wish. */
 export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean): void {
   writeFamilyTimeRanges(writer, GET.familyTimeRange, get);
-  if (get.filter !== undefined && takesCellsAway(get.filter))
+  if (get.filter !== undefined && needsAllFamilies(get.filter))
     writer.boolField(GET.loadFamiliesOnDemand, false);
   if (get.consistency === 'TIMELINE') writer.varintField(GET.consistency, 1);
   if (existenceOnly) writer.boolField(GET.existenceOnly, true);
@@ -164,7 +165,7 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
   if (scan.reversed) writer.boolField(SCAN.reversed, true);
   // A server that may load families on demand refuses reversed scans with filters that do not need all of them.
-  if (scan.filter !== undefined && (scan.reversed || takesCellsAway(scan.filter))) {
+  if (scan.filter !== undefined && (scan.reversed || needsAllFamilies(scan.filter))) {
     writer.boolField(SCAN.loadFamiliesOnDemand, false);
   }
   if (scan.rowOffsetPerColumnFamily > 0) writer.varintField(SCAN.storeOffset, scan.rowOffsetPerColumnFamily);

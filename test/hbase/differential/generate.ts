@@ -10,7 +10,7 @@ import {
   RowMutations,
   Scan,
 } from '../../../src/table/index.js';
-import { latin1, randomFilter } from './filters.js';
+import { type FilterContext, latin1, randomFilter } from './filters.js';
 import { APPENDED, COUNTER, FAMILIES, type Group, RowSpace, VALUES } from './model.js';
 import type { Random } from './random.js';
 
@@ -92,7 +92,7 @@ export class SequenceGenerator {
     const del = new Delete(row);
     for (let n = this.random.below(2); n >= 0; n--) {
       const time = this.group.time(this.random);
-      switch (this.random.weighted(this.group.familyMarkers ? ALL_DELETES : COLUMN_DELETES)) {
+      switch (this.random.weighted(this.group.namedColumnsOnly ? ALL_DELETES : COLUMN_DELETES)) {
         case 'version':
           del.addColumn(this.family(), this.qualifier(), time);
           break;
@@ -114,7 +114,7 @@ export class SequenceGenerator {
   }
 
   private deleteRow(row: string): Delete {
-    return this.group.familyMarkers ? new Delete(row, this.group.time(this.random)) : this.delete(row);
+    return this.group.namedColumnsOnly ? new Delete(row, this.group.time(this.random)) : this.delete(row);
   }
 
   private increment(row: string): Increment {
@@ -137,8 +137,8 @@ export class SequenceGenerator {
   private check(row: string): CheckAndMutate {
     const { random } = this;
     const action = random.pick([() => this.put(row), () => this.delete(row), () => this.mutateRow(row)])();
-    if (random.chance(0.25)) {
-      return CheckAndMutate.ifFilter(randomFilter(random, { group: this.group, rows: this.rows }, 1), action);
+    if (this.group.namedColumnsOnly && random.chance(0.25)) {
+      return CheckAndMutate.ifFilter(randomFilter(random, this.filterContext('get'), 1), action);
     }
     return CheckAndMutate.ifMatches(
       {
@@ -202,10 +202,15 @@ export class SequenceGenerator {
       for (let n = random.below(3); n >= 0; n--) query.addColumn(this.family(), this.qualifier());
     }
     if (random.chance(0.1)) query.setMaxResultsPerColumnFamily(1 + random.below(3));
-    if (random.chance(0.3)) {
-      query.setFilter(randomFilter(random, { group: this.group, rows: this.rows }));
+    if (this.group.namedColumnsOnly && random.chance(0.3)) {
+      const kind = !(query instanceof Scan) ? 'get' : query.reversed ? 'reversed scan' : 'scan';
+      query.setFilter(randomFilter(random, this.filterContext(kind)));
     }
     return query;
+  }
+
+  private filterContext(query: FilterContext['query']): FilterContext {
+    return { group: this.group, rows: this.rows, query, hints: true };
   }
 
   private family(): string {
