@@ -5,14 +5,16 @@
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { Cell } from '../table/index.js';
+import { checkRow, checkTimestamp } from '../table/checks.js';
+import { type Cell, CellType, LATEST_TIMESTAMP } from '../table/index.js';
+import { replaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
 import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
 import type { Edit } from './manifest/index.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
-import { fileEntry } from './region/store-file.js';
+import { fileEntry, type StoreFile } from './region/store-file.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
@@ -26,6 +28,8 @@ interface LoadedFile {
   readonly family: string;
   readonly written: WrittenFile;
 }
+
+const CELL_TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 
 /** Cells between two turns of the event loop. */
 const CELLS_PER_TURN = 4096;
@@ -56,7 +60,8 @@ export class BulkLoad {
         if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
       }
       this.finishRegion();
-      if (this.loaded.length > 0) await this.publish();
+      const { core, state } = this;
+      if (this.loaded.length > 0) await core.track(state.changes.run(() => this.publish()));
     } catch (error) {
       this.discard();
       throw error;
@@ -66,6 +71,7 @@ export class BulkLoad {
   }
 
   private add(cell: Cell): void {
+    checkCell(cell);
     this.state.checkCells(cell.row, [cell]);
     const region = this.region;
     if (!region?.contains(cell.row)) {
@@ -103,24 +109,30 @@ export class BulkLoad {
     }
   }
 
+  /** As one change: whatever a split or an alteration has made of the regions meanwhile is seen here. */
   private async publish(): Promise<void> {
     const { core, state } = this;
+    if (core.writableTable(state.name) !== state) throw replaced(state.name);
     const seq = core.commits.allocate(1);
     const edits: Edit[] = [];
-    const places: { store: FamilyStore; written: WrittenFile }[] = [];
-    for (const { family, written } of this.loaded) {
-      const entry = fileEntry(written.meta, written.size, written.footerCrc, seq);
-      // More than one region only where one was split while the files were written.
-      for (const region of state.regions.filter((each) => overlaps(each, written))) {
-        const store = region.byFamily.get(family)!;
-        edits.push({ type: 'fileAdd', region: region.id, family: store.familyNumber, file: entry });
-        places.push({ store, written });
+    const places: { store: FamilyStore; file: StoreFile }[] = [];
+    try {
+      for (const { family, written } of this.loaded) {
+        const entry = fileEntry(written.meta, written.size, written.footerCrc, seq);
+        // More than one region only where one was split while the files were written.
+        for (const region of state.regions.filter((each) => overlaps(each, written))) {
+          const store = region.byFamily.get(family);
+          if (!store) throw state.noSuchFamily(family);
+          edits.push({ type: 'fileAdd', region: region.id, family: store.familyNumber, file: entry });
+          const file = core.openFile(written.meta.fileNo, written.size, seq, store.descriptor);
+          file.retain();
+          places.push({ store, file });
+        }
       }
-    }
-    await core.record(edits);
-    for (const { store, written } of places) {
-      const file = core.openFile(written.meta.fileNo, written.size, seq, store.descriptor);
-      store.replaceFiles([], [file]);
+      await core.record(edits);
+      for (const { store, file } of places) store.replaceFiles([], [file]);
+    } finally {
+      for (const { file } of places) file.release();
     }
     await core.commits.commit(seq, 'SKIP_WAL');
   }
@@ -131,6 +143,8 @@ export class BulkLoad {
       writer.abandon();
       fileSystem.unlink(this.core.filePath(fileNo));
     }
+    // Without a sound MANIFEST nobody knows whether it names them; the next opener does.
+    if (this.core.manifest.poisoned !== undefined) return;
     for (const { written } of this.loaded) {
       const path = this.core.filePath(written.meta.fileNo);
       if (fileSystem.exists(path)) fileSystem.unlink(path);
@@ -143,6 +157,18 @@ function overlaps(region: Region, { meta }: WrittenFile): boolean {
     compareBytes(meta.lastRow, region.startKey) >= 0 &&
     (region.endKey.length === 0 || compareBytes(meta.firstRow, region.endKey) < 0)
   );
+}
+
+/** Of mutations the same is known since they were made. */
+function checkCell({ row, timestamp, type }: Cell): void {
+  checkRow(row);
+  checkTimestamp(timestamp);
+  if (timestamp === LATEST_TIMESTAMP || !CELL_TYPES.has(type)) {
+    throw new InvalidArgumentError(
+      `The cell of row ${toStringBinary(row.subarray(0, 40))} has timestamp ${timestamp} and type ${type}. ` +
+        `Cells to be loaded have a timestamp below ${LATEST_TIMESTAMP} and a type of CellType.`,
+    );
+  }
 }
 
 function outOfOrder(cell: Cell): InvalidArgumentError {

@@ -91,6 +91,7 @@ export class Catalog {
   async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[]): Promise<void> {
     await prepareCodecs(descriptor.families.map((family) => family.compression));
     await this.exclusively(descriptor.name, async () => {
+      if (this.byName.has(descriptor.name)) throw tableExists(descriptor.name);
       const { state, edits } = this.newTable(descriptor, splitKeys, true);
       await this.core.record(edits);
       this.add(state);
@@ -98,41 +99,49 @@ export class Catalog {
   }
 
   async deleteTable(state: TableState): Promise<void> {
-    await this.exclusively(state.name, async () => {
-      await this.quiesce(state);
-      await this.core.record([{ type: 'tableDrop', id: state.id }]);
-      this.remove(state);
-    });
+    await this.exclusively(state.name, () =>
+      this.alone(state, async () => {
+        await this.core.record([{ type: 'tableDrop', id: state.id }]);
+        this.remove(state);
+      }),
+    );
   }
 
   /** Another table of the same name and families, enabled. */
   async truncateTable(state: TableState, splitKeys: readonly Uint8Array[]): Promise<void> {
-    await this.exclusively(state.name, async () => {
-      await this.quiesce(state);
-      const { state: fresh, edits } = this.newTable(state.descriptor, splitKeys, true);
-      await this.core.record([{ type: 'tableDrop', id: state.id }, ...edits]);
-      this.remove(state);
-      this.add(fresh);
-    });
+    await this.exclusively(state.name, () =>
+      this.alone(state, async () => {
+        const { state: fresh, edits } = this.newTable(state.descriptor, splitKeys, true);
+        await this.core.record([{ type: 'tableDrop', id: state.id }, ...edits]);
+        this.remove(state);
+        this.add(fresh);
+      }),
+    );
   }
 
   async modifyTable(state: TableState, descriptor: TableDescriptor): Promise<void> {
     if (descriptor.regionReplication !== 1) throw replicas();
     await prepareCodecs(descriptor.families.map((family) => family.compression));
-    await this.exclusively(state.name, async () => {
-      const familyNumbers = new Map(
-        descriptor.families.map((family) => [
-          family.name,
-          state.familyNumbers.get(family.name) ?? this.core.newId(),
-        ]),
-      );
-      const dropped = [...state.stores()].filter((store) => !familyNumbers.has(store.descriptor.name));
-      for (const store of dropped) await this.core.maintenance.idle(store);
+    await this.exclusively(state.name, () => state.changes.run(() => this.alter(state, descriptor)));
+  }
+
+  private async alter(state: TableState, descriptor: TableDescriptor): Promise<void> {
+    // It may have been dropped while the codecs were looked for.
+    if (this.get(state.name) !== state) throw replaced(state.name);
+    const familyNumbers = new Map(
+      descriptor.families.map((family) => [
+        family.name,
+        state.familyNumbers.get(family.name) ?? this.core.newId(),
+      ]),
+    );
+    const dropped = [...state.stores()].filter((store) => !familyNumbers.has(store.descriptor.name));
+    await this.core.maintenance.exclude(dropped, async () => {
       await this.core.record([{ type: 'tableAlter', id: state.id, descriptor, familyNumbers }]);
       state.descriptor = descriptor;
       state.familyNumbers = familyNumbers;
       for (const region of state.regions) this.alterRegion(state, region);
     });
+    this.core.pressure.relieved();
   }
 
   private alterRegion(state: TableState, region: Region): void {
@@ -186,10 +195,12 @@ export class Catalog {
     this.byId.delete(state.id);
     for (const region of state.regions) region.retired = true;
     for (const store of state.stores()) store.close();
+    this.core.pressure.relieved();
   }
 
-  private async quiesce(state: TableState): Promise<void> {
-    for (const store of state.stores()) await this.core.maintenance.idle(store);
+  /** Runs `change` while nothing else changes the table's regions or files. */
+  private alone(state: TableState, change: () => Promise<void>): Promise<void> {
+    return state.changes.run(() => this.core.maintenance.exclude([...state.stores()], change));
   }
 
   /** One change of a table at a time. */
@@ -206,11 +217,27 @@ export class Catalog {
     }
     this.reserved.add(name);
     try {
-      await change();
+      await this.core.track(change());
     } finally {
       this.reserved.delete(name);
     }
   }
+}
+
+/** The error for a table that cannot be made because there is one of its name. */
+export function tableExists(name: string): RowanError {
+  return new RowanError('ERR_TABLE_EXISTS', `There is a table "${name}" already.`, {
+    details: { table: name },
+  });
+}
+
+/** The error for work on a table that was dropped meanwhile, though there is another of its name. */
+export function replaced(name: string): RowanError {
+  return new RowanError(
+    'ERR_TABLE_NOT_FOUND',
+    `The table "${name}" was dropped and made anew during this call. Nothing was changed; make the call again.`,
+    { retryable: true, details: { table: name } },
+  );
 }
 
 function replicas(): UnsupportedError {

@@ -11,6 +11,7 @@ import {
   type RegionInfo,
   type TableDescriptor,
 } from '../table/index.js';
+import { tableExists } from './catalog.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
 import type { StoreCore } from './store-core.js';
@@ -55,9 +56,7 @@ export class EmbeddedAdmin implements Admin {
     const { namespace } = parseTableName(descriptor.name);
     this.checkNamespace(namespace);
     if (this.core.catalog.find(descriptor.name)) {
-      throw new RowanError('ERR_TABLE_EXISTS', `There is a table "${descriptor.name}" already.`, {
-        details: { table: descriptor.name },
-      });
+      throw tableExists(descriptor.name);
     }
     checkSplitKeys(splitKeys);
     await this.core.catalog.createTable(descriptor, splitKeys);
@@ -140,7 +139,7 @@ export class EmbeddedAdmin implements Admin {
   async split(table: string, splitKey?: Uint8Array): Promise<void> {
     const state = this.enabledTable(table);
     const regions = splitKey ? [regionOf(state.regions, splitKey)] : state.regions;
-    for (const region of regions) await this.core.maintenance.split(state, region, splitKey);
+    for (const region of regions) await this.core.track(this.core.maintenance.split(state, region, splitKey));
   }
 
   private async forEachStore(
@@ -152,7 +151,8 @@ export class EmbeddedAdmin implements Admin {
     if (family !== undefined && !state.familyNumbers.has(family)) throw state.noSuchFamily(family);
     for (const region of state.regions) {
       for (const store of region.stores) {
-        if (family === undefined || store.descriptor.name === family) await work({ state, region, store });
+        if (family !== undefined && store.descriptor.name !== family) continue;
+        await this.core.track(work({ state, region, store }));
       }
     }
   }

@@ -90,8 +90,11 @@ export class EmbeddedTable implements SyncTable {
 
   async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
     if (options?.atomic) return this.atomicBatch(actions, options);
-    const state = await this.writable(options);
-    if (actions.every(isPut)) return this.putEach(state, actions as readonly Put[]);
+    // Reads alone ask for neither room in memory nor a table that takes writes.
+    if (!actions.every(isGet)) {
+      const state = await this.writable(options);
+      if (actions.every(isPut)) return this.putEach(state, actions as readonly Put[]);
+    }
     const outcomes: Promise<BatchOutcome>[] = [];
     for (const action of actions) {
       // A read sees what stands before it in the batch.
@@ -155,9 +158,13 @@ export class EmbeddedTable implements SyncTable {
   /** The table, when there is room for a write. */
   private async writable(options: OperationOptions | undefined): Promise<TableState> {
     if (options?.signal) throwIfAborted(options.signal);
-    if (this.core.pressure.full) await this.core.pressure.admit();
+    if (this.core.pressure.full) await this.core.pressure.admit(options?.signal);
     return this.core.writableTable(this.name);
   }
+}
+
+function isGet(action: BatchAction): boolean {
+  return action instanceof Get;
 }
 
 function isPut(action: BatchAction): boolean {

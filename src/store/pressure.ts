@@ -3,6 +3,7 @@
  * wait when flushes do not keep up (HBase's memstore limits and `RegionTooBusyException`, here a wait instead).
  */
 
+import { RowanError, throwIfAborted } from '../errors.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 
@@ -12,18 +13,26 @@ export interface PressureActions {
   requestFlush(region: Region, store: FamilyStore): void;
   /** The bytes of all memstores, those being flushed included. */
   memstoreBytes(): number;
-  /** The family whose memstore holds most, to be flushed when the limit is reached. */
+  /** The family that holds most in memory, to be flushed when the limit is reached. */
   largest(): { readonly region: Region; readonly store: FamilyStore } | undefined;
   onStall(milliseconds: number, memstoreBytes: number): void;
   clock(): number;
 }
 
-/** Bytes written between two looks at the totals, so that a put costs one addition. */
+/** What is written between two looks at the totals, so that a put costs two additions. */
 const LOOK_EVERY_WRITES = 64;
+const LOOK_EVERY_BYTES = 1 << 20;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: RowanError) => void;
+}
 
 export class Pressure {
   private writes = 0;
-  private waiting: (() => void)[] = [];
+  private bytes = 0;
+  private waiting: Waiter[] = [];
+  private closed = false;
   /** Writers must wait. */
   full = false;
 
@@ -33,38 +42,90 @@ export class Pressure {
     private readonly automatic: boolean,
   ) {}
 
-  /** Called after every write to a region. */
-  wrote(region: Region): void {
-    if (!this.automatic || ++this.writes % LOOK_EVERY_WRITES !== 0) return;
+  /** Called after every write to a region, with the bytes of its values. */
+  wrote(region: Region, bytes: number): void {
+    if (!this.automatic) return;
+    this.bytes += bytes;
+    if (++this.writes < LOOK_EVERY_WRITES && this.bytes < LOOK_EVERY_BYTES) return;
+    this.writes = 0;
+    this.bytes = 0;
     const flushSize = this.actions.flushSizeOf(region);
     for (const store of region.stores) {
       if (store.version.active.bytes >= flushSize) this.actions.requestFlush(region, store);
     }
-    if (this.actions.memstoreBytes() >= this.limit) {
-      this.full = true;
-      const largest = this.actions.largest();
-      if (largest) this.actions.requestFlush(largest.region, largest.store);
+    this.look();
+  }
+
+  /** Called when memory may have become free: after flushes, splits, and the end of tables. */
+  relieved(): void {
+    if (this.full) this.look();
+  }
+
+  /** Called when a flush failed: those who wait for it are told, and the next writer tries again. */
+  failed(cause: RowanError): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const { reject } of waiting) {
+      reject(
+        new RowanError(
+          'ERR_BUSY',
+          `The store's memory is full, and writing it to a file failed: ${cause.message} Mend that and write again.`,
+          { cause, retryable: true, details: cause.details },
+        ),
+      );
     }
   }
 
-  /** Called after every flush. */
-  flushed(): void {
-    if (!this.full || this.actions.memstoreBytes() >= this.limit) return;
+  /** The store closes: writers need not wait, for their writes fail. */
+  close(): void {
+    this.closed = true;
     this.full = false;
     this.release();
   }
 
-  /** Lets every waiting writer go on: there is room, or the store closes and its writes fail. */
-  release(): void {
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const resolve of waiting) resolve();
+  /**
+   * Resolves when there is room again.
+   * @throws RowanError `ERR_BUSY` when memory is full and cannot be flushed, `ERR_ABORTED`.
+   */
+  async admit(signal: AbortSignal | undefined): Promise<void> {
+    const start = this.actions.clock();
+    while (this.full) {
+      if (this.waiting.length === 0) this.flushLargest();
+      await this.wait(signal);
+      throwIfAborted(signal);
+    }
+    this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
   }
 
-  /** Resolves when there is room again. */
-  async admit(): Promise<void> {
-    const start = this.actions.clock();
-    while (this.full) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
+  private async wait(signal: AbortSignal | undefined): Promise<void> {
+    let wake: (() => void) | undefined;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.waiting.push({ resolve, reject });
+        wake = resolve;
+        signal?.addEventListener('abort', resolve as () => void);
+      });
+    } finally {
+      if (wake) signal?.removeEventListener('abort', wake);
+    }
+  }
+
+  private look(): void {
+    const bytes = this.actions.memstoreBytes();
+    this.full = !this.closed && bytes > 0 && bytes >= this.limit;
+    if (this.full) this.flushLargest();
+    else this.release();
+  }
+
+  private flushLargest(): void {
+    const largest = this.actions.largest();
+    if (largest) this.actions.requestFlush(largest.region, largest.store);
+  }
+
+  private release(): void {
+    if (this.waiting.length === 0) return;
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const { resolve } of waiting) resolve();
   }
 }

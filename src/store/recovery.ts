@@ -42,6 +42,7 @@ async function open(
 ): Promise<StoreCore> {
   const manifest = Manifest.open(fileSystem, directory);
   let wal: Wal | undefined;
+  const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   try {
     const { state } = manifest;
     const tables = [...state.tables.values()];
@@ -59,7 +60,7 @@ async function open(
       manifest,
       wal,
       lastSeq: state.lastSeq,
-      files: new FileHandleCache(fileSystem, settings.maxOpenFiles),
+      files,
       cache: new BlockCache(settings.blockCacheSize),
       flushExecutor,
       compactionExecutor,
@@ -80,8 +81,11 @@ async function open(
       { type: 'counters', lastSeq: replay.lastSeq },
     ]);
     core.commits.recovered(replay.lastSeq);
+    // Else a store that is opened often and written to little would replay ever more segments.
+    core.maintenance.requestLogCollection();
     return core;
   } catch (error) {
+    files.closeAll();
     wal?.abandon();
     manifest.abandon();
     throw error;

@@ -3,7 +3,7 @@
  * (recovery.ts), closed by {@link StoreCore.close}.
  */
 
-import { ClosedError, RowanError } from '../errors.js';
+import { ClosedError, InvalidArgumentError, RowanError } from '../errors.js';
 import { canonicalTableName, type FamilyDescriptor, type Query } from '../table/index.js';
 import type { JobExecutor } from './background/job.js';
 import { Maintenance } from './background/maintenance.js';
@@ -11,6 +11,7 @@ import type { BlockCache, FileHandleCache } from './cache/index.js';
 import { Catalog } from './catalog.js';
 import { disabledError } from './embedded-admin.js';
 import type { StoreEvent } from './events.js';
+import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileReader } from './file/sorted-file-reader.js';
 import { type DirectoryLock, type FileSystem, joinPath, sortedFileName, walFileName } from './fs/index.js';
 import type { Edit, Manifest } from './manifest/index.js';
@@ -65,6 +66,9 @@ export class StoreCore {
   private readonly scanners = new Map<TableScanner, number>();
   private readonly open = new Map<number, StoreFile>();
   private collecting = false;
+  private collectAgain = false;
+  private readonly operations = new Set<Promise<unknown>>();
+  private closingDone: Promise<void> | undefined;
 
   constructor(parts: StoreParts) {
     this.settings = parts.settings;
@@ -84,8 +88,13 @@ export class StoreCore {
     this.pressure = new Pressure(this, parts.settings.memstoreLimit, parts.settings.automatic);
   }
 
+  /** @throws InvalidArgumentError when the clock that was given tells no time. */
   now(): number {
-    return this.settings.clock();
+    const now = this.settings.clock();
+    if (Number.isSafeInteger(now) && now >= 0) return now;
+    throw new InvalidArgumentError(
+      `The clock of the store told ${now}. It must give whole milliseconds since 1970 (option "clock").`,
+    );
   }
 
   emit(event: StoreEvent): void {
@@ -164,7 +173,8 @@ export class StoreCore {
   private unused(file: StoreFile): void {
     this.open.delete(file.fileNo);
     file.reader.close();
-    if (!this.closed) this.removeFile(file.path);
+    // Without a sound MANIFEST nobody knows which files the next opener will look for; it removes the others.
+    if (!this.closed && this.manifest.poisoned === undefined) this.removeFile(file.path);
   }
 
   private removeFile(path: string): void {
@@ -203,6 +213,25 @@ export class StoreCore {
     await this.manifest.logAsync(edits);
   }
 
+  /** Records a file that was written, and has `adopt` take it in. Removes it when it could not be recorded. */
+  async recordFile(
+    fileNo: number,
+    written: WrittenFile | undefined,
+    family: FamilyDescriptor,
+    edits: readonly Edit[],
+    adopt: (file: StoreFile | undefined) => void,
+  ): Promise<void> {
+    // Before it is recorded: a file that cannot be opened must not take the place of others.
+    const file = written && this.openFile(fileNo, written.size, undefined, family);
+    file?.retain();
+    try {
+      await this.record(edits);
+      adopt(file);
+    } finally {
+      file?.release();
+    }
+  }
+
   private rotateLog(): void {
     this.wal.rotate(this.newFileNumber(), (closed, opened) => {
       this.manifest.log([
@@ -210,25 +239,35 @@ export class StoreCore {
         { type: 'walAdd', number: opened },
       ]);
     });
+    this.maintenance.requestLogCollection();
   }
 
   /** Removes the segments of the log whose every write is in files; flushes who holds the oldest when there are many. */
   async collectLog(): Promise<void> {
-    if (this.collecting || this.closed) return;
+    this.collectAgain = true;
+    if (this.collecting) return;
     this.collecting = true;
     try {
-      const oldest = this.oldestUnflushedSeq();
-      const closed = [...this.manifest.state.walSegments.values()].filter((segment) => segment.closed);
-      const done = closed.filter((segment) => segment.closed!.lastSeq < oldest);
-      if (done.length > 0) {
-        await this.record(done.map(({ number }) => ({ type: 'walRemove', number })));
-        for (const { number } of done) this.removeFile(joinPath(this.directory, walFileName(number)));
+      while (this.collectAgain && !this.closed) {
+        this.collectAgain = false;
+        await this.collectSegments();
       }
-      const kept = closed.filter((segment) => !done.includes(segment));
-      if (kept.length > this.settings.maxWalSegments) this.flushHolders(kept[0]!.closed!.lastSeq);
     } finally {
       this.collecting = false;
     }
+  }
+
+  private async collectSegments(): Promise<void> {
+    const oldest = this.oldestUnflushedSeq();
+    const closed = [...this.manifest.state.walSegments.values()].filter((segment) => segment.closed);
+    const done = closed.filter((segment) => segment.closed!.lastSeq < oldest);
+    if (done.length > 0) {
+      await this.record(done.map(({ number }) => ({ type: 'walRemove', number })));
+      for (const { number } of done) this.removeFile(joinPath(this.directory, walFileName(number)));
+    }
+    const kept = closed.filter((segment) => !done.includes(segment));
+    if (this.settings.automatic && kept.length > this.settings.maxWalSegments)
+      this.flushHolders(kept[0]!.closed!.lastSeq);
   }
 
   private oldestUnflushedSeq(): number {
@@ -271,8 +310,7 @@ export class StoreCore {
     for (const state of this.catalog.tables()) {
       for (const region of state.regions) {
         for (const store of region.stores) {
-          if (!found || store.version.active.bytes > found.store.version.active.bytes)
-            found = { region, store };
+          if (!found || store.memstoreBytes > found.store.memstoreBytes) found = { region, store };
         }
       }
     }
@@ -287,14 +325,26 @@ export class StoreCore {
     return this.now();
   }
 
+  /** Has `close` wait for an operation that somebody asked for. */
+  track<T>(operation: Promise<T>): Promise<T> {
+    const ended: Promise<unknown> = operation.catch(() => {}).then(() => this.operations.delete(ended));
+    this.operations.add(ended);
+    return operation;
+  }
+
   /** Ends background work, makes every write durable, and lets go of the folder. Memstores are not flushed. */
-  async close(): Promise<void> {
-    if (this.closed) return;
+  close(): Promise<void> {
+    this.closingDone ??= this.closeOnce();
+    return this.closingDone;
+  }
+
+  private async closeOnce(): Promise<void> {
     this.closed = true;
     for (const scanner of [...this.scanners.keys()]) scanner.cutOff();
-    this.pressure.release();
+    this.pressure.close();
     try {
       await this.maintenance.close();
+      while (this.operations.size > 0) await Promise.all(this.operations);
       this.closeLog();
     } finally {
       for (const state of this.catalog.tables()) for (const store of state.stores()) store.close();

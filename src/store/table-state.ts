@@ -5,11 +5,15 @@ import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { MutationCell, Query, TableDescriptor } from '../table/index.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
+import { SerialQueue } from './serial-queue.js';
 
 /** The largest cell, key and value together (`hbase.client.keyvalue.maxsize`): 10 MiB. */
 export const MAX_CELL_BYTES = 10 * 1024 * 1024;
 
 export class TableState {
+  /** Changes of its regions and families, and of the files they have from outside, which come one after the other. */
+  readonly changes = new SerialQueue();
+
   constructor(
     /** The table's number in the log and the manifest; a table made anew has another. */
     readonly id: number,

@@ -3,6 +3,7 @@
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
 import { verifySortedFile } from './file/index.js';
+import type { StoreVersion } from './region/family-store.js';
 import type { Region } from './region/region.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -18,33 +19,46 @@ export interface VerifyReport {
 /** @throws CorruptionError for the first thing that is wrong. */
 export async function verifyStore(core: StoreCore): Promise<VerifyReport> {
   const seen = new Set<number>();
-  let regions = 0;
   let cells = 0;
   let bytes = 0;
-  let tables = 0;
-  for (const state of [...core.catalog.tables()]) {
-    tables++;
-    checkRegions(state);
-    for (const region of state.regions) {
-      regions++;
-      for (const store of region.stores) {
-        const version = store.version.retain();
-        try {
-          for (const file of version.files) {
-            checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
-            if (seen.has(file.fileNo)) continue;
-            seen.add(file.fileNo);
-            cells += verifySortedFile(file.reader).cells;
-            bytes += file.size;
-            await new Promise((resolve) => setImmediate(resolve));
-          }
-        } finally {
-          version.release();
-        }
+  const { tables, regions, held } = holdAll(core);
+  try {
+    for (const { state, region, version } of held) {
+      for (const file of version.files) {
+        checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
+        if (seen.has(file.fileNo)) continue;
+        seen.add(file.fileNo);
+        cells += verifySortedFile(file.reader).cells;
+        bytes += file.size;
+        await new Promise((resolve) => setImmediate(resolve));
+        core.checkOpen();
       }
     }
+  } finally {
+    for (const { version } of held) version.release();
   }
   return { tables, regions, files: seen.size, cells, bytes };
+}
+
+interface Held {
+  readonly state: TableState;
+  readonly region: Region;
+  readonly version: StoreVersion;
+}
+
+/** The files of this moment, whatever becomes of the regions that have them. */
+function holdAll(core: StoreCore): { tables: number; regions: number; held: Held[] } {
+  const held: Held[] = [];
+  let regions = 0;
+  const tables = [...core.catalog.tables()];
+  for (const state of tables) checkRegions(state);
+  for (const state of tables) {
+    for (const region of state.regions) {
+      regions++;
+      for (const store of region.stores) held.push({ state, region, version: store.version.retain() });
+    }
+  }
+  return { tables: tables.length, regions, held };
 }
 
 /** Regions follow one another from the beginning to the end. */

@@ -109,8 +109,12 @@ export class WorkerExecutor implements JobExecutor {
     const worker = new Worker(this.file, { name: 'rowan-store' });
     worker.unref();
     worker.on('message', (reply: WorkerReply) => this.settle(reply));
-    worker.on('error', (cause) => this.fail(new RowanError('ERR_IO', 'The store worker failed.', { cause })));
-    worker.on('exit', () => this.fail(new ClosedError('The store worker ended before its job was done.')));
+    worker.on('error', (cause) =>
+      this.fail(worker, new RowanError('ERR_IO', 'The store worker failed.', { cause })),
+    );
+    worker.on('exit', () =>
+      this.fail(worker, new ClosedError('The store worker ended before its job was done.')),
+    );
     this.worker = worker;
     return worker;
   }
@@ -125,7 +129,9 @@ export class WorkerExecutor implements JobExecutor {
     this.idle?.();
   }
 
-  private fail(error: RowanError): void {
+  private fail(worker: Worker, error: RowanError): void {
+    // One that failed ends a little later, when another may be at work in its place.
+    if (this.worker !== worker) return;
     this.worker = undefined;
     for (const waiting of this.waiting.values()) waiting.reject(error);
     this.waiting.clear();

@@ -27,8 +27,9 @@ export class JobRun {
     const major = job.kind === 'compaction' && job.allFiles;
     const { cursors, earliestPutTimestamp, release } =
       job.kind === 'flush' ? openMemstore(job.memstore) : await openInputs(job, fileSystem);
+    let writer: SortedFileWriter | undefined;
     try {
-      const writer = new SortedFileWriter(fileSystem.create(job.path), {
+      writer = new SortedFileWriter(fileSystem.create(job.path), {
         fileNo: job.fileNo,
         compression: job.family.compression,
         dataBlockEncoding: job.family.dataBlockEncoding,
@@ -47,6 +48,10 @@ export class JobRun {
       return new JobRun(fileSystem, job, scanner, writer, release);
     } catch (error) {
       release();
+      if (writer) {
+        writer.abandon();
+        fileSystem.unlink(job.path);
+      }
       throw error;
     }
   }

@@ -11,10 +11,12 @@ import type { Edit, FileEntry } from '../manifest/index.js';
 import type { Memstore } from '../memstore/memstore.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import { regionOf } from '../region/region.js';
 import { splitRegion } from '../region/split.js';
 import { fileEntry, type StoreFile } from '../region/store-file.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+import { FamilyWork } from './family-work.js';
 import type { JobExecutor, JobInput } from './job.js';
 
 /** A family of a region of a table. */
@@ -27,8 +29,9 @@ interface Place {
 export class Maintenance {
   /** Work under way, for `drain`. */
   private readonly running = new Set<Promise<unknown>>();
-  private readonly flushes = new Map<FamilyStore, Promise<void>>();
-  private readonly compactions = new Map<FamilyStore, Promise<void>>();
+  private readonly work = new FamilyWork();
+  /** Families that will be flushed soon. */
+  private readonly requested = new Set<FamilyStore>();
   closing = false;
 
   constructor(
@@ -39,31 +42,39 @@ export class Maintenance {
 
   /** Flushes a family some time soon; what goes wrong is told to the listener and tried again with the next request. */
   requestFlush(state: TableState, region: Region, store: FamilyStore): void {
-    if (this.closing || region.splitting || this.flushes.has(store)) return;
+    if (this.closing || this.requested.has(store)) return;
+    this.requested.add(store);
     this.inBackground('flush', async () => {
-      await this.flush({ state, region, store });
+      const { pressure } = this.core;
+      try {
+        await this.flush({ state, region, store });
+      } catch (error) {
+        this.requested.delete(store);
+        pressure.failed(asRowanError('flush', error));
+        throw error;
+      }
+      this.requested.delete(store);
+      pressure.relieved();
       this.requestCompaction({ state, region, store });
     });
   }
 
-  /** Writes everything a family has in memory at this moment to files. */
-  async flush(place: Place): Promise<void> {
-    if (place.region.retired) return;
-    place.store.freeze();
-    await this.flushFrozen(place);
+  /** Removes what is not needed of the log some time soon. */
+  requestLogCollection(): void {
+    if (!this.closing && this.core.settings.automatic)
+      this.inBackground('flush', () => this.core.collectLog());
   }
 
-  /** One flush of a family at a time; who comes meanwhile waits, and then sees to what is left. */
-  private async flushFrozen(place: Place): Promise<void> {
-    const wanted = place.store.version.frozen;
-    while (place.store.version.frozen.some((memstore) => wanted.includes(memstore))) {
-      let running = this.flushes.get(place.store);
-      if (!running) {
-        running = this.flushOldest(place).finally(() => this.flushes.delete(place.store));
-        this.flushes.set(place.store, running);
-      }
-      await running;
+  /** Writes everything a family has in memory at this moment to files. */
+  async flush(place: Place): Promise<void> {
+    const { store } = place;
+    if (!store.closed) store.freeze();
+    const wanted = store.version.frozen;
+    // One flush of a family at a time; who comes meanwhile waits, and then sees to what is left.
+    while (!store.closed && store.version.frozen.some((memstore) => wanted.includes(memstore))) {
+      await this.work.flushOrWait(store, () => this.flushOldest(place));
     }
+    if (store.closed) for (const heir of heirs(place)) await this.flush(heir);
   }
 
   private async flushOldest({ state, region, store }: Place): Promise<void> {
@@ -86,9 +97,13 @@ export class Maintenance {
       now: core.now(),
       smallestReadPoint: core.smallestReadPoint(),
     });
-    await core.record(flushEdits(region, store, memstore, written));
-    const file = written ? core.openFile(fileNo, written.size, undefined, store.descriptor) : undefined;
-    store.flushed(memstore, file);
+    await core.recordFile(
+      fileNo,
+      written,
+      store.descriptor,
+      flushEdits(region, store, memstore, written),
+      (file) => store.flushed(memstore, file),
+    );
     store.bytesFlushed += written?.size ?? 0;
     core.emit({
       kind: 'flushEnd',
@@ -98,7 +113,7 @@ export class Maintenance {
       milliseconds: core.now() - start,
       ...where,
     });
-    core.pressure.flushed();
+    core.pressure.relieved();
     await core.collectLog();
   }
 
@@ -106,7 +121,7 @@ export class Maintenance {
   requestCompaction(place: Place): void {
     const { state, region, store } = place;
     if (this.closing || !this.core.settings.automatic || !state.descriptor.compactionEnabled) return;
-    if (this.compactions.has(store) || region.splitting) return;
+    if (this.work.isCompacting(store) || region.splitting || store.closed) return;
     this.inBackground('compaction', async () => {
       const merged = await this.compact(place);
       if (merged) this.requestCompaction(place);
@@ -117,36 +132,32 @@ export class Maintenance {
   /** As `requestCompaction`, waited for; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
     const { region, store } = place;
-    while (this.compactions.has(store)) await this.compactions.get(store);
-    if (region.retired) return false;
-    const dropped = await this.dropExpired(place);
-    const files = store.version.files;
-    const selection = selectFiles(
-      files.map((file) => ({ size: file.size, reference: file.isReference(region.startKey, region.endKey) })),
-      this.core.settings.compaction,
-    );
-    if (!selection) return dropped;
-    await this.exclusively(store, () => this.merge(place, files.slice(selection.start, selection.end)));
-    return true;
+    return this.work.compact(store, async () => {
+      if (store.closed) return false;
+      const dropped = await this.dropExpired(place);
+      const files = store.version.files;
+      const selection = selectFiles(
+        files.map((file) => ({
+          size: file.size,
+          reference: file.isReference(region.startKey, region.endKey),
+        })),
+        this.core.settings.compaction,
+      );
+      if (!selection) return dropped;
+      await this.merge(place, files.slice(selection.start, selection.end));
+      return true;
+    });
   }
 
   /** Flushes, then merges all files of a family into one and drops what is hidden. */
   async majorCompact(place: Place): Promise<void> {
-    const { region, store } = place;
+    const { store } = place;
     await this.flush(place);
-    while (this.compactions.has(store)) await this.compactions.get(store);
-    if (region.retired) return;
-    const files = store.version.files;
-    if (files.length > 0) await this.exclusively(store, () => this.merge(place, files));
-  }
-
-  private async exclusively(store: FamilyStore, work: () => Promise<void>): Promise<void> {
-    const running = work().finally(() => this.compactions.delete(store));
-    this.compactions.set(
-      store,
-      running.catch(() => {}),
-    );
-    await running;
+    await this.work.compact(store, async () => {
+      const files = store.version.files;
+      if (!store.closed && files.length > 0) await this.merge(place, files);
+    });
+    if (store.closed) for (const heir of heirs(place)) await this.majorCompact(heir);
   }
 
   private async merge(place: Place, files: readonly StoreFile[]): Promise<void> {
@@ -173,9 +184,10 @@ export class Maintenance {
         smallestReadPoint: core.smallestReadPoint(),
         timeToPurgeDeletes: core.settings.timeToPurgeDeletes,
       });
-      await core.record(replacementEdits(region, store, files, written));
-      const file = written ? core.openFile(fileNo, written.size, undefined, store.descriptor) : undefined;
-      store.replaceFiles(files, file ? [file] : []);
+      const edits = replacementEdits(region, store, files, written);
+      await core.recordFile(fileNo, written, store.descriptor, edits, (file) =>
+        store.replaceFiles(files, file ? [file] : []),
+      );
       store.bytesCompacted += written?.size ?? 0;
       core.emit({
         kind: 'compactionEnd',
@@ -199,10 +211,8 @@ export class Maintenance {
     const oldest = this.core.now() - ttl * 1000;
     const expired = store.version.files.filter((file) => file.isExpired(oldest));
     if (expired.length === 0) return false;
-    await this.exclusively(store, async () => {
-      await this.core.record(replacementEdits(region, store, expired, undefined));
-      store.replaceFiles(expired, []);
-    });
+    await this.core.record(replacementEdits(region, store, expired, undefined));
+    store.replaceFiles(expired, []);
     this.core.emit({
       kind: 'filesExpired',
       files: expired.map((file) => file.fileNo),
@@ -224,14 +234,24 @@ export class Maintenance {
 
   /** Splits a region at `splitKey`, or at its middle; false when it has none (a single row, or nothing in files). */
   async split(state: TableState, region: Region, splitKey: Uint8Array | undefined): Promise<boolean> {
-    if (region.splitting || region.retired) return false;
-    region.splitting = true;
+    if (region.splitting) {
+      await region.splitting;
+      // Its daughter has the key now.
+      const holder = splitKey && !this.closing ? regionOf(state.regions, splitKey) : region;
+      return splitKey && !holder.retired ? this.split(state, holder, splitKey) : false;
+    }
+    let ended!: () => void;
+    region.splitting = new Promise((resolve) => (ended = resolve));
     try {
       for (const store of region.stores) {
         await this.flush({ state, region, store });
-        while (this.compactions.has(store)) await this.compactions.get(store);
+        await this.work.compacted(store);
       }
-      const daughters = await splitRegion(this.core, state, region, splitKey);
+      const daughters = await state.changes.run(() =>
+        this.exclude(region.stores, async () =>
+          region.retired ? undefined : splitRegion(this.core, state, region, splitKey),
+        ),
+      );
       if (!daughters) return false;
       this.core.emit({
         kind: 'split',
@@ -244,15 +264,15 @@ export class Maintenance {
       }
       return true;
     } finally {
-      region.splitting = false;
+      region.splitting = undefined;
+      ended();
+      this.core.pressure.relieved();
     }
   }
 
-  /** Resolves when no flush or compaction of the family runs. */
-  async idle(store: FamilyStore): Promise<void> {
-    while (this.flushes.has(store) || this.compactions.has(store)) {
-      await Promise.allSettled([this.flushes.get(store), this.compactions.get(store)]);
-    }
+  /** Runs `change` while no flush or compaction of `stores` runs or begins. */
+  exclude<T>(stores: readonly FamilyStore[], change: () => Promise<T>): Promise<T> {
+    return this.work.exclude(stores, change);
   }
 
   /** Starts no more work of its own and resolves when what runs has ended. */
@@ -270,16 +290,29 @@ export class Maintenance {
 
   private inBackground(work: 'flush' | 'compaction' | 'split', action: () => Promise<void>): void {
     const running = action().catch((cause: unknown) => {
-      const error =
-        cause instanceof RowanError
-          ? cause
-          : new RowanError('ERR_IO', `A ${work} failed: ${String(cause)}`, { cause });
+      const error = asRowanError(work, cause);
       if (error.code === 'ERR_CORRUPTION') this.core.emit({ kind: 'corruption', error });
       this.core.emit({ kind: 'backgroundError', work, error });
     });
     this.running.add(running);
     void running.finally(() => this.running.delete(running));
   }
+}
+
+function asRowanError(work: string, cause: unknown): RowanError {
+  if (cause instanceof RowanError) return cause;
+  return new RowanError('ERR_IO', `A ${work} failed: ${String(cause)}`, { cause });
+}
+
+/** Where the rows of a family's region are since it was split; nowhere when its table is gone. */
+function heirs({ state, region, store }: Place): Place[] {
+  const places: Place[] = [];
+  for (const each of state.regions) {
+    const heir = region.contains(each.startKey) ? each.byFamily.get(store.descriptor.name) : undefined;
+    if (heir && !heir.closed && heir.familyNumber === store.familyNumber)
+      places.push({ state, region: each, store: heir });
+  }
+  return places;
 }
 
 function flushEdits(

@@ -218,6 +218,8 @@ class NextState {
     let { flushedSeq } = store;
     const files = new Map(store.files);
     if (edit.type === 'flushed') {
+      // The codec could write it and not read it: the store would never open again.
+      if (!(edit.seq >= 0)) refuse(`a store cannot be flushed up to write ${edit.seq}`);
       flushedSeq = Math.max(flushedSeq, edit.seq);
       this.lastSeq = Math.max(this.lastSeq, edit.seq);
     } else if (edit.type === 'fileAdd') {

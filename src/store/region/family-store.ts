@@ -70,9 +70,8 @@ export class VersionSource implements FamilySource {
 
 export class FamilyStore implements FamilySource {
   version: StoreVersion;
-  /** A flush or compaction of this family is under way. */
-  flushing = false;
-  compacting = false;
+  /** Its region was split, or it was dropped: what was its own is another's now, or nobody's. */
+  closed = false;
   /** Bytes that flushes and compactions have written since the store was opened. */
   bytesFlushed = 0;
   bytesCompacted = 0;
@@ -144,6 +143,7 @@ export class FamilyStore implements FamilySource {
 
   /** Lets go of its files; they stay on the disk unless they were dropped. */
   close(): void {
+    this.closed = true;
     this.version.release();
   }
 

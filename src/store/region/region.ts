@@ -6,8 +6,8 @@ import type { FamilyStore } from './family-store.js';
 export class Region {
   readRequests = 0;
   writeRequests = 0;
-  /** A split is under way: it is not flushed for space, compacted or split again meanwhile. */
-  splitting = false;
+  /** Resolves when the split that is under way has ended; no compaction is begun unasked meanwhile. */
+  splitting: Promise<void> | undefined;
   /** It was split, or its table is gone: its families are another's now. */
   retired = false;
 

@@ -11,6 +11,7 @@ import type { StoreFile } from './store-file.js';
 
 /**
  * The daughters, already in the place of `region`; undefined when it cannot be split: it has no files, or one row only.
+ * Nothing else may change the files of the region meanwhile.
  * @throws InvalidArgumentError when `splitKey` is not strictly inside the region.
  */
 export async function splitRegion(
@@ -72,7 +73,7 @@ function splitEdits(state: TableState, parent: Region, daughters: readonly Regio
     for (const store of stores) {
       const at = { region: id, family: store.familyNumber };
       for (const file of store.version.files) edits.push({ type: 'fileAdd', ...at, file: file.entry() });
-      edits.push({ type: 'flushed', ...at, seq: store.flushedSeq });
+      if (store.flushedSeq >= 0) edits.push({ type: 'flushed', ...at, seq: store.flushedSeq });
     }
   }
   return edits;

@@ -93,11 +93,22 @@ function successor(
   return {
     family: column.family,
     qualifier: column.qualifier,
-    timestamp: cell ? Math.max(now, cell.timestamp + 1) : now,
+    timestamp: cell ? timestampAfter(cell, now) : now,
     type: CellType.Put,
     value,
     ttl: mutation.ttl ?? (cell ? reader.ttlOf(cell) : 0),
   };
+}
+
+/** @throws InvalidArgumentError behind the greatest timestamp: a value written there would not be the newest. */
+function timestampAfter(cell: Cell, now: number): number {
+  const timestamp = Math.max(now, cell.timestamp + 1);
+  if (timestamp < LATEST_TIMESTAMP) return timestamp;
+  throw new InvalidArgumentError(
+    `Cannot increment or append to ${cell.family}:${Buffer.from(cell.qualifier).toString('latin1')}: its value has ` +
+      'the greatest timestamp there is, so none can come after it. Delete that version first.',
+    { details: { family: cell.family } },
+  );
 }
 
 function addInt64(

@@ -251,8 +251,10 @@ export class TableWriter {
     try {
       await this.core.commits.commit(first + rows.length - 1, durability);
     } catch (error) {
-      for (const row of rows) {
-        for (const store of row.region.stores) store.rollback(first, first + rows.length - 1);
+      for (const { state, region, row } of rows) {
+        // A split has taken the cells along to a daughter.
+        const holder = region.retired ? regionOf(state.regions, row) : region;
+        for (const store of holder.stores) store.rollback(first, first + rows.length - 1);
       }
       throw error;
     }
@@ -267,13 +269,15 @@ export class TableWriter {
     for (let i = 0; i < rows.length; i++) {
       const { region, row, cells, now, ttls, ttl } = rows[i]!;
       region.writeRequests++;
+      let bytes = 0;
       for (let j = 0; j < cells.length; j++) {
         const cell = cells[j]!;
         const timestamp = cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp;
         const memstore = region.byFamily.get(cell.family)!.version.active;
         memstore.add(row, cell.qualifier, timestamp, cell.type, first + i, ttls ? ttls[j]! : ttl, cell.value);
+        bytes += cell.value.length;
       }
-      core.pressure.wrote(region);
+      core.pressure.wrote(region, bytes);
     }
     return first;
   }

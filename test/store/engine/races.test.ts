@@ -1,0 +1,171 @@
+/** Changes of one table that come while others are under way, with every distance between them. */
+
+import { describe, expect, test } from 'vitest';
+import type { EmbeddedEngine } from '../../../src/store/engine.js';
+import { Cell, CellType, Scan, type Table, tableDescriptor } from '../../../src/table/index.js';
+import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
+
+const FAMILIES = { f: {}, g: {} };
+/** Turns of the microtask queue between the first operation and the second. */
+const DISTANCES = [0, 2, 3, 5, 11, 20, 30, 45];
+
+interface Operation {
+  readonly name: string;
+  run(engine: EmbeddedEngine): Promise<unknown>;
+  /** What it adds to the contents. */
+  readonly adds?: string;
+}
+
+const operations: Operation[] = [
+  { name: 'flush', run: (engine) => engine.admin.flush('t') },
+  { name: 'flush of one family', run: (engine) => engine.admin.flush('t', 'f') },
+  { name: 'compaction', run: (engine) => engine.admin.compact('t') },
+  { name: 'major compaction', run: (engine) => engine.admin.majorCompact('t') },
+  { name: 'split', run: (engine) => engine.admin.split('t', Buffer.from('r3')) },
+  { name: 'split elsewhere', run: (engine) => engine.admin.split('t', Buffer.from('r5')) },
+  {
+    name: 'altering',
+    run: (engine) =>
+      engine.admin.modifyTable(tableDescriptor('t', { ...FAMILIES, f: { compression: 'GZ' }, h: {} })),
+  },
+  {
+    name: 'bulk load',
+    run: (engine) =>
+      engine.bulkLoad('t', [
+        new Cell(Buffer.from('x1'), 'f', Buffer.from('q'), 5, CellType.Put, Buffer.from('bulk')),
+      ]),
+    adds: 'x1 f:q=bulk',
+  },
+  { name: 'put', run: (engine) => engine.table('t').put(put('x2', 'late', 'g')), adds: 'x2 g:q=late' },
+  { name: 'checkpoint', run: (engine) => engine.checkpoint('/copy') },
+  { name: 'verification', run: (engine) => engine.verify() },
+];
+
+async function prepared(): Promise<{ store: TestStore; table: Table; expected: string[] }> {
+  const store = await memoryStore();
+  const table = await createTable(store.engine, FAMILIES);
+  const expected: string[] = [];
+  for (let i = 0; i < 8; i++) {
+    if (i === 3 || i === 6) await store.engine.admin.flush('t');
+    for (const family of ['f', 'g']) {
+      await table.put(put(`r${i}`, `${i}`, family));
+      expected.push(`r${i} ${family}:q=${i}`);
+    }
+  }
+  return { store, table, expected };
+}
+
+async function microtasks(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await null;
+}
+
+describe('two changes of a table at once lose nothing', () => {
+  for (const first of operations) {
+    test(`${first.name}, and each other`, async () => {
+      for (const [index, second] of operations.entries()) {
+        if (second === first) continue;
+        // Of each pair every other distance, and of the pair turned round the others.
+        const parity = index > operations.indexOf(first) ? 0 : 1;
+        for (const distance of DISTANCES.filter((_, at) => at % 2 === parity)) {
+          const { store, expected } = await prepared();
+          const one = first.run(store.engine);
+          await microtasks(distance);
+          await Promise.all([one, second.run(store.engine)]);
+          for (const { adds } of [first, second]) if (adds) expected.push(adds);
+          expected.sort();
+          const where = `${first.name}, ${distance} turns, ${second.name}`;
+          expect(await contents(store.engine.table('t')), where).toEqual(expected);
+          await store.reopen();
+          expect(await contents(store.engine.table('t')), where).toEqual(expected);
+          await store.engine.verify();
+          const names = (await store.engine.admin.getDescriptor('t')).families.map((family) => family.name);
+          for (const family of names) await store.engine.table('t').put(put('r4', 'new', family));
+          await store.engine.close();
+        }
+      }
+    }, 60_000);
+  }
+});
+
+test('a split of a table with a family that was never written to: the store opens again', async () => {
+  const store = await memoryStore();
+  await (await createTable(store.engine, FAMILIES)).putAll([put('a', '1'), put('b', '2')]);
+  await store.engine.admin.split('t', Buffer.from('b'));
+  await store.reopen();
+  expect(await contents(store.engine.table('t'))).toEqual(['a f:q=1', 'b f:q=2']);
+  await store.engine.close();
+});
+
+test('of two splits at once each happens', async () => {
+  const { store } = await prepared();
+  const { admin } = store.engine;
+  await Promise.all(['r2', 'r6', 'r4'].map((key) => admin.split('t', Buffer.from(key))));
+  const starts = (await admin.getRegions('t')).map((region) => Buffer.from(region.startKey).toString());
+  expect(starts).toEqual(['', 'r2', 'r4', 'r6']);
+  await store.engine.close();
+});
+
+test('a table is made once, though twice asked for at once', async () => {
+  const store = await memoryStore();
+  const outcomes = await Promise.allSettled([createTable(store.engine), createTable(store.engine)]);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+  await store.reopen();
+  expect((await store.engine.admin.listTables()).length).toBe(1);
+  await store.engine.close();
+});
+
+describe('the end of a table or store while it is worked on', () => {
+  const changes = operations.filter(({ name }) => name !== 'put' && name !== 'altering');
+
+  test('a table is dropped: the store goes on, and nothing of the table is left on the disk', async () => {
+    for (const operation of changes) {
+      for (const distance of DISTANCES) {
+        const { store } = await prepared();
+        const running = Promise.allSettled([operation.run(store.engine)]);
+        await microtasks(distance);
+        await store.engine.admin.disableTable('t');
+        await store.engine.admin.deleteTable('t');
+        await running;
+        const files = store.fileSystem.readdir('/db').filter((name) => name.endsWith('.sst'));
+        expect(files, `${operation.name}, ${distance} turns`).toEqual([]);
+        const table = await createTable(store.engine, FAMILIES);
+        expect(await contents(table)).toEqual([]);
+        await store.reopen();
+        expect(await contents(store.engine.table('t'))).toEqual([]);
+        await store.engine.close();
+      }
+    }
+  }, 60_000);
+
+  test('the store is closed: it opens again with everything', async () => {
+    for (const operation of changes) {
+      for (const distance of DISTANCES) {
+        const { store, expected } = await prepared();
+        const running = Promise.allSettled([operation.run(store.engine)]);
+        await microtasks(distance);
+        await Promise.all([store.engine.close(), store.engine.close()]);
+        const [outcome] = await running;
+        await store.reopen();
+        const found = await contents(store.engine.table('t'));
+        if (outcome!.status === 'fulfilled' && operation.adds) expected.push(operation.adds);
+        expect(found, `${operation.name}, ${distance} turns`).toEqual(expected.sort());
+        await store.engine.close();
+      }
+    }
+  }, 60_000);
+
+  test('a scan goes on over a family that was dropped and a table that was', async () => {
+    const { store, table } = await prepared();
+    await store.engine.admin.flush('t');
+    const scanner = table.scan(new Scan());
+    expect((await scanner.nextBatch(2)).length).toBe(2);
+    await store.engine.admin.modifyTable(tableDescriptor('t', { g: {} }));
+    expect((await scanner.nextBatch(2)).flatMap((result) => result.cells).length).toBe(4);
+    await store.engine.admin.disableTable('t');
+    await store.engine.admin.deleteTable('t');
+    expect((await scanner.nextBatch(9)).flatMap((result) => result.cells).length).toBe(8);
+    await scanner.close();
+    expect(store.fileSystem.readdir('/db').filter((name) => name.endsWith('.sst'))).toEqual([]);
+    await store.engine.close();
+  });
+});
