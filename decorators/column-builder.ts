@@ -1,4 +1,12 @@
-import { date, int53, text } from '../src/codec/index.js';
+import {
+  type AvroCodecOptions,
+  type AvroSchema,
+  type AvroType,
+  type AvroValue,
+  date,
+  int53,
+  text,
+} from '../src/codec/index.js';
 import type { ValueCodec } from '../src/schema/types.js';
 import type { ClassDeclaration, ColumnRole, PropertyDeclaration, Validator } from './declaration.js';
 import type { EmbeddedOptions } from './embedded.js';
@@ -52,6 +60,13 @@ export interface ColumnBuilder<Name extends string> {
     type: () => readonly [abstract new (...args: never[]) => T],
   ): PropertyDefinition<T[]>;
   json<T extends object>(column: Name, type: ClassOf<T>): PropertyDefinition<T>;
+  /** As `@Avro`. Of a schema given as JSON say the type. */
+  avro<A extends AvroType<unknown>>(
+    column: Name,
+    type: A,
+    options?: AvroCodecOptions,
+  ): PropertyDefinition<AvroValue<A>>;
+  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroCodecOptions): PropertyDefinition<T>;
   /** As `@Counter`. */
   counter(column: Name): PropertyDefinition<bigint, true>;
   /** As `@Columns`. */
@@ -139,6 +154,8 @@ function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Def
 const builder = {
   column: (column: string, codec: ValueCodec<unknown>) => stored('column', { kind: 'column', column, codec }),
   json: (column: string, type?: ClassOf<object>) => stored('json', { kind: 'json', column, type }),
+  avro: (column: string, type: AvroType<unknown> | AvroSchema, options: AvroCodecOptions = {}) =>
+    stored('avro', { kind: 'avro', column, type, options }),
   counter: (column: string) => stored('counter', { kind: 'counter', column }),
   columns: (column: string, options: { key?: ValueCodec<unknown>; value: ValueCodec<unknown> }) =>
     stored('columns', { kind: 'columns', column, key: options.key ?? text, value: options.value }),

@@ -1,5 +1,6 @@
 /** What decorators write down. Plain data; `src/schema` checks and compiles it. */
 
+import type { AvroCodecOptions, AvroSchema, AvroType } from '../src/codec/index.js';
 import type { KeyElement } from '../src/key/index.js';
 import type { ValueCodec } from '../src/schema/types.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
@@ -67,6 +68,14 @@ export interface JsonDeclaration extends StoredProperty {
   readonly type: NestedType | undefined;
 }
 
+/** A value of Avro in one cell. */
+export interface AvroDeclaration extends StoredProperty {
+  readonly kind: 'avro';
+  readonly column: ColumnName;
+  readonly type: AvroType<unknown> | AvroSchema;
+  readonly options: AvroCodecOptions;
+}
+
 /** A counter in one cell. */
 export interface CounterDeclaration extends StoredProperty {
   readonly kind: 'counter';
@@ -109,6 +118,7 @@ export interface VersionsDeclaration extends StoredProperty {
 export type PropertyDeclaration =
   | ColumnDeclaration
   | JsonDeclaration
+  | AvroDeclaration
   | CounterDeclaration
   | EmbeddedDeclaration
   | ColumnsDeclaration

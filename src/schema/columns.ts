@@ -2,6 +2,7 @@
 
 import {
   type AnyClass,
+  type AvroDeclaration,
   type ColumnName,
   type EmbeddedDeclaration,
   emittedType,
@@ -9,7 +10,8 @@ import {
   type PropertyDeclaration,
 } from '../../decorators/index.js';
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
-import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
+import { avroCodec, counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
+import { SchemaError } from '../errors.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import { parseColumnName } from './column-name.js';
 import { NestedJsonCodec } from './nested-json.js';
@@ -124,6 +126,8 @@ class ColumnCompiler {
       }
       case 'json':
         return { kind: 'column', codec: this.jsonCodec(property.type) };
+      case 'avro':
+        return this.avroStorage(property, scope);
       case 'counter':
         return { kind: 'counter', codec: counter as ValueCodec<unknown> };
       case 'versions':
@@ -141,6 +145,16 @@ class ColumnCompiler {
     return Array.isArray(probe)
       ? (new NestedJsonCodec(() => (type() as unknown[])[0], true) as ValueCodec<unknown>)
       : (new NestedJsonCodec(type, false) as ValueCodec<unknown>);
+  }
+
+  private avroStorage(property: AvroDeclaration, scope: Scope): Storage | undefined {
+    try {
+      return { kind: 'column', codec: avroCodec(property.type, property.options) };
+    } catch (error) {
+      if (!(error instanceof SchemaError)) throw error;
+      for (const problem of error.problems) this.problem(scope, property.property, problem, '');
+      return undefined;
+    }
   }
 
   private packedStorage(property: PackedDeclaration, scope: Scope): Storage | undefined {

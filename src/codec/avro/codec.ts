@@ -2,7 +2,7 @@
 
 import type avsc from 'avsc';
 import { toHex } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { RowanError, SchemaError } from '../../errors.js';
 import { describeValue } from '../../key/codecs/base.js';
 import type { ValueCodec } from '../types.js';
 import { type RecordClasses, readerType, writerType } from './avro-type.js';
@@ -10,6 +10,7 @@ import { incompatibilities } from './compatibility.js';
 import { canonicalForm, fingerprintOf } from './fingerprint.js';
 import { knownSchema, learnSchema, UnknownSchemaError } from './known-schemas.js';
 import type { AvroSchema } from './schema.js';
+import type { CompatibilityLevel } from './schema-store.js';
 import type { AvroType, AvroValue } from './types.js';
 
 /** C3 01 and the 8 bytes of the fingerprint (Avro specification, "Single-object encoding"). */
@@ -18,6 +19,8 @@ const HEADER = 10;
 export interface AvroCodecOptions {
   /** Classes by the names of records; decoded records become instances. Default plain objects. */
   readonly classes?: RecordClasses;
+  /** What is demanded of a changed schema when a database registers it. Default `backward`. */
+  readonly compatibility?: CompatibilityLevel;
 }
 
 /**
@@ -30,6 +33,7 @@ export class AvroCodec<T> implements ValueCodec<T> {
   readonly name: string;
   readonly ordered = false;
   readonly schema: AvroSchema;
+  readonly compatibility: CompatibilityLevel;
   /** Of the schema that this codec writes, in hex as it stands in the bytes. */
   readonly fingerprint: string;
   private readonly type: avsc.Type;
@@ -38,6 +42,7 @@ export class AvroCodec<T> implements ValueCodec<T> {
 
   constructor(schema: AvroSchema, options: AvroCodecOptions = {}) {
     this.schema = schema;
+    this.compatibility = checkLevel(options.compatibility ?? 'backward');
     this.type = readerType(schema, options.classes);
     const own = fingerprintOf(schema);
     this.fingerprint = toHex(own);
@@ -135,6 +140,13 @@ export class AvroCodec<T> implements ValueCodec<T> {
   }
 }
 
+const LEVELS: readonly CompatibilityLevel[] = ['none', 'backward', 'forward', 'full'];
+
+function checkLevel(level: CompatibilityLevel): CompatibilityLevel {
+  if (LEVELS.includes(level)) return level;
+  throw new SchemaError(`"${String(level)}" is no compatibility level. Write one of ${LEVELS.join(', ')}.`);
+}
+
 /** Fields that the schema does not have would be lost. */
 const STRICT = { noUndeclaredFields: true };
 
@@ -159,7 +171,10 @@ export function avroCodec<A extends AvroType<unknown>>(
   type: A,
   options?: AvroCodecOptions,
 ): AvroCodec<AvroValue<A>>;
-export function avroCodec<T = unknown>(schema: AvroSchema, options?: AvroCodecOptions): AvroCodec<T>;
+export function avroCodec<T = unknown>(
+  schema: AvroSchema | AvroType<unknown>,
+  options?: AvroCodecOptions,
+): AvroCodec<T>;
 export function avroCodec(
   of: AvroSchema | AvroType<unknown>,
   options?: AvroCodecOptions,
