@@ -1,16 +1,24 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
-import { checkTables, type EnsuredTables, ensureTables } from './ddl/index.js';
+import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
+import { checkTables, type EnsuredTables, ensureTables, registerSchemas, systemTables } from './ddl/index.js';
 import { InvalidArgumentError, QueryError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import type { HBaseOptions } from './hbase/options.js';
-import { compileSchema } from './mapper/index.js';
+import {
+  DictionaryLayout,
+  DictionaryTable,
+  dictionaryTableDescriptor,
+  type KeyDictionary,
+  TableDictionary,
+} from './key/index.js';
+import { bindDictionaries, compileSchema } from './mapper/index.js';
 import { CollectionQuery, checkFindOptions, type FindOptions, type TableAccess } from './query/index.js';
 import { parseKeyConditions } from './query/key-conditions.js';
 import { DeleteClock, Repository } from './repository/index.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from './schema/entity-types.js';
-import type { Schema } from './schema/index.js';
-import type { EntityClass } from './schema/types.js';
+import { avroColumns, type Schema } from './schema/index.js';
+import type { EntityClass, EntitySchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import type { EmbeddedOptions } from './store/options.js';
 import type { Admin, Engine, SyncTable } from './table/index.js';
@@ -79,7 +87,10 @@ async function start<E extends Engine>(
   const database = new Database(schema, engine);
   try {
     if (tables === 'create') await database.createTables();
-    else if (tables === 'check') await checkTables(engine.admin, schema.tables);
+    else if (tables === 'check') {
+      await checkTables(engine.admin, [...schema.tables, ...systemTables(schema)]);
+    }
+    if (tables !== 'ignore') await database.registerSchemas();
     return database;
   } catch (error) {
     await engine.close();
@@ -92,11 +103,15 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly accesses = new Map<string, TableAccess>();
   private readonly deleteClock: DeleteClock;
+  private readonly bound = new Map<EntityClass, EntitySchema>();
+  private readonly dictionaries = new Map<string, KeyDictionary>();
+  private readonly avro: AvroRegistry;
 
   constructor(
     readonly schema: Schema,
     readonly engine: E,
   ) {
+    this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
     this.deleteClock = new DeleteClock(Date.now, engine.name === 'embedded' ? 1 : 2);
   }
 
@@ -109,9 +124,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   repository<C extends KeyedClass>(target: C): Repository<C> {
     const known = this.repositories.get(target);
     if (known !== undefined) return known as Repository<C>;
-    const schema = this.schema.entity(target);
+    const schema = this.boundSchema(target);
     const repository = new Repository<C>(schema, {
-      access: this.accessOf(schema.table.descriptor.name),
+      access: this.accessOf([schema]),
       deleteClock: this.deleteClock,
     });
     this.repositories.set(target, repository);
@@ -137,7 +152,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: Q & CheckedPrefix<Classes[0], Q>,
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
-    const schemas = classes.map((target) => this.schema.entity(target));
+    const schemas = classes.map((target) => this.boundSchema(target));
     const first = schemas[0];
     if (first === undefined)
       throw new QueryError('collection() names no entity. Give two or more classes of one table.');
@@ -145,7 +160,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       parseKeyConditions(schema.name, schema.key, prefix as Readonly<Record<string, unknown>>),
     );
     return new CollectionQuery<Classes[number]>(
-      this.accessOf(first.table.descriptor.name),
+      this.accessOf(schemas),
       { schemas, key: conditions[0]!, reversed: false, limit: undefined, at: undefined },
       checkFindOptions(options),
     );
@@ -156,14 +171,57 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError when a table lacks a declared family, or was written with other keys or codecs.
    */
   createTables(): Promise<EnsuredTables> {
-    return ensureTables(this.engine.admin, this.schema.tables);
+    return ensureTables(this.engine.admin, [...this.schema.tables, ...systemTables(this.schema)]);
   }
 
-  private accessOf(name: string): TableAccess {
+  /**
+   * Registers the schemas of Avro columns in the table `rowan_schemas`, and loads those that the columns were written
+   * with before. Opening does it, but with `tables: 'ignore'`.
+   * @throws SchemaError with every incompatibility that the columns' `compatibility` does not allow.
+   */
+  registerSchemas(): Promise<void> {
+    return registerSchemas(this.avro, this.schema);
+  }
+
+  /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */
+  dictionary(name: string): KeyDictionary {
+    let dictionary = this.dictionaries.get(name);
+    if (dictionary === undefined) {
+      dictionary = new TableDictionary(name, this.engine.table(dictionaryTableDescriptor().name));
+      this.dictionaries.set(name, dictionary);
+    }
+    return dictionary;
+  }
+
+  /** The schema of an entity; its key takes and gives texts where it keeps ids of them. */
+  private boundSchema(target: EntityClass): EntitySchema {
+    let bound = this.bound.get(target);
+    if (bound === undefined) {
+      bound = bindDictionaries(this.schema.entity(target), (name) => this.dictionary(name));
+      this.bound.set(target, bound);
+    }
+    return bound;
+  }
+
+  /** The table of these entities, with what reading them may have to load. */
+  private accessOf(schemas: readonly EntitySchema[]): TableAccess {
+    const access = this.tableAccess(schemas[0]!.table.descriptor.name);
+    const layouts = schemas.map(({ key }) => key).filter((key) => key instanceof DictionaryLayout);
+    const avro = schemas.some((schema) => avroColumns(schema).length > 0);
+    if (layouts.length === 0 && !avro) return access;
+    return {
+      table: layouts.length === 0 ? access.table : new DictionaryTable(access.table, layouts),
+      sync: layouts.length === 0 ? access.sync : undefined,
+      recover: avro ? (error) => this.avro.recover(error) : undefined,
+    };
+  }
+
+  private tableAccess(name: string): TableAccess {
     let access = this.accesses.get(name);
     if (access === undefined) {
       const table = this.engine.table(name);
-      access = { table, sync: this.engine.capabilities.sync ? (table as SyncTable) : undefined };
+      const sync = this.engine.capabilities.sync ? (table as SyncTable) : undefined;
+      access = { table, sync, recover: undefined };
       this.accesses.set(name, access);
     }
     return access;

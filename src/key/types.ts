@@ -103,8 +103,8 @@ export interface KeyLayout {
   /** False when `encode` draws a salt at random: a row is then found by `plan`, which reads every salt. */
   readonly deterministic: boolean;
   /**
-   * Parts kept as dictionary ids. `encode`, `decode` and `plan` know only the ids (numbers): a `DictionaryResolver`
-   * puts ids in the values' place before and values in the ids' place after. Empty for most layouts.
+   * Parts kept as dictionary ids. `encode`, `decode` and `plan` know only the ids (numbers); a
+   * `DictionaryLayout` around the layout takes and gives the texts. Empty for most layouts.
    */
   readonly substitutions: readonly KeySubstitution[];
 

@@ -2,17 +2,19 @@
 
 import { compareBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
+import { DictionaryLayout } from '../key/index.js';
 import type { KeyConditions, KeyPlan, KeyRange } from '../key/types.js';
 import type { EntityOf, KeyedClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { filters, type Result } from '../table/index.js';
-import { type FindOptions, loadEntity, timeRangeAt } from './entity-query.js';
+import { type FindOptions, iterateLater, loadEntity, timeRangeAt } from './entity-query.js';
 import { Explanation, explainRanges, explainReads, maxRows } from './explain.js';
 import { describeKeyConditions } from './key-conditions.js';
 import type { Page, PageOptions } from './page.js';
 import type { ReadSet } from './projection.js';
 import type { RunnablePlan } from './reader.js';
+import { recovering } from './recover.js';
 import { RowQueryRunner } from './row-query.js';
 import type { TableAccess } from './source.js';
 
@@ -98,7 +100,7 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
 
   /** Every row, in key order. @throws QueryError when there are more than `max`. */
   async all(options: { readonly max?: number } = {}): Promise<EntityOf<C>[]> {
-    return this.runner().all(options.max);
+    return (await this.ready()).all(options.max);
   }
 
   /** Every row, by class. */
@@ -107,27 +109,40 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
   }
 
   async page(options: PageOptions): Promise<Page<EntityOf<C>>> {
-    return this.runner().page(options);
+    return (await this.ready()).page(options);
   }
 
   async count(): Promise<number> {
-    return this.runner().count();
+    return (await this.ready()).count();
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<EntityOf<C>> {
-    return this.runner().iterate();
+    const runner = this.ready();
+    return runner instanceof Promise ? iterateLater(runner) : runner.iterate();
   }
 
-  private runner(): RowQueryRunner<EntityOf<C>> {
-    const { spec } = this;
-    const plan = planCollection(spec);
+  /** Waits only for the ids of texts that stand in keys as such. */
+  private ready(): RowQueryRunner<EntityOf<C>> | Promise<RowQueryRunner<EntityOf<C>>> {
+    const { schemas, key } = this.spec;
+    if (!schemas.some((schema) => schema.key instanceof DictionaryLayout)) return this.runner(undefined);
+    const known = schemas.map(async (schema) =>
+      schema.key instanceof DictionaryLayout ? schema.key.knownConditions(key) : key,
+    );
+    return Promise.all(known).then((keys) => this.runner(keys));
+  }
+
+  private runner(keys: readonly KeyConditions[] | undefined): RowQueryRunner<EntityOf<C>> {
+    const { spec, access } = this;
+    const plan = planCollection(spec, keys);
+    const load = (row: Result) =>
+      loadRow(spec.schemas, row) as EntityOf<C> | null | Promise<EntityOf<C> | null>;
     return new RowQueryRunner<EntityOf<C>>(
       this.access,
       {
         plan,
-        reversedPlan: () => planCollection({ ...spec, reversed: !spec.reversed }),
-        scope: { identity: identityOf(spec), schemas: spec.schemas },
-        load: (row) => loadRow(spec.schemas, row) as EntityOf<C> | null | Promise<EntityOf<C> | null>,
+        reversedPlan: () => planCollection({ ...spec, reversed: !spec.reversed }, keys),
+        scope: { identity: () => identityOf(spec), schemas: spec.schemas },
+        load: access.recover === undefined ? load : (row) => recovering(access, () => load(row)),
         loadRaw: undefined,
       },
       { ...this.options, limit: spec.limit },
@@ -144,7 +159,10 @@ function loadRow(schemas: readonly EntitySchema[], row: Result): object | null |
  * The ranges of all record types; those that lie side by side behind the same prefix are read in one scan.
  * @throws QueryError when the entities are of several tables or the prefix is missing.
  */
-export function planCollection(spec: CollectionSpec): CollectionPlan {
+export function planCollection(
+  spec: CollectionSpec,
+  keys: readonly KeyConditions[] = spec.schemas.map(() => spec.key),
+): CollectionPlan {
   const { schemas, key } = spec;
   const first = schemas[0];
   if (first === undefined)
@@ -155,7 +173,7 @@ export function planCollection(spec: CollectionSpec): CollectionPlan {
       `collection() reads one table: ${first.name} is in "${first.table.descriptor.name}", ${other.name} in "${other.table.descriptor.name}".`,
     );
   }
-  const plans = schemas.map((schema) => schema.key.plan(key));
+  const plans = schemas.map((schema, i) => schema.key.plan(keys[i]!));
   const offset = plans[0]!.mergeOffset;
   if (Object.keys(key).length === 0 || plans.some((plan) => plan.kind === 'full')) {
     throw new QueryError(

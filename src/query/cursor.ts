@@ -26,7 +26,7 @@ const RAW = 0x72;
 /** What a cursor is bound to: the same question asked of the same entities. */
 export interface CursorScope {
   /** Canonical text of the query. */
-  readonly identity: string;
+  readonly identity: () => string;
   readonly schemas: readonly EntitySchema[];
 }
 
@@ -43,7 +43,12 @@ export function encodeCursor(scope: CursorScope, row: Uint8Array): string {
       ? concatBytes(hash(layout.signature), row)
       : Buffer.from(JSON.stringify(layout.parts.map((part) => pack(values[part.name]))));
   const form = values === undefined ? RAW : LOGICAL;
-  const body = concatBytes(Uint8Array.of(VERSION), hash(scope.identity), Uint8Array.of(index, form), payload);
+  const body = concatBytes(
+    Uint8Array.of(VERSION),
+    hash(scope.identity()),
+    Uint8Array.of(index, form),
+    payload,
+  );
   const crc = Buffer.alloc(CRC_LENGTH);
   crc.writeUInt32BE(crc32(body, 0, body.length));
   return Buffer.from(concatBytes(body, crc)).toString('base64url');
@@ -64,7 +69,7 @@ export function decodeCursor(scope: CursorScope, cursor: string): Position {
   if (bytes[0] !== VERSION) {
     throw new QueryError(`The cursor has version ${bytes[0]}; this Rowan reads version ${VERSION}.`);
   }
-  if (!equalBytes(bytes.subarray(1, 1 + HASH_LENGTH), hash(scope.identity))) {
+  if (!equalBytes(bytes.subarray(1, 1 + HASH_LENGTH), hash(scope.identity()))) {
     throw new QueryError(
       'The cursor is of another query. Use it with the same entity, key conditions, where, direction and times.',
     );
@@ -95,6 +100,8 @@ function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
 /** The part values, if they make the same row again. */
 function logicalValues(layout: KeyLayout, row: Uint8Array): Record<string, unknown> | undefined {
   if (!layout.deterministic || layout.parts.some((part) => !part.recoverable)) return undefined;
+  // Ids never change, and encoding their texts again could need the dictionary.
+  if (layout.substitutions.length > 0) return undefined;
   const values = layout.decode(row);
   return equalBytes(layout.encode(values), row) ? values : undefined;
 }

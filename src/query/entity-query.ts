@@ -1,6 +1,7 @@
 /** The lazy query on one entity. */
 
 import { InvalidArgumentError, QueryError } from '../errors.js';
+import { DictionaryLayout } from '../key/index.js';
 import type { ColumnsOf, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
@@ -11,6 +12,7 @@ import { describeKeyConditions } from './key-conditions.js';
 import type { Page, PageOptions } from './page.js';
 import { planQuery, type QueryPlan, type QuerySpec } from './plan.js';
 import { propertyNames } from './projection.js';
+import { recovering } from './recover.js';
 import { RowQueryRunner } from './row-query.js';
 import type { TableAccess } from './source.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
@@ -91,30 +93,29 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
 
   /** The first row, or null. */
   async first(): Promise<T | null> {
-    const [row] = await this.limit(Math.min(this.spec.limit ?? 1, 1))
-      .runner()
-      .all(undefined);
+    const [row] = await this.limit(Math.min(this.spec.limit ?? 1, 1)).all();
     return row ?? null;
   }
 
   /** Every row, in one array. @throws QueryError when there are more than `max`: nothing is cut off silently. */
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
-    return this.runner().all(options.max);
+    return (await this.ready()).all(options.max);
   }
 
   /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */
   async page(options: PageOptions): Promise<Page<T>> {
-    return this.runner().page(options);
+    return (await this.ready()).page(options);
   }
 
   /** How many rows there are; reads only the markers of rows and what conditions test. */
   async count(): Promise<number> {
-    return this.with({ selected: [] }).runner().count();
+    return (await this.with({ selected: [] }).ready()).count();
   }
 
   /** Streams the rows; reads on only as fast as they are taken. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    return this.runner().iterate();
+    const runner = this.ready();
+    return runner instanceof Promise ? iterateLater(runner) : runner.iterate();
   }
 
   private plan(): QueryPlan {
@@ -122,21 +123,37 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
     return this.planned;
   }
 
-  private runner(): RowQueryRunner<T> {
+  /** Waits only for the ids of texts that stand in the key as such. */
+  private ready(): RowQueryRunner<T> | Promise<RowQueryRunner<T>> {
     const { spec } = this;
-    const plan = this.plan();
+    const { key } = spec.schema;
+    if (!(key instanceof DictionaryLayout)) return this.runner(spec, this.plan());
+    return key.knownConditions(spec.key).then((known) => {
+      const resolved = { ...spec, key: known };
+      return this.runner(resolved, planQuery(resolved));
+    });
+  }
+
+  private runner(spec: QuerySpec, plan: QueryPlan): RowQueryRunner<T> {
+    const { access } = this;
+    const load = loaderOf(spec.schema, plan) as (row: Result) => T | null | Promise<T | null>;
     return new RowQueryRunner<T>(
       this.access,
       {
         plan,
         reversedPlan: () => planQuery({ ...spec, reversed: !spec.reversed }),
-        scope: { identity: identityOf(spec), schemas: [spec.schema] },
-        load: loaderOf(spec.schema, plan) as (row: Result) => T | null | Promise<T | null>,
+        scope: { identity: () => identityOf(this.spec), schemas: [spec.schema] },
+        load: access.recover === undefined ? load : (row) => recovering(access, () => load(row)),
         loadRaw: rawLoaderOf(spec.schema, plan) as ((raw: RawRow) => T | null) | undefined,
       },
       { ...this.options, limit: spec.limit },
     );
   }
+}
+
+/** The rows of a query that is still being made ready. */
+export async function* iterateLater<T>(runner: Promise<RowQueryRunner<T>>): AsyncGenerator<T, void> {
+  yield* (await runner).iterate();
 }
 
 function loaderOf(

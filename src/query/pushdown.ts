@@ -3,7 +3,8 @@
  * the values' order; what cannot be pushed is evaluated here and shown so by explain.
  */
 
-import { RowanError } from '../errors.js';
+import { AvroCodec } from '../codec/index.js';
+import { QueryError, RowanError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
@@ -44,6 +45,7 @@ export function pushCondition(
 
 function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
   if (column.kind === 'columns') return undefined;
+  checkAskable(test, column);
   const single = (operator: CompareOperator, value: Uint8Array | Comparator): Filter =>
     filters.singleColumnValue(column.family, column.qualifier, operator, value, {
       filterIfMissing: !test.negated,
@@ -82,6 +84,15 @@ function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
 /** Whether greater values have greater bytes; a descending codec keeps order, but the other way round. */
 export function isOrdered(codec: ValueCodec<unknown>): boolean {
   return codec.ordered && !(codec instanceof BaseCodec && codec.descending);
+}
+
+/** @throws QueryError when a column of Avro is asked for its value: equal values of two schemas have other bytes. */
+function checkAskable(test: Test, column: ColumnSchema): void {
+  if (test.operator === 'exists' || !(column.codec instanceof AvroCodec)) return;
+  throw new QueryError(
+    `where: ${column.property} holds Avro, which can only be asked whether it { exists: true }. Keep what is searched in a column of its own.`,
+    { details: { property: column.property } },
+  );
 }
 
 /** @throws RowanError `ERR_CODEC` naming the property. */

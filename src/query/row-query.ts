@@ -13,6 +13,7 @@ import {
   type RunOptions,
   runPlan,
 } from './reader.js';
+import { recoverOrThrow } from './recover.js';
 import type { TableAccess } from './source.js';
 
 /** Rows asked for at once: few at first, so that a reader who stops early costs little. */
@@ -77,11 +78,16 @@ export class RowQueryRunner<T> {
     const { sync } = this.access;
     const items: T[] = [];
     if (loadRaw !== undefined && canReadRaw(plan, sync)) {
-      await readRaw(plan, sync, this.runOptions(limit, undefined), (raw) => {
-        const item = loadRaw(raw);
-        if (item !== null) items.push(item);
-      });
-      return items;
+      try {
+        await readRaw(plan, sync, this.runOptions(limit, undefined), (raw) => {
+          const item = loadRaw(raw);
+          if (item !== null) items.push(item);
+        });
+        return items;
+      } catch (error) {
+        await recoverOrThrow(this.access, error);
+        items.length = 0;
+      }
     }
     const reader = this.open(plan, limit);
     try {

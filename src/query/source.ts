@@ -14,6 +14,11 @@ import type {
 export interface TableAccess {
   readonly table: Table;
   readonly sync: SyncTable | undefined;
+  /**
+   * Loads what a decoding lacked: a promise when that is why it failed, undefined for other errors. Undefined where
+   * nothing is ever lacking.
+   */
+  readonly recover?: ((error: unknown) => Promise<void> | undefined) | undefined;
 }
 
 /** Rows fetched from a range at first; each further fetch doubles it up to the most. */

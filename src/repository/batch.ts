@@ -3,6 +3,7 @@
 import { toHex } from '../bytes/index.js';
 import { QueryError, type RowanError } from '../errors.js';
 import { loadEntity } from '../query/entity-query.js';
+import { recovering } from '../query/recover.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import {
@@ -16,7 +17,7 @@ import {
   type RowMutations,
 } from '../table/index.js';
 import { applyWriteOptions, type WriteOptions } from './options.js';
-import { asAction, hasDelete, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
+import { asAction, hasDelete, loadRowOfKey, notFound, type RepositoryContext } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { ItemOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
@@ -44,9 +45,10 @@ interface BatchItem {
 
 /** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */
 export class BatchBuilder<C extends KeyedClass> {
-  private readonly pending: (() => BatchItem | Promise<BatchItem>)[] = [];
+  private readonly pending: (() => Promise<BatchItem>)[] = [];
 
   constructor(
+    private readonly context: RepositoryContext,
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
     private readonly options: WriteOptions,
@@ -74,7 +76,7 @@ export class BatchBuilder<C extends KeyedClass> {
   /** Changes columns of an entity; the outcome is an `ERR_NOT_FOUND` when there is none. */
   update(key: KeyOf<C>, patch: Patch<C>): this {
     this.pending.push(async () => {
-      const row = rowOfKey(this.schema, key, 'batch.update');
+      const row = await loadRowOfKey(this.schema, key, 'batch.update', false);
       if (this.schema.versionProperty !== undefined) {
         throw new QueryError(
           `batch.update on ${this.schema.name}: its @Version must be read first. Use update(), or put() a loaded entity.`,
@@ -91,8 +93,8 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Deletes the whole row. */
   delete(key: KeyOf<C>): this {
-    this.pending.push(() => {
-      const row = rowOfKey(this.schema, key, 'batch.delete');
+    this.pending.push(async () => {
+      const row = await loadRowOfKey(this.schema, key, 'batch.delete', false);
       return itemOf(row, asAction(row, this.timed([new Delete(row, this.options.timestamp)])));
     });
     return this;
@@ -100,8 +102,8 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Any changes of one row, together. */
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
-    this.pending.push(() => {
-      const row = rowOfKey(this.schema, key, 'batch.mutate');
+    this.pending.push(async () => {
+      const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
       const builder = change(new RowBuilder<C>(this.schema, row, this.options.timestamp));
       return itemOf(row, asAction(row, this.timed(builder.build())));
     });
@@ -110,15 +112,15 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Reads an entity; the outcome's value is the entity or null. */
   get(key: KeyOf<C>): this {
-    this.pending.push(() => {
-      const row = rowOfKey(this.schema, key, 'batch.get');
+    this.pending.push(async () => {
+      const row = await loadRowOfKey(this.schema, key, 'batch.get', false);
       return {
         row,
         action: this.compiler.get(row),
         deletes: false,
         onMismatch: undefined,
         onSuccess: undefined,
-        read: (result) => loadEntity(this.schema, result),
+        read: (result) => recovering(this.context.access, () => loadEntity(this.schema, result)),
       };
     });
     return this;

@@ -34,7 +34,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     private readonly context: RepositoryContext,
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
-    private readonly row: Uint8Array,
+    private readonly row: Uint8Array | Promise<Uint8Array>,
     private readonly filter: Filter,
     private readonly readCurrent: () => Promise<CheckOutcome<C>>,
   ) {}
@@ -42,18 +42,18 @@ export class ConditionalWrite<C extends KeyedClass> {
   /** Stores the entity. Its key must be the one that is checked. */
   async put(entity: Input<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
     const source = entity as Readonly<Record<string, unknown>>;
+    const checked = await this.row;
+    await this.compiler.dictionaries?.giveIds([source]);
     const row = this.schema.mapper.rowOf(source);
-    if (Buffer.compare(row, this.row) !== 0) {
+    if (Buffer.compare(row, checked) !== 0) {
       throw new QueryError(
         `check(...).put: the entity ${keyText(this.schema, source)} is not the one that is checked. Check its own key.`,
         { details: { entity: this.schema.name } },
       );
     }
     await this.compiler.beforeWrite(source, 'put');
-    const outcome = await this.run(
-      this.schema.mapper.toMutations(source, this.row, options?.timestamp),
-      options,
-    );
+    const mutations = this.schema.mapper.toMutations(source, row, options?.timestamp);
+    const outcome = await this.run(row, mutations, options);
     if (outcome.ok) await this.schema.lifecycle.afterWrite?.(source);
     return outcome;
   }
@@ -65,7 +65,8 @@ export class ConditionalWrite<C extends KeyedClass> {
   }
 
   async delete(options?: WriteOptions): Promise<CheckOutcome<C>> {
-    return this.run([new Delete(this.row, options?.timestamp)], options);
+    const row = await this.row;
+    return this.run(row, [new Delete(row, options?.timestamp)], options);
   }
 
   /** Any changes of the row, together. */
@@ -73,22 +74,27 @@ export class ConditionalWrite<C extends KeyedClass> {
     change: (row: RowBuilder<C>) => RowBuilder<C>,
     options?: WriteOptions,
   ): Promise<CheckOutcome<C>> {
-    const builder = new RowBuilder<C>(this.schema, this.row, options?.timestamp);
-    return this.run(change(builder).build(), options);
+    const row = await this.row;
+    const builder = new RowBuilder<C>(this.schema, row, options?.timestamp);
+    return this.run(row, change(builder).build(), options);
   }
 
-  private async run(mutations: RowMutation[], options: WriteOptions | undefined): Promise<CheckOutcome<C>> {
+  private async run(
+    row: Uint8Array,
+    mutations: RowMutation[],
+    options: WriteOptions | undefined,
+  ): Promise<CheckOutcome<C>> {
     applyWriteOptions(mutations, options);
-    const action = asAction(this.row, mutations);
+    const action = asAction(row, mutations);
     const { access, deleteClock } = this.context;
-    const wait = deleteClock.beforeWrite(this.row);
+    const wait = deleteClock.beforeWrite(row);
     if (wait !== undefined) await wait;
     const { success } = await access.table.checkAndMutate(
       CheckAndMutate.ifFilter(this.filter, action),
       options,
     );
     if (!success) return this.readCurrent();
-    if (hasDelete(action)) deleteClock.noteDelete(this.row);
+    if (hasDelete(action)) deleteClock.noteDelete(row);
     return { ok: true };
   }
 }

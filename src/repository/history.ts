@@ -1,9 +1,11 @@
 /** Old versions of one column. */
 
 import { QueryError } from '../errors.js';
+import type { TableAccess } from '../query/index.js';
+import { recovering } from '../query/recover.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { checkPositiveInteger, describe } from '../table/checks.js';
-import { Get, LATEST_TIMESTAMP, type OperationOptions, type Table } from '../table/index.js';
+import { Get, LATEST_TIMESTAMP, type OperationOptions } from '../table/index.js';
 import type { HistoryEntry } from './types.js';
 
 export interface HistoryOptions extends OperationOptions {
@@ -18,7 +20,7 @@ export interface HistoryOptions extends OperationOptions {
 /** The versions of a column that the family keeps, newest first. */
 export async function readHistory(
   schema: EntitySchema,
-  table: Table,
+  access: TableAccess,
   row: Uint8Array,
   property: string,
   options: HistoryOptions,
@@ -28,8 +30,10 @@ export async function readHistory(
   if (options.limit === undefined) get.readAllVersions();
   else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
   get.setTimeRange(timeOf(options.from, 0), timeOf(options.to, LATEST_TIMESTAMP));
-  const result = await table.get(get, options);
-  return result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) }));
+  const result = await access.table.get(get, options);
+  return recovering(access, () =>
+    result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) })),
+  );
 }
 
 function timeOf(time: number | Date | undefined, fallback: number): number {

@@ -1,5 +1,6 @@
 /** The reads of a repository, of the present or of a time past. */
 
+import { DictionaryLayout } from '../key/index.js';
 import { loadEntity, timeRangeAt } from '../query/entity-query.js';
 import {
   type EntityQuery,
@@ -10,6 +11,7 @@ import {
 import { parseKeyConditions } from '../query/key-conditions.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import { giveBackRawRow, takeRawRow } from '../query/raw-reader.js';
+import { recovering } from '../query/recover.js';
 import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
 import type { EntityMapper, EntitySchema } from '../schema/types.js';
 import { Get, type OperationOptions, type Result, type TimeRange } from '../table/index.js';
@@ -19,7 +21,9 @@ export class EntityReader<C extends KeyedClass> {
   private readonly mapper: EntityMapper;
   private readonly readSet: ReadSet;
   private readonly deterministic: boolean;
-  private readonly hooked: boolean;
+  /** Entities are made of rows at once: no hook runs, and nothing may have to be loaded. */
+  private readonly plain: boolean;
+  private readonly dictionaries: DictionaryLayout | undefined;
 
   constructor(
     readonly schema: EntitySchema,
@@ -29,7 +33,8 @@ export class EntityReader<C extends KeyedClass> {
     this.mapper = schema.mapper;
     this.readSet = readAll(schema);
     this.deterministic = schema.key.deterministic;
-    this.hooked = schema.lifecycle.afterLoad !== undefined;
+    this.plain = schema.lifecycle.afterLoad === undefined && access.recover === undefined;
+    this.dictionaries = schema.key instanceof DictionaryLayout ? schema.key : undefined;
   }
 
   /**
@@ -38,9 +43,9 @@ export class EntityReader<C extends KeyedClass> {
    */
   async get(key: KeyOf<C>, options?: OperationOptions): Promise<EntityOf<C> | null> {
     if (!this.deterministic) return this.query(key, options).first();
-    const get = this.getOf(key);
+    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
     const { sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined && !this.hooked) {
+    if (sync?.getRaw !== undefined && options === undefined && this.plain) {
       const raw = takeRawRow();
       const entity = sync.getRaw(get, raw) ? this.mapper.fromRaw(raw) : null;
       giveBackRawRow(raw);
@@ -51,12 +56,19 @@ export class EntityReader<C extends KeyedClass> {
     return this.load(result);
   }
 
+  /** The key, or where one of its texts has no id one that no entity has. */
+  private async knownKey(key: KeyOf<C>): Promise<KeyOf<C>> {
+    const [known] = await this.dictionaries!.known([key]);
+    return known!;
+  }
+
   /** The entities with these keys, in their order, null where there is none. */
   async getMany(keys: readonly KeyOf<C>[], options?: OperationOptions): Promise<(EntityOf<C> | null)[]> {
     if (!this.deterministic) {
       return Promise.all(keys.map((key) => this.query(key, options).first()));
     }
-    const gets = keys.map((key) => this.getOf(key));
+    const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
+    const gets = known.map((key) => this.getOf(key));
     const results = await this.access.table.getAll(gets, options);
     const entities: (EntityOf<C> | null)[] = [];
     for (const result of results) {
@@ -69,7 +81,7 @@ export class EntityReader<C extends KeyedClass> {
   /** Whether there is an entity with this key. */
   async exists(key: KeyOf<C>, options?: OperationOptions): Promise<boolean> {
     if (!this.deterministic) return (await this.query(key, options).count()) > 0;
-    const get = this.getOf(key);
+    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
     const { marker } = this.schema;
     if (marker !== undefined) {
       get.families.clear();
@@ -120,10 +132,16 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   private load(result: Result): EntityOf<C> | null | Promise<EntityOf<C> | null> {
-    return (this.hooked ? loadEntity(this.schema, result) : this.mapper.fromResult(result)) as
+    return (this.plain ? this.mapper.fromResult(result) : this.loadSlowly(result)) as
       | EntityOf<C>
       | null
       | Promise<EntityOf<C> | null>;
+  }
+
+  private loadSlowly(result: Result): object | null | Promise<object | null> {
+    const { access, schema } = this;
+    if (access.recover === undefined) return loadEntity(schema, result);
+    return recovering(access, () => loadEntity(schema, result));
   }
 
   /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */

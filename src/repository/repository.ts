@@ -2,6 +2,7 @@
 
 import { ConflictError } from '../errors.js';
 import type { Where } from '../query/index.js';
+import { recovering } from '../query/recover.js';
 import type { ColumnsOf, EntityOf, Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { CheckAndMutate, Delete, Get, type Put, type Result, type RowMutation } from '../table/index.js';
@@ -15,9 +16,9 @@ import {
   asAction,
   hasDelete,
   keyText,
+  loadRowOfKey,
   notFound,
   type RepositoryContext,
-  rowOfKey,
 } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type {
@@ -71,6 +72,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     const plain =
       this.schema.lifecycle.beforeWrite === undefined && this.schema.lifecycle.afterWrite === undefined;
     if (!plain || compiler.lock !== undefined) return this.putEach(entities, options);
+    await compiler.dictionaries?.giveIds(entities as readonly Record<string, unknown>[]);
     for (const entity of entities) {
       const write = compiler.put(entity as Record<string, unknown>, options);
       const { action } = write;
@@ -125,7 +127,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     if (dynamic.length === 0) return;
     const get = new Get(write.row);
     for (const column of dynamic) get.addFamily(column.family);
-    const stored = this.schema.mapper.fromResult(await this.context.access.table.get(get));
+    const { access } = this.context;
+    const result = await access.table.get(get);
+    const stored = await recovering(access, () => this.schema.mapper.fromResult(result));
     if (stored === null) return;
     const clear: Record<string, unknown> = { ...keyParts(this.schema, source) };
     for (const column of dynamic) {
@@ -146,7 +150,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws RowanError `ERR_NOT_FOUND` when there is no such entity; ConflictError on another version.
    */
   async update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
-    const row = rowOfKey(this.schema, key, 'update');
+    const row = await loadRowOfKey(this.schema, key, 'update', false);
     const prepared = await this.compiler.preparePatch(patch);
     if (this.compiler.lock !== undefined) return this.updateVersioned(key, row, prepared, options);
     const mutations = new RowBuilder<C>(this.schema, row, options?.timestamp).set(prepared).build();
@@ -184,7 +188,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 
   /** Deletes the entity, its whole row. No error when there is none. */
   async delete(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
-    const row = rowOfKey(this.schema, key, 'delete');
+    const row = await loadRowOfKey(this.schema, key, 'delete', false);
     const del = new Delete(row, options?.timestamp);
     applyWriteOptions([del], options);
     await applyAction(this.context, del, options);
@@ -217,7 +221,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     doing: string,
     options: WriteOptions | undefined,
   ): Promise<Result> {
-    const row = rowOfKey(this.schema, key, doing);
+    const row = await loadRowOfKey(this.schema, key, doing, true);
     const mutations = change(new RowBuilder<C>(this.schema, row, options?.timestamp)).build();
     applyWriteOptions(mutations, options);
     return applyAction(this.context, asAction(row, mutations), options);
@@ -243,7 +247,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * ```
    */
   check(key: KeyOf<C>, condition: Where<C>): ConditionalWrite<C> {
-    const row = rowOfKey(this.schema, key, 'check');
+    const row = loadRowOfKey(this.schema, key, 'check', true);
+    // It is thrown where the row is awaited.
+    if (row instanceof Promise) row.catch(() => undefined);
     const readCurrent = async (): Promise<CheckOutcome<C>> => ({ ok: false, current: await this.get(key) });
     return new ConditionalWrite<C>(
       this.context,
@@ -261,8 +267,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     property: P,
     options: HistoryOptions = {},
   ): Promise<HistoryEntry<HistoryOf<NonNullable<EntityOf<C>[P & keyof EntityOf<C>]>>>[]> {
-    const row = rowOfKey(this.schema, key, 'history');
-    const entries = await readHistory(this.schema, this.context.access.table, row, property, options);
+    const row = await loadRowOfKey(this.schema, key, 'history', false);
+    const entries = await readHistory(this.schema, this.context.access, row, property, options);
     return entries as HistoryEntry<HistoryOf<NonNullable<EntityOf<C>[P & keyof EntityOf<C>]>>>[];
   }
 
@@ -271,7 +277,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    const builder = new BatchBuilder<C>(this.schema, this.compiler, options);
+    const builder = new BatchBuilder<C>(this.context, this.schema, this.compiler, options);
     fill(builder);
     return runBatch(this.context, this.schema, await builder.compile(), options);
   }

@@ -1,6 +1,7 @@
 /** One entity's table, with what every read and write of it shares. */
 
 import { KeyError, RowanError } from '../errors.js';
+import { DictionaryLayout } from '../key/index.js';
 import type { TableAccess } from '../query/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type OperationOptions, Result, type RowMutation, RowMutations } from '../table/index.js';
@@ -26,6 +27,23 @@ export function rowOfKey(
     );
   }
   return schema.mapper.rowOf(key);
+}
+
+/**
+ * As `rowOfKey`; a promise where ids of the key's texts must be loaded first. With `create` texts without an id get one;
+ * else the row is one that no entity has.
+ */
+export function loadRowOfKey(
+  schema: EntitySchema,
+  key: Readonly<Record<string, unknown>>,
+  doing: string,
+  create: boolean,
+): Uint8Array | Promise<Uint8Array> {
+  const layout = schema.key;
+  if (!(layout instanceof DictionaryLayout)) return rowOfKey(schema, key, doing);
+  return create
+    ? layout.giveIds([key]).then(() => rowOfKey(schema, key, doing))
+    : layout.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
 }
 
 /** One mutation as it is, several as one atomic change of the row. */

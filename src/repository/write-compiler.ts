@@ -1,6 +1,7 @@
 /** Turns entities into engine operations, once for single calls and for batches. */
 
 import { ConflictError, type RowanError, UnsupportedError } from '../errors.js';
+import { DictionaryLayout } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import { type EntitySchema, MARKER_VALUE, type WriteOperation } from '../schema/types.js';
 import { CheckAndMutate, filters, Get, type RowMutation, type RowMutations } from '../table/index.js';
@@ -21,16 +22,35 @@ export interface CompiledWrite {
 export class WriteCompiler {
   readonly lock: VersionLock | undefined;
   private readonly readSet: ReadSet;
+  /** The key's layout, if it keeps texts as ids. */
+  readonly dictionaries: DictionaryLayout | undefined;
 
   constructor(private readonly schema: EntitySchema) {
     this.lock = VersionLock.of(schema);
     this.readSet = readAll(schema);
+    this.dictionaries = schema.key instanceof DictionaryLayout ? schema.key : undefined;
   }
 
-  /** Runs the hooks and checks that come before a write; a promise only when one of them gives one. */
+  /**
+   * Runs the hooks and checks that come before a write, and gives ids to the texts of the key. A promise only when one of
+   * them needs it.
+   */
   beforeWrite(entity: object, operation: WriteOperation): void | Promise<void> {
     const { beforeWrite } = this.schema.lifecycle;
-    return beforeWrite?.(entity as Record<string, unknown>, operation, Date.now());
+    const source = entity as Record<string, unknown>;
+    const done = beforeWrite?.(source, operation, Date.now());
+    // A patch has no key.
+    if (this.dictionaries === undefined || operation === 'update') return done;
+    return this.giveIdsAfter(done, source, this.dictionaries);
+  }
+
+  private async giveIdsAfter(
+    hooks: void | Promise<void>,
+    entity: Record<string, unknown>,
+    layout: DictionaryLayout,
+  ): Promise<void> {
+    await hooks;
+    await layout.giveIds([entity]);
   }
 
   /** A copy of the patch, prepared by the hooks and checks of an update. */

@@ -1,3 +1,4 @@
+export * from './avro-columns.js';
 export * from './column-name.js';
 export * from './compile.js';
 export type * from './entity-types.js';

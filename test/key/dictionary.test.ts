@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   compileKeyLayout,
-  DictionaryResolver,
+  DictionaryLayout,
   date,
   dictionaryTableDescriptor,
   part,
@@ -77,8 +77,8 @@ describe('a dictionary in a table', () => {
   });
 });
 
-describe('the resolver', () => {
-  const layout = compileKeyLayout(
+describe('a layout with dictionaries', () => {
+  const inner = compileKeyLayout(
     [
       substitute('host', 'hosts', { bytes: 2 }),
       substitute('event', 'events', { bytes: 1 }),
@@ -86,19 +86,23 @@ describe('the resolver', () => {
     ],
     () => undefined,
   );
-  let resolver: DictionaryResolver;
-  beforeEach(() => {
+  const at = new Date(5);
+  let layout: DictionaryLayout;
+  const another = (): DictionaryLayout => {
     const dictionaries = new Map<string, TableDictionary>();
-    resolver = new DictionaryResolver((name) => {
+    return new DictionaryLayout(inner, (name) => {
       const dictionary = dictionaries.get(name) ?? new TableDictionary(name, table);
       dictionaries.set(name, dictionary);
       return dictionary;
     });
+  };
+  beforeEach(() => {
+    layout = another();
   });
-  const at = new Date(5);
 
   it('makes log keys of 11 bytes, and gives host and event back', async () => {
     class Log {
+      [name: string]: unknown;
       host = 'a-very-long-host-name.example';
       event = 'login';
       get at() {
@@ -106,56 +110,71 @@ describe('the resolver', () => {
       }
     }
     const log = new Log();
-    const [ids] = await resolver.toIds(layout, [log as Log & Record<string, unknown>], true);
+    await layout.giveIds([log]);
+    const row = layout.encode(log);
     expect(log.host).toBe('a-very-long-host-name.example');
-    const row = layout.encode(ids as unknown as Record<string, unknown>);
     expect(row).toHaveLength(11);
-    const decoded = layout.decode(row);
-    expect(decoded).toEqual({ host: 1, event: 1, at });
-    await resolver.toTexts(layout, [decoded]);
-    expect(decoded).toEqual({ host: 'a-very-long-host-name.example', event: 'login', at });
+    expect(inner.decode(row)).toEqual({ host: 1, event: 1, at });
+    const reader = another();
+    expect(() => reader.decode(row)).toThrowError(/the text of the id 1 .* is not known here/);
+    await reader.loadTexts([row]);
+    expect(reader.decode(row)).toEqual({ host: 'a-very-long-host-name.example', event: 'login', at });
+    expect(reader.encode(log)).toEqual(row);
   });
 
-  it('makes nothing of texts that have no id, and gives them none', async () => {
-    await resolver.toIds(layout, [{ host: 'a', event: 'x', at }], true);
+  it('refuses to encode and to plan what was not loaded', () => {
+    expect(() => layout.encode({ host: 'a', event: 'x', at })).toThrowError(/the id of the text "a"/);
+    expect(() => layout.plan({ host: { kind: 'eq', value: 'a' } })).toThrowError(/run the query once/);
+  });
+
+  it('makes a row that nobody has of texts that have no id, and gives them none', async () => {
+    await layout.giveIds([{ host: 'a', event: 'x', at }]);
     const rows = [
       { host: 'a', event: 'x', at },
       { host: 'b', event: 'x', at },
       { host: 'a', event: 'y', at },
     ];
-    const resolved = await resolver.toIds(layout, rows, false);
-    expect(resolved.map((row) => row?.host)).toEqual([1, undefined, undefined]);
+    const known = await layout.known(rows);
+    expect(known[0]).toBe(rows[0]);
+    expect(known.map((values) => inner.decode(layout.encode(values)))).toEqual([
+      { host: 1, event: 1, at },
+      { host: 0, event: 1, at },
+      { host: 1, event: 0, at },
+    ]);
     expect(await new TableDictionary('hosts', table).ids(['b'], false)).toEqual([undefined]);
   });
 
   it('turns conditions', async () => {
-    await resolver.toIds(layout, [{ host: 'a', event: 'x', at }], true);
-    expect(
-      await resolver.toIdConditions(layout, {
-        host: { kind: 'eq', value: 'a' },
-        event: { kind: 'in', values: ['x', 'q'] },
-      }),
-    ).toEqual({ host: { kind: 'eq', value: 1 }, event: { kind: 'in', values: [1] } });
-    const nothing = await resolver.toIdConditions(layout, { host: { kind: 'eq', value: 'nobody' } });
+    await layout.giveIds([{ host: 'a', event: 'x', at }]);
+    const conditions = await layout.knownConditions({
+      host: { kind: 'eq', value: 'a' },
+      event: { kind: 'in', values: ['x', 'q'] },
+    });
+    expect(layout.plan(conditions).ranges).toEqual(
+      inner.plan({ host: { kind: 'eq', value: 1 }, event: { kind: 'eq', value: 1 } }).ranges,
+    );
+    const nothing = await layout.knownConditions({ host: { kind: 'eq', value: 'nobody' } });
     expect(layout.plan(nothing).ranges).toEqual([]);
-    await expect(
-      resolver.toIdConditions(layout, { host: { kind: 'startsWith', value: 'a' } }),
-    ).rejects.toThrowError(/equality finds it/);
-    expect(() => layout.plan({ host: { kind: 'range', lower: { value: 1, inclusive: true } } })).toThrowError(
+    await expect(layout.knownConditions({ host: { kind: 'startsWith', value: 'a' } })).rejects.toThrowError(
+      /equality finds it/,
+    );
+    expect(() => inner.plan({ host: { kind: 'range', lower: { value: 1, inclusive: true } } })).toThrowError(
       /an id in no order/,
     );
   });
 
   it('says when a dictionary has outgrown the key', async () => {
     const events = Array.from({ length: 256 }, (_, i) => ({ host: 'a', event: `e${i}`, at }));
-    await expect(resolver.toIds(layout, events, true)).rejects.toThrowError(
-      /has given 256 ids, more than 1 bytes hold/,
-    );
+    await expect(layout.giveIds(events)).rejects.toThrowError(/has given 256 ids, more than 1 bytes hold/);
   });
 
   it('refuses what is no text', async () => {
-    await expect(resolver.toIds(layout, [{ host: 7, event: 'x', at }], true)).rejects.toThrowError(
-      /7 is no text/,
-    );
+    await expect(layout.giveIds([{ host: 7, event: 'x', at }])).rejects.toThrowError(/7 is no text/);
+  });
+
+  it('takes one number for a new text that many write at once', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => layout.giveIds([{ host: 'same', event: 'x', at }])));
+    await layout.giveIds([{ host: 'next', event: 'x', at }]);
+    expect(inner.decode(layout.encode({ host: 'next', event: 'x', at }))).toMatchObject({ host: 2 });
   });
 });

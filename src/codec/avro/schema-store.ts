@@ -2,7 +2,7 @@
 
 import { SchemaError } from '../../errors.js';
 import { incompatibilities } from './compatibility.js';
-import { knownSchema, learnSchema } from './known-schemas.js';
+import { knownSchema, learnSchema, UnknownSchemaError } from './known-schemas.js';
 import type { AvroSchema } from './schema.js';
 
 /** Keeps schemas by fingerprint (16 hex digits), and which of them a subject (a column) was written with. */
@@ -49,6 +49,14 @@ export class AvroRegistry {
     const running = this.loading.get(fingerprint) ?? this.fetch(fingerprint);
     this.loading.set(fingerprint, running);
     return running.finally(() => this.loading.delete(fingerprint));
+  }
+
+  /** Loads the schema that a decoding lacked; undefined when the error, or what caused it, is another. */
+  recover(error: unknown): Promise<void> | undefined {
+    for (let cause = error; cause instanceof Error; cause = cause.cause) {
+      if (cause instanceof UnknownSchemaError) return this.load(cause.fingerprint);
+    }
+    return undefined;
   }
 
   private async fetch(fingerprint: string): Promise<void> {

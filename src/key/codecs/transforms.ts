@@ -197,7 +197,7 @@ export class IdCodec extends IntegerCodec {
       throw badValue(
         this.name,
         value,
-        "the dictionary's id of the text; let a DictionaryResolver put it in first",
+        "the dictionary's id of the text; let a DictionaryLayout put it in first",
       );
     }
     super.write(value, out);

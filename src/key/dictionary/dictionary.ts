@@ -20,6 +20,10 @@ export interface KeyDictionary {
   ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]>;
   /** The texts of ids, in their order. @throws KeyError on an id that was never given. */
   values(ids: readonly number[]): Promise<string[]>;
+  /** The id of a text that one of these calls has met here; undefined for any other. */
+  knownId(value: string): number | undefined;
+  /** The text of an id that one of these calls has met here; undefined for any other. */
+  knownText(id: number): string | undefined;
 }
 
 const FAMILY = 'd';
@@ -42,6 +46,8 @@ export function dictionaryTableDescriptor(name = 'rowan_dictionaries'): TableDes
 export class TableDictionary implements KeyDictionary {
   private readonly idOf = new Map<string, number>();
   private readonly textOf = new Map<number, string>();
+  /** New texts that are being given an id: whoever asks meanwhile waits for the same. */
+  private readonly assigning = new Map<string, Promise<number>>();
   private readonly prefix: Buffer;
 
   constructor(
@@ -63,7 +69,7 @@ export class TableDictionary implements KeyDictionary {
       for (const [i, value] of missing.entries()) {
         const found = results[i]?.getValue(FAMILY, ID);
         if (found !== undefined) this.remember(value, Number(uint64.decode(found)));
-        else if (create) this.remember(value, await this.assign(value));
+        else if (create) this.remember(value, await this.assignOnce(value));
       }
     }
     return values.map((value) => this.idOf.get(value));
@@ -90,9 +96,28 @@ export class TableDictionary implements KeyDictionary {
     });
   }
 
+  knownId(value: string): number | undefined {
+    return this.idOf.get(value);
+  }
+
+  knownText(id: number): string | undefined {
+    return this.textOf.get(id);
+  }
+
   private remember(value: string, id: number): void {
     this.idOf.set(value, id);
     this.textOf.set(id, value);
+  }
+
+  private assignOnce(value: string): Promise<number> {
+    const known = this.idOf.get(value);
+    if (known !== undefined) return Promise.resolve(known);
+    let running = this.assigning.get(value);
+    if (running === undefined) {
+      running = this.assign(value).finally(() => this.assigning.delete(value));
+      this.assigning.set(value, running);
+    }
+    return running;
   }
 
   private async assign(value: string): Promise<number> {

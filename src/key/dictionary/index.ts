@@ -1,2 +1,3 @@
 export { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './dictionary.js';
-export { DictionaryResolver } from './resolver.js';
+export { DictionaryLayout } from './layout.js';
+export { DictionaryTable } from './table.js';
