@@ -105,7 +105,8 @@ function rowFilter(random: Random, { group, rows, query, hints }: FilterContext)
     case 7:
       return filters.inclusiveStop(latin1(rows.row(random)));
     case 8: {
-      if (!hints) return filters.firstKeyOnly();
+      // A reversed scan with it never returns: the hint is the row it stands on (HBASE-30226, mended after 2.6.4).
+      if (!hints || query === 'reversed scan') return filters.firstKeyOnly();
       // As long as the shortest start row, for the same reason.
       const row = latin1(rows.prefix);
       const mask = Buffer.alloc(row.length, 0);
