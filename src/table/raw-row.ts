@@ -1,6 +1,6 @@
 /** One row without an object for each of its cells: what reads many rows and keeps none of them is given. */
 
-import { EMPTY_BYTES } from '../bytes/index.js';
+import { copyBytes, EMPTY_BYTES } from '../bytes/index.js';
 import { Cell, CellType } from './cell.js';
 import { Result } from './result.js';
 
@@ -21,9 +21,20 @@ export class RawRow {
   readonly timestamps: number[] = [];
   readonly starts: number[] = [];
   readonly ends: number[] = [];
+  /** Whether `row` is this object's own, and may be written over. */
+  private ownsRow = false;
 
   clear(): void {
     this.count = 0;
+  }
+
+  /** Copies the row's key; over the last one if that is as long. */
+  setRow(source: Uint8Array, offset: number, length: number): Uint8Array {
+    if (this.row.length !== length || !this.ownsRow) this.row = new Uint8Array(length);
+    this.ownsRow = true;
+    const { row } = this;
+    for (let i = 0; i < length; i++) row[i] = source[offset + i]!;
+    return row;
   }
 
   /** Adds a cell; its value is copied. */
@@ -53,6 +64,7 @@ export class RawRow {
   fill(result: Result): void {
     this.clear();
     this.row = result.row;
+    this.ownsRow = false;
     for (const { family, qualifier, timestamp, value } of result.cells) {
       this.add(family, qualifier, timestamp, value, 0, value.length);
     }
@@ -65,11 +77,12 @@ export class RawRow {
 
   /** The same as a result of its own, to be kept. */
   toResult(): Result {
+    const row = copyBytes(this.row);
     const cells: Cell[] = [];
     for (let i = 0; i < this.count; i++) {
       cells.push(
         new Cell(
-          this.row,
+          row,
           this.families[i]!,
           this.qualifiers[i]!,
           this.timestamps[i]!,
@@ -78,7 +91,7 @@ export class RawRow {
         ),
       );
     }
-    return cells.length === 0 ? Result.EMPTY : new Result(this.row, cells);
+    return cells.length === 0 ? Result.EMPTY : new Result(row, cells);
   }
 
   private grow(needed: number): void {

@@ -131,7 +131,7 @@ export class RegionScanner {
         this.finished = true;
         return undefined;
       }
-      const row = this.bounds.row ?? copyRow(head);
+      const row = this.rowAt(head);
       const result = this.readRow(row);
       if (result !== undefined) return result;
       // A get looks at its row once: a second look would begin behind the family's markers and see what they hide.
@@ -139,7 +139,7 @@ export class RegionScanner {
         this.finished = true;
         return undefined;
       }
-      dropRow(row);
+      if (this.out.raw === null) dropRow(row);
     }
   }
 
@@ -162,6 +162,13 @@ export class RegionScanner {
   close(): void {
     this.finished = true;
     for (const store of this.stores) store.close();
+  }
+
+  /** The row that `head` is in, to be kept while it is read. */
+  private rowAt(head: CellCursor): Uint8Array {
+    const { raw } = this.out;
+    if (raw !== null) return raw.setRow(head.key, head.rowOffset, head.rowLength);
+    return this.bounds.row ?? copyRow(head);
   }
 
   /** The cursor that holds the row that comes next over all families. */

@@ -39,10 +39,7 @@ export class RowBuilder {
   take(row: Uint8Array, partial: boolean): Result {
     const { cells, count, raw } = this;
     this.count = 0;
-    if (raw !== null) {
-      raw.row = row;
-      return IN_RAW_ROW;
-    }
+    if (raw !== null) return IN_RAW_ROW;
     if (count === 1) {
       const only = cells[0]!;
       return new Result(row, [only], partial);
