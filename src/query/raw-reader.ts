@@ -76,20 +76,30 @@ async function readSequence(
 ): Promise<void> {
   const raw = takeRawRow();
   let left = options.limit;
-  let count = 0;
   for (let i = 0; i < ranges.length && left !== 0; i++) {
     const scanner = openScan(plan, table, ranges[i]!, left);
     try {
-      while (scanner.nextRaw!(raw)) {
-        onRow(raw);
-        if (left !== undefined) left--;
-        if (++count % ROWS_AT_ONCE === 0) await pause(options);
+      for (;;) {
+        const count = readSome(scanner, raw, onRow);
+        if (left !== undefined) left -= count;
+        if (count < ROWS_AT_ONCE) break;
+        await pause(options);
       }
     } finally {
       scanner.close();
     }
   }
   giveBackRawRow(raw);
+}
+
+/** At most `ROWS_AT_ONCE` rows; answers how many. */
+function readSome(scanner: SyncResultScanner, raw: RawRow, onRow: (raw: RawRow) => void): number {
+  let count = 0;
+  while (count < ROWS_AT_ONCE && scanner.nextRaw!(raw)) {
+    onRow(raw);
+    count++;
+  }
+  return count;
 }
 
 /** One range of a merge and the row it stands at. */
