@@ -30,7 +30,7 @@ interface Prepared {
 
 const NOTHING: Pick<Prepared, 'result' | 'upserts'> = { result: Result.EMPTY, upserts: [] };
 
-/** Applies a change of one row; cells without a time get `now`, or `notBefore` if that is later (R75). */
+/** Applies a change of one row; puts without a time get `now`, or `notBefore` if that is later (R75). */
 export function apply(table: ModelTable, change: RowMutation | RowMutations, notBefore = 0): Result {
   const mutations = change instanceof RowMutations ? change.mutations : [change];
   const prepared = mutations.map((mutation) => prepare(table, mutation, notBefore));
@@ -47,7 +47,7 @@ function prepare(table: ModelTable, mutation: RowMutation, notBefore: number): P
     case 'put':
       return { cells: putCells(table, mutation, notBefore), ...NOTHING };
     case 'delete':
-      return { cells: deleteCells(table, mutation, notBefore), ...NOTHING };
+      return { cells: deleteCells(table, mutation), ...NOTHING };
     default:
       return deltaCells(table, mutation);
   }
@@ -69,8 +69,8 @@ function putCells(table: ModelTable, put: Put, notBefore: number): NewCell[] {
   });
 }
 
-function deleteCells(table: ModelTable, del: Delete, notBefore: number): NewCell[] {
-  const now = Math.max(table.now, notBefore);
+function deleteCells(table: ModelTable, del: Delete): NewCell[] {
+  const { now } = table;
   const settle = (timestamp: number): number => (timestamp === LATEST_TIMESTAMP ? now : timestamp);
   const rest = { row: latin1(del.row), value: '', ttl: del.ttl ?? 0 };
   if (del.cells.length === 0) {

@@ -11,6 +11,9 @@ import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import { ColumnBytes } from './column-bytes.js';
 
+/** Of one change, with its one seq, the puts take effect before the markers. */
+const AFTER_PUTS = 0.5;
+
 /** What has become of a put. */
 export const ALIVE = 0;
 /** A marker has hidden it. */
@@ -62,7 +65,7 @@ export class VersionHistory {
     const { timestamp, seq } = cell;
     const deleted = this.deletionOf(timestamp, seq);
     const overwritten = timestamp === this.lastTimestamp ? this.lastSeq : Number.POSITIVE_INFINITY;
-    const death = Math.min(deleted, overwritten);
+    const death = Math.min(deleted + AFTER_PUTS, overwritten);
     this.lastTimestamp = timestamp;
     this.lastSeq = seq;
     if (this.isCrowdedOut(timestamp, seq, death)) return MASKED;
