@@ -1,8 +1,8 @@
 import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
+import { generateRawReader, type RawReader } from './reader-code.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
 import { shapeCode } from './shape-code.js';
 
@@ -10,8 +10,6 @@ import { shapeCode } from './shape-code.js';
 class ExpectedColumn {
   /** The qualifier object that was last found equal: engines may share one between rows, and then nothing is compared. */
   seen: Uint8Array;
-  /** Reads values where they are; undefined for codecs that are given bytes of their own. */
-  readonly scalar: BaseCodec<unknown> | undefined;
 
   constructor(
     readonly schema: ColumnSchema,
@@ -24,7 +22,6 @@ class ExpectedColumn {
     readonly prefix: boolean,
   ) {
     this.seen = qualifier;
-    this.scalar = codec instanceof BaseCodec ? codec : undefined;
   }
 }
 
@@ -52,8 +49,8 @@ export class CellReader {
   private readonly code: ShapeCode;
   /** The property that gets the start of the row's span of time. */
   private readonly window: string | undefined;
-  /** Every property is made of one cell. */
-  private readonly allSingle: boolean;
+  /** Where every property is made of one cell. */
+  private readonly rawReader: RawReader | undefined;
 
   constructor(
     private readonly entity: MappedEntity,
@@ -69,7 +66,8 @@ export class CellReader {
         new ExpectedColumn(column, slot, column.qualifier, column.codec, single, column.kind === 'columns'),
       );
     });
-    this.allSingle = this.window === undefined && this.columns.every((column) => column.single);
+    const allSingle = this.window === undefined && this.columns.every((column) => column.single);
+    this.rawReader = allSingle ? this.generate(shape) : undefined;
     this.columns.forEach(({ schema }, index) => {
       const from = this.families.get(schema.family)?.from ?? index;
       this.families.set(schema.family, { from, to: index + 1 });
@@ -119,42 +117,16 @@ export class CellReader {
 
   /** As `read`, of a row without objects. @throws as `read`. */
   readRaw(raw: RawRow): object {
-    // Maps and histories keep what they are given, and errors show whole cells: both take the long way.
-    if (!this.allSingle) return this.read(raw.toResult());
-    const entity = this.code.create();
-    this.entity.key.decodeInto(raw.row, entity as Record<string, unknown>);
-    const { families, qualifiers, count } = raw;
-    let family: string | undefined;
-    let next = 0;
-    let end = 0;
-    for (let i = 0; i < count; i++) {
-      if (families[i] !== family) {
-        family = families[i]!;
-        const span = this.families.get(family) ?? NOTHING;
-        next = span.from;
-        end = span.to;
-      }
-      while (next < end) {
-        const column = this.columns[next]!;
-        const order = compareColumn(qualifiers[i]!, column);
-        if (order < 0) break;
-        next++;
-        if (order > 0) continue;
-        this.code.assign(entity, column.slot, this.decodeRaw(column, raw, i));
-        break;
-      }
-    }
-    return entity;
+    if (this.rawReader !== undefined) return this.rawReader(raw);
+    // Maps and histories keep what they are given.
+    return this.read(raw.toResult());
   }
 
-  private decodeRaw(column: ExpectedColumn, raw: RawRow, index: number): unknown {
-    try {
-      return column.scalar === undefined
-        ? column.codec.decode(raw.valueAt(index))
-        : column.scalar.read(raw.bytes, raw.starts[index]!, raw.ends[index]!);
-    } catch (cause) {
-      throw this.failure(column.schema, raw.toResult().cells[index]!, cause);
-    }
+  private generate(shape: ObjectShape): RawReader {
+    const columns = this.columns.map(({ schema, slot }) => ({ column: schema, slot }));
+    return generateRawReader(this.entity, shape, columns, (column, raw, cell, cause) =>
+      this.failure(this.columns[column]!.schema, raw.toResult().cells[cell]!, cause),
+    );
   }
 
   private setWindow(entity: object, row: Uint8Array): void {

@@ -1,43 +1,39 @@
 /**
- * The functions that make and take apart the objects of one shape. They are generated as source once per entity, so
- * that objects of an entity all have one hidden class and every property access is monomorphic; where the runtime
- * forbids generating code (`--disallow-code-generation-from-strings`) the same functions walk the shape.
+ * The functions that make and take apart the objects of one shape, generated as source once per entity: all objects of
+ * an entity have one hidden class, and every property access is monomorphic. (A runtime that forbids generating code
+ * cannot load the Avro library either, so there is no other way beside this one.)
  */
 
 import { initialOf, type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
-import { interpretShape } from './shape-interpreter.js';
 
-/** Whether this runtime lets source become functions. */
-export const canGenerate: boolean = probe();
-
-function probe(): boolean {
-  try {
-    return (new Function('return true') as () => boolean)();
-  } catch {
-    return false;
-  }
-}
-
-export function shapeCode(shape: ObjectShape): ShapeCode {
-  return canGenerate ? generate(shape) : interpretShape(shape);
-}
-
-interface Parts {
+/** Source of the pieces that functions over one shape are made of. */
+export interface ShapeSource {
+  /** What `prototypes` must be where the source runs. */
   readonly prototypes: object[];
+  /** Definitions of H0, which makes the whole object, and of the embedded ones. */
   readonly constructors: string[];
-  readonly assigns: string[];
+  /** By slot: what the column's value is assigned to, with the object in `o`. */
+  readonly places: Map<number, string>;
+  /** Statements that put every column's value of `o` into `out`. */
   readonly reads: string[];
 }
 
-function generate(shape: ObjectShape): ShapeCode {
-  const parts: Parts = { prototypes: [], constructors: [], assigns: [], reads: [] };
-  addShape(shape, parts, 'o', '', (property) => `o[${property}]`);
+export function shapeSource(shape: ObjectShape): ShapeSource {
+  const source: ShapeSource = { prototypes: [], constructors: [], places: new Map(), reads: [] };
+  addShape(shape, source, 'o', '', (property) => `o[${property}]`);
+  return source;
+}
+
+/** The functions of a shape. */
+export function shapeCode(shape: ObjectShape): ShapeCode {
+  const parts = shapeSource(shape);
+  const assigns = [...parts.places].map(([slot, place]) => `    case ${slot}: ${place} = v; return;`);
   const source = `'use strict';
 ${parts.constructors.join('\n')}
 return {
   create() { return new H0(); },
   assign(o, slot, v) { switch (slot) {
-${parts.assigns.join('\n')}
+${assigns.join('\n')}
   } },
   read(o, out) {
 ${parts.reads.join('\n')}
@@ -55,7 +51,7 @@ const INITIAL = { undefined: 'undefined', map: 'new Map()', list: '[]' } as cons
 /** `read` is the variable that holds the object while reading; `target` the expression that has or makes it. */
 function addShape(
   shape: ObjectShape,
-  parts: Parts,
+  parts: ShapeSource,
   read: string,
   path: string,
   target: (property: string) => string,
@@ -71,7 +67,7 @@ function addShape(
   for (const property of shape.properties) {
     const name = JSON.stringify(property.name);
     if (property.kind === 'column') {
-      parts.assigns.push(`    case ${property.slot}: ${target(name)} = v; return;`);
+      parts.places.set(property.slot, target(name));
       parts.reads.push(`    out[${property.slot}] = ${read}[${name}];`);
     } else if (property.kind === 'embedded') {
       addEmbedded(property.shape, property.name, parts, read, path, target(name));
@@ -83,7 +79,7 @@ function addShape(
 function addEmbedded(
   shape: ObjectShape,
   name: string,
-  parts: Parts,
+  parts: ShapeSource,
   read: string,
   path: string,
   place: string,

@@ -4,8 +4,8 @@ import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { type EntityMapper, MARKER_VALUE } from '../../src/schema/types.js';
-import { Cell, CellType, type Delete, type Put, Result } from '../../src/table/index.js';
-import { Customer, Order, resultOf } from './fixtures.js';
+import { Cell, CellType, type Delete, type Put, RawRow, Result } from '../../src/table/index.js';
+import { Customer, Order, readBoth, resultOf } from './fixtures.js';
 
 const schema = compileSchema([Customer, Order]);
 const customers = schema.entity(Customer);
@@ -42,7 +42,7 @@ describe('writing', () => {
 
   it('keeps empty text and empty bytes', () => {
     const mutations = stored({ customerId: 'a', name: '', photo: new Uint8Array(0) });
-    expect(customers.mapper.fromResult(resultOf(...mutations))).toMatchObject({
+    expect(readBoth(customers.mapper, resultOf(...mutations))).toMatchObject({
       name: '',
       photo: new Uint8Array(0),
     });
@@ -79,7 +79,7 @@ describe('writing', () => {
 
 describe('reading', () => {
   it('makes instances without calling the constructor', () => {
-    const ann = customers.mapper.fromResult(resultOf(...stored({ customerId: 'a', name: 'Ann' })))!;
+    const ann = readBoth(customers.mapper, resultOf(...stored({ customerId: 'a', name: 'Ann' })))!;
     expect(ann).toBeInstanceOf(Customer);
     expect(ann.greet()).toBe('Hello Ann');
     expect(Object.keys(ann)).toEqual(['customerId', 'name', 'email', 'photo', 'age']);
@@ -87,8 +87,8 @@ describe('reading', () => {
   });
 
   it('answers null for an empty result, and an entity for a row of nothing but its marker', () => {
-    expect(customers.mapper.fromResult(Result.EMPTY)).toBeNull();
-    expect(customers.mapper.fromResult(resultOf(...stored({ customerId: 'a' })))).toMatchObject({
+    expect(readBoth(customers.mapper, Result.EMPTY)).toBeNull();
+    expect(readBoth(customers.mapper, resultOf(...stored({ customerId: 'a' })))).toMatchObject({
       customerId: 'a',
     });
   });
@@ -111,7 +111,7 @@ describe('reading', () => {
       cell('p', 'zz', ''),
       cell('q', 'photo', 'family behind'),
     ]);
-    const ann = customers.mapper.fromResult(result)!;
+    const ann = readBoth(customers.mapper, result)!;
     expect({ ...ann }).toEqual({
       customerId: 'a',
       name: 'Ann',
@@ -124,6 +124,9 @@ describe('reading', () => {
   it('tells which property of which row cannot be decoded', () => {
     const row = customers.mapper.rowOf({ customerId: 'a' });
     const cell = new Cell(row, 'd', Buffer.from('a'), 1, CellType.Put, Buffer.from('x'));
+    const raw = new RawRow();
+    raw.fill(new Result(row, [cell]));
+    expect(() => customers.mapper.fromRaw(raw)).toThrow(/property "age" \(d:a\)/);
     expect(() => customers.mapper.fromResult(new Result(row, [cell]))).toThrow(
       expect.objectContaining({
         code: 'ERR_CODEC',
@@ -155,7 +158,7 @@ describe('reading', () => {
           shippedAt: fc.option(fc.date({ noInvalidDate: true }), { nil: undefined }),
         }),
         (order) => {
-          const read = orders.mapper.fromResult(resultOf(...stored(order, orders.mapper)));
+          const read = readBoth(orders.mapper, resultOf(...stored(order, orders.mapper)));
           expect({ ...read }).toEqual(order);
         },
       ),

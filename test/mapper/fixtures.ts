@@ -1,5 +1,6 @@
 /** Entities that the tests of schema and mapper share. */
 
+import { expect } from 'vitest';
 import {
   Column,
   Entity,
@@ -12,7 +13,8 @@ import {
 } from '../../decorators/index.js';
 import { bytes, date, decimal, int32, int64, text } from '../../src/codec/index.js';
 import { uint32 } from '../../src/key/index.js';
-import { Cell, CellType, Result, type RowMutation } from '../../src/table/index.js';
+import type { EntityMapper } from '../../src/schema/types.js';
+import { Cell, CellType, RawRow, Result, type RowMutation } from '../../src/table/index.js';
 
 @Table({
   name: 'shop:crm',
@@ -71,4 +73,15 @@ export function resultOf(...mutations: readonly RowMutation[]): Result {
   }
   const sorted = [...cells].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cell]) => cell);
   return new Result(row, sorted);
+}
+
+/** What the mapper makes of a result, which must be what it makes of the same row without objects. */
+export function readBoth<E extends object>(mapper: EntityMapper<E>, result: Result): E | null {
+  const raw = new RawRow();
+  raw.fill(result);
+  const entity = mapper.fromResult(result);
+  const fromRaw = mapper.fromRaw(raw);
+  expect(fromRaw).toStrictEqual(entity);
+  if (entity !== null) expect(Object.keys(fromRaw!)).toEqual(Object.keys(entity));
+  return entity;
 }

@@ -23,7 +23,7 @@ import { date, decimal, double, int32, int64, text, uint32 } from '../../src/cod
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityMapper } from '../../src/schema/types.js';
 import { Cell, CellType, type Delete, type Put, Result } from '../../src/table/index.js';
-import { resultOf } from './fixtures.js';
+import { readBoth, resultOf } from './fixtures.js';
 
 const table = defineTable({ name: 'rich', families: { d: { versions: 3 }, f: {}, t: {} } });
 
@@ -79,7 +79,7 @@ function stored(entity: Readonly<Record<string, unknown>>, timestamp?: number) {
 }
 
 function load(entity: Readonly<Record<string, unknown>>): Shop {
-  return shops.mapper.fromResult(resultOf(...stored(entity)))!;
+  return readBoth(shops.mapper, resultOf(...stored(entity)))!;
 }
 
 describe('@Json', () => {
@@ -197,7 +197,7 @@ describe('@Columns', () => {
     const row = mapper.rowOf({ id: 'a' });
     const cell = (value: number, timestamp: number) =>
       new Cell(row, 'f', Buffer.from('ann'), timestamp, CellType.Put, date.encode(new Date(value)));
-    const shop = shops.mapper.fromResult(new Result(row, [cell(2, 20), cell(1, 10)]))!;
+    const shop = readBoth(shops.mapper, new Result(row, [cell(2, 20), cell(1, 10)]))!;
     expect(shop.followers).toEqual(new Map([['ann', new Date(2)]]));
   });
 
@@ -220,7 +220,7 @@ describe('@Columns', () => {
     const put = (name: string) =>
       wide.toMutations({ id: 'a', all: new Map([[name, 'x']]) }, wide.rowOf({ id: 'a' }));
     expect(() => put('_')).toThrow(/marker cell/);
-    expect(wide.fromResult(resultOf(...put('b')))).toMatchObject({ all: new Map([['b', 'x']]) });
+    expect(readBoth(wide, resultOf(...put('b')))).toMatchObject({ all: new Map([['b', 'x']]) });
   });
 });
 
@@ -234,7 +234,7 @@ describe('@Versions', () => {
     const found = cells.map(
       (cell) => new Cell(row, 'd', cell.qualifier, cell.timestamp, CellType.Put, cell.value),
     );
-    expect(shops.mapper.fromResult(new Result(row, found))!.prices).toEqual([
+    expect(readBoth(shops.mapper, new Result(row, found))!.prices).toEqual([
       { value: '3.00', timestamp: 99 },
       { value: '2.00', timestamp: 20 },
       { value: '1.00', timestamp: 10 },
@@ -301,7 +301,7 @@ describe('@Packed', () => {
       [start + 3_599_000, 2],
       [start, 1],
     ]);
-    const read = hours.mapper.fromResult(resultOf(...write(points)))!;
+    const read = readBoth(hours.mapper, resultOf(...write(points)))!;
     expect(read.at).toEqual(new Date(start));
     expect([...read.points]).toEqual([
       [start, 1],
@@ -330,7 +330,8 @@ describe('@Packed', () => {
     const week = compileSchema([Week]).entity(Week);
     expect(week.columns[0]!.qualifierCodec!.name).toBe('uint32');
     const entity = { metric: 'm', at: new Date(start), points: new Map([[start + 86_400_001, 7]]) };
-    const read = week.mapper.fromResult(
+    const read = readBoth(
+      week.mapper,
       resultOf(...week.mapper.toMutations(entity, week.mapper.rowOf(entity))),
     );
     expect(read!.points).toEqual(entity.points);

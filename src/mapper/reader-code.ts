@@ -1,0 +1,100 @@
+/**
+ * Reads raw rows by a function generated for the entity: one step for each expected column, in the order of cells. Each
+ * step has its own codec and property, so that the machine code of the hot path has no call that it cannot see through.
+ */
+
+import { compareBytes } from '../bytes/index.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import type { ColumnSchema } from '../schema/types.js';
+import type { RawRow } from '../table/index.js';
+import type { MappedEntity, ObjectShape } from './shape.js';
+import { shapeSource } from './shape-code.js';
+
+/** A column and its slot. All are of one cell. */
+export interface SingleColumn {
+  readonly column: ColumnSchema;
+  readonly slot: number;
+}
+
+export type RawReader = (raw: RawRow) => object;
+
+/** Makes the error of a value that cannot be decoded: the column by its place among those given, the cell by its own. */
+export type RawFailure = (column: number, raw: RawRow, cell: number, cause: unknown) => Error;
+
+/** The generated reader of a shape all of whose columns are of one cell; `columns` in the order of cells. */
+export function generateRawReader(
+  entity: MappedEntity,
+  shape: ObjectShape,
+  columns: readonly SingleColumn[],
+  failure: RawFailure,
+): RawReader {
+  const { prototypes, constructors, places } = shapeSource(shape);
+  const steps = columns.map((single, index) => stepSource(single, index, places.get(single.slot)!));
+  const locals = columns.map(
+    (_, i) => `const c${i} = codecs[${i}], b${i} = qualifiers[${i}]; let s${i} = b${i};`,
+  );
+  const make = new Function(
+    'prototypes',
+    'codecs',
+    'qualifiers',
+    'key',
+    'compare',
+    'familyBefore',
+    'failure',
+    `'use strict';
+${constructors.join('\n')}
+${locals.join('\n')}
+return function readRaw(raw) {
+  const o = new H0();
+  key.decodeInto(raw.row, o);
+  const { families, qualifiers, bytes, starts, ends, count } = raw;
+  let i = 0, at = 0, q, order;
+  try {
+${steps.join('\n')}
+  } catch (cause) {
+    throw failure(at, raw, i, cause);
+  }
+  return o;
+};`,
+  ) as (...given: unknown[]) => RawReader;
+  return make(
+    prototypes,
+    columns.map(({ column }) => column.codec),
+    columns.map(({ column }) => column.qualifier),
+    entity.key,
+    compareBytes,
+    familyBefore,
+    failure,
+  );
+}
+
+/** Passes over the cells before the column, and takes the column's own if there is one. */
+function stepSource({ column }: SingleColumn, index: number, place: string): string {
+  const family = JSON.stringify(column.family);
+  const value =
+    column.codec instanceof BaseCodec
+      ? `c${index}.read(bytes, starts[i], ends[i])`
+      : `c${index}.decode(raw.valueAt(i))`;
+  return `    at = ${index};
+    while (i < count) {
+      if (families[i] !== ${family}) {
+        if (familyBefore(families[i], ${family})) { i++; continue; }
+        break;
+      }
+      q = qualifiers[i];
+      if (q !== s${index}) {
+        order = compare(q, b${index});
+        if (order < 0) { i++; continue; }
+        if (order > 0) break;
+        s${index} = q;
+      }
+      ${place} = ${value};
+      i++;
+      break;
+    }`;
+}
+
+/** Families come in the byte order of their names. */
+function familyBefore(family: string, wanted: string): boolean {
+  return Buffer.compare(Buffer.from(family), Buffer.from(wanted)) < 0;
+}
