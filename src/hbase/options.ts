@@ -29,7 +29,7 @@ export interface HBaseOptions {
   readonly adminTimeout?: number;
   /** The first pause before a retry; later ones grow (`hbase.client.pause`); default 100. */
   readonly pause?: number;
-  /** Retries after the first attempt (`hbase.client.retries.number`); default 15. 0: fail at the first error. */
+  /** Retries after the first attempt (`hbase.client.retries.number`); default 20. 0: fail at the first error. */
   readonly retries?: number;
   /** Requests without an answer a server may have; further operations wait and are grouped; default 64. */
   readonly maxInFlight?: number;
@@ -117,7 +117,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     connectTimeout: number('connectTimeout', 10_000),
     adminTimeout: number('adminTimeout', 600_000),
     pause: number('pause', 100),
-    retries: number('retries', 15, 0),
+    retries: number('retries', 20, 0),
     maxInFlight: number('maxInFlight', 64),
     maxMultiActions: number('maxMultiActions', 1000),
     maxMultiBytes: number('maxMultiBytes', 2 * MEBIBYTE),

@@ -44,7 +44,7 @@ export class ClusterAdmin {
   async mergeRegions(regions: readonly string[], forcible: boolean): Promise<void> {
     const deadline = this.masters.deadline();
     const request = { regions: regions.map(specifierOf), forcible, ...this.regions.nonces() };
-    const { procId } = await this.masters.call(master.mergeTableRegions, request, deadline);
+    const { procId } = await this.masters.call(master.mergeTableRegions, request);
     await this.masters.awaitProcedure(procId, 'The merge of regions', deadline);
     const table = regions[0]?.split(',')[0];
     if (table !== undefined) this.cluster.locator.cache.removeTable(table);

@@ -209,7 +209,7 @@ export class HBaseAdmin implements Admin {
     what: string,
   ): Promise<void> {
     const deadline = this.masters.deadline();
-    const { procId } = await this.masters.call(rpc, request, deadline);
+    const { procId } = await this.masters.call(rpc, request);
     await this.masters.awaitProcedure(procId, what, deadline);
   }
 

@@ -25,13 +25,14 @@ export class MasterClient {
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** When a call that begins now has to be done. */
+  /** When what begins now, its procedures included, has to be done. */
   deadline(): number {
     return performance.now() + this.cluster.settings.adminTimeout;
   }
 
-  /** Calls the active master, looking for it again while there is none or it is starting. */
-  async call<Q, A>(rpc: Rpc<Q, A>, request: Q, deadline = this.deadline()): Promise<A> {
+  /** Calls the active master, within `operationTimeout`, looking for it again while there is none or it is starting. */
+  async call<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
+    const deadline = performance.now() + this.cluster.settings.operationTimeout;
     return this.repeat(rpc.method, deadline, async (timeLeft) => {
       const { rpcTimeout } = this.cluster.settings;
       this.master ??= await this.cluster.registry.activeMaster(Math.min(rpcTimeout, timeLeft));
@@ -78,7 +79,7 @@ export class MasterClient {
       response: GetProcedureResultResponse,
     };
     for (let pause = FIRST_POLL; ; pause = Math.min(LONGEST_POLL, pause * 1.5)) {
-      const { state, exception } = await this.call(rpc, { procId }, deadline);
+      const { state, exception } = await this.call(rpc, { procId });
       if (state !== RUNNING) {
         // Not found: it has ended, and its result was collected by an attempt whose answer was lost.
         if (state === NOT_FOUND || exception === undefined) return;

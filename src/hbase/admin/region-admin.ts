@@ -111,7 +111,7 @@ export class RegionAdmin {
     // A region without a middle (empty, or of one row) is left whole when all are to be divided.
     if (splitRow === undefined || splitRow.length === 0) return;
     const request = { regionInfo: row.info, splitRow, ...this.nonces() };
-    const { procId } = await this.masters.call(master.splitRegion, request, deadline);
+    const { procId } = await this.masters.call(master.splitRegion, request);
     await this.masters.awaitProcedure(procId, `The split of a region of table ${table}`, deadline);
   }
 

@@ -30,13 +30,13 @@ export class SnapshotAdmin {
     const deadline = this.masters.deadline();
     const snapshot = { name, table, type: TYPES[type] };
     const request = { snapshot, ...this.regions.nonces() };
-    const { procId } = await this.masters.call(master.snapshot, request, deadline);
+    const { procId } = await this.masters.call(master.snapshot, request);
     if (procId !== undefined && procId >= 0) {
       await this.masters.awaitProcedure(procId, `The snapshot ${name} of table ${table}`, deadline);
       return;
     }
     for (;;) {
-      const { done } = await this.masters.call(master.isSnapshotDone, { snapshot }, deadline);
+      const { done } = await this.masters.call(master.isSnapshotDone, { snapshot });
       if (done === true) return;
       if (performance.now() + POLL > deadline) {
         throw new TimeoutError(`The snapshot ${name} of table ${table} is not complete. Look again later.`);
@@ -72,7 +72,7 @@ export class SnapshotAdmin {
   private async restoreTo(snapshot: TypeOf<typeof SnapshotDescription>, what: string): Promise<void> {
     const deadline = this.masters.deadline();
     const request = { snapshot, ...this.regions.nonces() };
-    const { procId } = await this.masters.call(master.restoreSnapshot, request, deadline);
+    const { procId } = await this.masters.call(master.restoreSnapshot, request);
     await this.masters.awaitProcedure(procId, what, deadline);
   }
 

@@ -4,8 +4,8 @@ import { throttleWait } from '../rpc/exception-table.js';
 
 /** What the pause grows by, attempt after attempt (`HConstants.RETRY_BACKOFF`). */
 const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
-/** No pause is longer (gohbase caps its own there too). */
-const LONGEST_PAUSE = 30_000;
+/** No pause is longer than this, in milliseconds (20 s in HBase): a region that is back is found soon. */
+const LONGEST_PAUSE = 5000;
 /** An overloaded server is given this much more time (`hbase.client.pause.server.overloaded` is 500 to 100). */
 const OVERLOAD_FACTOR = 5;
 /** Pauses differ by this part, so that clients do not come back all at once. */
@@ -24,7 +24,7 @@ export function pauseBefore(attempt: number, base: number, error: RowanError): n
     (error.serverOverloaded || /^Call(QueueTooBig|Dropped)Exception$/.test(error.simpleClass));
   const factor = BACKOFF[Math.min(attempt, BACKOFF.length) - 1] ?? 1;
   const pause = base * factor * (overloaded ? OVERLOAD_FACTOR : 1);
-  return Math.min(LONGEST_PAUSE, pause) * (1 - JITTER / 2 + Math.random() * JITTER);
+  return Math.min(Math.max(LONGEST_PAUSE, base), pause) * (1 - JITTER / 2 + Math.random() * JITTER);
 }
 
 /** Whether the place of the region is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
