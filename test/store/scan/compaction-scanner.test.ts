@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CompactionOptions, CompactionScanner } from '../../../src/store/scan/compaction-scanner.js';
+import { type FamilyOptions, familyDescriptor } from '../../../src/table/index.js';
+import { ArrayCursor, cellOf, type RunCell } from './array-cursor.js';
+import { cellsArbitrary, deal } from './runs.js';
+
+const P = 4;
+const D = 8;
+const DC = 12;
+const DF = 14;
+
+const cell = (qualifier: string, timestamp: number, type: number, seq: number): RunCell => ({
+  row: 'r',
+  qualifier,
+  timestamp,
+  type,
+  seq,
+});
+
+/** What is kept, as "qualifier timestamp type". */
+function compact(
+  cells: readonly RunCell[],
+  family: FamilyOptions,
+  options: Partial<CompactionOptions> = {},
+  runs = 1,
+  pace = 1000,
+): string[] {
+  const out: string[] = [];
+  const cursors = deal(cells, runs, [0, 1, 2, 3]).map((run) => {
+    const cursor = new ArrayCursor(run);
+    cursor.seekToFirst();
+    return cursor;
+  });
+  const sink = {
+    append(cursor: ArrayCursor): void {
+      const { row, qualifier, timestamp, type } = cellOf(cursor);
+      out.push(`${row}/${qualifier} ${timestamp} ${type}`);
+    },
+  };
+  const scanner = new CompactionScanner(cursors, sink as never, {
+    kind: 'minor',
+    family: familyDescriptor('f', family),
+    smallestReadPoint: 1000,
+    now: 1_000_000,
+    earliestPutTimestamp: 0,
+    timeToPurgeDeletes: 0,
+    ...options,
+  });
+  while (scanner.step(pace)) {
+    // The work goes on where it stopped.
+  }
+  return out;
+}
+
+describe('what compactions keep', () => {
+  test('does not depend on how the cells are dealt out, nor on where the work pauses', () => {
+    fc.assert(
+      fc.property(
+        cellsArbitrary,
+        fc.constantFrom('flush' as const, 'minor' as const, 'major' as const),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer({ min: 1, max: 7 }),
+        (cells, kind, newVersionBehavior, runs, pace) => {
+          const family = { versions: 2, newVersionBehavior };
+          const whole = compact(cells, family, { kind });
+          expect(compact(cells, family, { kind }, runs, pace)).toEqual(whole);
+        },
+      ),
+    );
+  });
+
+  test('a merge of some files keeps markers and drops what they hide; of all files it drops both', () => {
+    const cells = [cell('q', 3, P, 4), cell('q', 2, DC, 3), cell('q', 1, P, 1), cell('', 0, DF, 2)];
+    expect(compact(cells, { versions: 3 })).toEqual(['r/ 0 14', 'r/q 3 4', 'r/q 2 12']);
+    expect(compact(cells, { versions: 3 }, { kind: 'major' })).toEqual(['r/q 3 4']);
+  });
+
+  test('R60: what an open read has not seen is kept, hides nothing and counts for nothing', () => {
+    const cells = [cell('q', 5, P, 20), cell('q', 4, DC, 21), cell('q', 3, P, 1), cell('q', 2, P, 2)];
+    expect(compact(cells, { versions: 1 }, { kind: 'major', smallestReadPoint: 10 })).toEqual([
+      'r/q 5 4',
+      'r/q 4 12',
+      'r/q 3 4',
+    ]);
+    expect(compact(cells, { versions: 1 }, { kind: 'major', smallestReadPoint: 30 })).toEqual(['r/q 5 4']);
+  });
+
+  test('R61: markers outlive their timestamp for the time to purge', () => {
+    const cells = [cell('q', 999_000, DC, 1), cell('x', 990_000, DC, 2)];
+    const options = { kind: 'major' as const, timeToPurgeDeletes: 1000 };
+    expect(compact(cells, {}, options)).toEqual(['r/q 999000 12']);
+    // One that lies ahead stays until its time has come.
+    expect(compact([cell('q', 2_000_000, DC, 1)], {}, options)).toEqual(['r/q 2000000 12']);
+    expect(compact([cell('q', 2_000_000, DC, 1)], {}, { kind: 'major' })).toEqual([]);
+  });
+
+  test('R42, R44: with KEEP_DELETED_CELLS markers go when they are older than every put, or with excess versions', () => {
+    const family = { versions: 1, keepDeletedCells: 'TRUE' } as const;
+    const cells = [cell('q', 4, DC, 3), cell('q', 3, P, 1), cell('q', 2, DC, 4), cell('q', 1, P, 2)];
+    expect(compact(cells, family, { kind: 'major', earliestPutTimestamp: 1 })).toEqual([
+      'r/q 4 12',
+      'r/q 3 4',
+      'r/q 2 12',
+    ]);
+    expect(compact(cells, family, { kind: 'major', earliestPutTimestamp: 3 })).toEqual([
+      'r/q 4 12',
+      'r/q 3 4',
+    ]);
+    expect(compact(cells, family, { kind: 'major', earliestPutTimestamp: 5 })).toEqual([]);
+  });
+
+  test('R43: with TTL the expired markers hide, which matters where MIN_VERSIONS keeps the puts', () => {
+    const family = { versions: 5, minVersions: 2, ttl: 10, keepDeletedCells: 'TTL' } as const;
+    const cells = [cell('q', 3, DC, 3), cell('q', 2, P, 1), cell('x', 2, P, 2)];
+    expect(compact(cells, family)).toEqual(['r/q 3 12', 'r/x 2 4']);
+    expect(compact(cells, { ...family, keepDeletedCells: 'TRUE' })).toEqual([
+      'r/q 3 12',
+      'r/q 2 4',
+      'r/x 2 4',
+    ]);
+  });
+
+  test('expired cells go, and with MIN_VERSIONS the newest stay', () => {
+    const cells = [1, 2, 3].map((timestamp) => cell('q', timestamp, P, timestamp));
+    expect(compact(cells, { versions: 5, ttl: 10 })).toEqual([]);
+    expect(compact(cells, { versions: 5, ttl: 10, minVersions: 2 })).toEqual(['r/q 3 4', 'r/q 2 4']);
+    expect(compact([{ ...cell('q', 999_000, P, 1), ttl: 999 }], {})).toEqual([]);
+    expect(compact([{ ...cell('q', 999_000, P, 1), ttl: 1000 }], {})).toEqual(['r/q 999000 4']);
+  });
+
+  test('every cell of the empty qualifier is looked at, for family markers may follow', () => {
+    const cells = [cell('', 9, P, 1), cell('', 8, P, 2), cell('', 5, DF, 3), cell('q', 4, P, 4)];
+    expect(compact(cells, { versions: 1 })).toEqual(['r/ 9 4', 'r/ 5 14']);
+  });
+
+  test('R80: where versions count as written, what keeps older ones away stays with its markers', () => {
+    const family = { versions: 1, newVersionBehavior: true };
+    const newer = [cell('q', 2, P, 2), cell('q', 2, D, 3)];
+    // The older put may lie in another file: it must not come back when these two are compacted without it.
+    expect(compact(newer, family)).toEqual(['r/q 2 8', 'r/q 2 4']);
+    expect(compact([...newer, cell('q', 1, P, 1)], family, { kind: 'major' })).toEqual([]);
+    expect(compact([cell('q', 2, P, 2), cell('q', 1, P, 1)], family)).toEqual(['r/q 2 4']);
+  });
+});
