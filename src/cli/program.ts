@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addDdlCommand } from './commands/ddl.js';
+import { addHotspotsCommand } from './commands/hotspots.js';
 import { addStoreCommand } from './commands/store.js';
 import type { CliContext } from './context.js';
 
@@ -39,6 +40,7 @@ function buildProgram(context: CliContext): Command {
     .showHelpAfterError('Run with --help to see what can be given.')
     .exitOverride();
   addDdlCommand(program, context);
+  addHotspotsCommand(program, context);
   addStoreCommand(program, context);
   return program;
 }

@@ -1,6 +1,6 @@
 import { type Command, Option, InvalidArgumentError as UsageError } from 'commander';
 import { toHex } from '../../bytes/index.js';
-import { schemaScript, stampedDescriptor } from '../../ddl/index.js';
+import { schemaScript, stampedDescriptor, systemTables } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { TableSchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
@@ -28,7 +28,7 @@ export function addDdlCommand(program: Command, context: CliContext): void {
     .action(async (modulePath: string, options: DdlOptions) => {
       const schema = await loadSchema(modulePath);
       for (const warning of schema.warnings) context.writeError(`warning: ${warning}\n`);
-      const tables = chooseTables(schema.tables, options.table);
+      const tables = chooseTables([...schema.tables, ...systemTables(schema)], options.table);
       context.write(
         options.format === 'json'
           ? `${JSON.stringify(tables.map(asJson), null, 2)}\n`
