@@ -28,6 +28,13 @@ export class RawRow {
     this.count = 0;
   }
 
+  /** Begins a row whose key stays as it is while this object is looked at. */
+  begin(row: Uint8Array): void {
+    this.count = 0;
+    this.row = row;
+    this.ownsRow = false;
+  }
+
   /** Copies the row's key; over the last one if that is as long. */
   setRow(source: Uint8Array, offset: number, length: number): Uint8Array {
     if (this.row.length !== length || !this.ownsRow) this.row = new Uint8Array(length);
@@ -62,9 +69,7 @@ export class RawRow {
 
   /** Takes over a result. */
   fill(result: Result): void {
-    this.clear();
-    this.row = result.row;
-    this.ownsRow = false;
+    this.begin(result.row);
     for (const { family, qualifier, timestamp, value } of result.cells) {
       this.add(family, qualifier, timestamp, value, 0, value.length);
     }

@@ -4,31 +4,38 @@ import { Cell, CellType, FOREVER, type Get, type RawRow, Result } from '../../ta
 import { type CellCursor, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
-import { regionOf } from '../region/region.js';
+import { type Region, regionOf } from '../region/region.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+import { readPlainRow, wantsPlainRow } from './plain-row.js';
 
 /** Reads are synchronous: one key, one bloom key and one place for the found cell serve them all. */
 const seekKey = new SeekKey();
 const bloomKey = new BloomKey();
 
 export function readRow(core: StoreCore, state: TableState, get: Get): Result {
-  return read(core, state, get, null) ?? Result.EMPTY;
+  return read(core, regionFor(state, get), get, null) ?? Result.EMPTY;
 }
 
 /** As `readRow`, into `raw`; false when there is nothing. */
 export function readRawRow(core: StoreCore, state: TableState, get: Get, raw: RawRow): boolean {
-  const result = read(core, state, get, raw);
+  const region = regionFor(state, get);
+  if (wantsPlainRow(get) && readPlainRow(region, get, core.commits.readPoint, raw)) return raw.count > 0;
+  raw.clear();
+  const result = read(core, region, get, raw);
   return result !== undefined && (!result.isEmpty || raw.count > 0);
 }
 
-function read(core: StoreCore, state: TableState, get: Get, raw: RawRow | null): Result | undefined {
+function regionFor(state: TableState, get: Get): Region {
   state.checkQuery(get);
   const region = regionOf(state.regions, get.row);
   region.readRequests++;
+  return region;
+}
+
+function read(core: StoreCore, region: Region, get: Get, raw: RawRow | null): Result | undefined {
   const now = core.now();
-  if (raw !== null) raw.clear();
   if (get.families.size === 1 && isPlain(get)) {
     for (const [family, columns] of get.families) {
       if (columns === null || columns.length !== 1) break;

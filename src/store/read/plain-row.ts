@@ -1,0 +1,129 @@
+/**
+ * The short way to one whole row, if no marker, no time to live and no second source is about: the newest cell of every
+ * column as one memstore or file has them. Makes no scanner and no cells.
+ */
+
+import { CellType, FOREVER, type Get, type RawRow } from '../../table/index.js';
+import { type CellCursor, SeekKey } from '../cursor.js';
+import { BloomKey } from '../file/bloom-key.js';
+import type { FamilyStore } from '../region/family-store.js';
+import type { Region } from '../region/region.js';
+import { CellMaker } from '../scan/row-builder.js';
+
+/** Cells of older versions that are walked over; where there are more a scanner is quicker. */
+const MOST_OLDER = 32;
+
+/** Reads are synchronous: one key and one bloom key serve them all. */
+const seekKey = new SeekKey();
+const bloomKey = new BloomKey();
+const makers = new Map<string, CellMaker>();
+
+/** Whether a get wants whole families as they are now. */
+export function wantsPlainRow(get: Get): boolean {
+  if (
+    get.maxVersions !== 1 ||
+    get.filter !== undefined ||
+    !get.timeRange.isAll ||
+    get.familyTimeRanges.size > 0 ||
+    get.maxResultsPerColumnFamily !== undefined ||
+    get.rowOffsetPerColumnFamily !== 0 ||
+    !get.cacheBlocks ||
+    get.checkExistenceOnly
+  ) {
+    return false;
+  }
+  if (get.families.size > 0) for (const columns of get.families.values()) if (columns !== null) return false;
+  return true;
+}
+
+/** Reads the row into `raw`; false when it takes a scanner, and `raw` then holds nothing of use. */
+export function readPlainRow(region: Region, get: Get, readPoint: number, raw: RawRow): boolean {
+  const { row, families } = get;
+  raw.begin(row);
+  seekKey.row = row;
+  seekKey.rowLength = row.length;
+  seekKey.qualifierLength = 0;
+  seekKey.timestamp = Number.MAX_SAFE_INTEGER;
+  bloomKey.setRow(row);
+  const { stores } = region;
+  for (let i = 0; i < stores.length; i++) {
+    const store = stores[i]!;
+    if (families.size > 0 && !families.has(store.descriptor.name)) continue;
+    if (!readFamily(store, row, readPoint, raw)) return false;
+  }
+  return true;
+}
+
+function readFamily(store: FamilyStore, row: Uint8Array, readPoint: number, raw: RawRow): boolean {
+  const { ttl, newVersionBehavior, name } = store.descriptor;
+  if (newVersionBehavior || ttl !== FOREVER) return false;
+  const { active, frozen, files } = store.version;
+  let found: CellCursor | undefined;
+  if (active.size > 0) {
+    const cursor = active.pointCursor;
+    if (cursor.seek(seekKey) && isInRow(cursor, row)) found = cursor;
+  }
+  for (let i = 0; i < frozen.length; i++) {
+    const cursor = frozen[i]!.pointCursor;
+    if (!cursor.seek(seekKey) || !isInRow(cursor, row)) continue;
+    if (found !== undefined) return false;
+    found = cursor;
+  }
+  for (let i = 0; i < files.length; i++) {
+    const file = files[i]!;
+    if (!file.reader.mayContain(bloomKey)) continue;
+    const cursor = file.pointCursor;
+    if (!cursor.seek(seekKey) || !isInRow(cursor, row)) continue;
+    if (found !== undefined) return false;
+    found = cursor;
+  }
+  return found === undefined || copyCells(found, name, row, readPoint, raw);
+}
+
+function copyCells(
+  cursor: CellCursor,
+  family: string,
+  row: Uint8Array,
+  readPoint: number,
+  raw: RawRow,
+): boolean {
+  const maker = makerOf(family);
+  let last: Uint8Array | undefined;
+  let index = 0;
+  let older = 0;
+  do {
+    if (cursor.seq > readPoint) continue;
+    if (cursor.type !== CellType.Put || cursor.ttl !== 0) return false;
+    if (last !== undefined && isColumn(cursor, last)) {
+      if (++older > MOST_OLDER) return false;
+    } else {
+      last = maker.makeRaw(cursor, raw, index++);
+    }
+  } while (cursor.next() && isInRow(cursor, row));
+  return true;
+}
+
+function makerOf(family: string): CellMaker {
+  let maker = makers.get(family);
+  if (maker === undefined) {
+    maker = new CellMaker(family, undefined);
+    makers.set(family, maker);
+  }
+  return maker;
+}
+
+function isInRow(cursor: CellCursor, row: Uint8Array): boolean {
+  const { length } = row;
+  if (cursor.rowLength !== length) return false;
+  const { key, rowOffset } = cursor;
+  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
+  return true;
+}
+
+function isColumn(cursor: CellCursor, qualifier: Uint8Array): boolean {
+  const { length } = qualifier;
+  if (cursor.qualifierLength !== length) return false;
+  const { key, qualifierOffset } = cursor;
+  for (let i = length - 1; i >= 0; i--) if (key[qualifierOffset + i] !== qualifier[i]) return false;
+  return true;
+}
