@@ -8,7 +8,14 @@ import {
   text,
 } from '../src/codec/index.js';
 import type { ValueCodec } from '../src/schema/types.js';
-import type { ClassDeclaration, ColumnRole, PropertyDeclaration, Validator } from './declaration.js';
+import type { AvroClassOptions, ListOf } from './avro.js';
+import type {
+  AvroDeclaration,
+  ClassDeclaration,
+  ColumnRole,
+  PropertyDeclaration,
+  Validator,
+} from './declaration.js';
 import type { EmbeddedOptions } from './embedded.js';
 import type { ClassOf } from './json.js';
 import { declarationOn } from './metadata.js';
@@ -60,12 +67,15 @@ export interface ColumnBuilder<Name extends string> {
     type: () => readonly [abstract new (...args: never[]) => T],
   ): PropertyDefinition<T[]>;
   json<T extends object>(column: Name, type: ClassOf<T>): PropertyDefinition<T>;
-  /** As `@Avro`. Of a schema given as JSON say the type. */
+  /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
+  avro<T extends object>(column: Name, type: ListOf<T>, options?: AvroClassOptions): PropertyDefinition<T[]>;
+  avro<T extends object>(column: Name, type: ClassOf<T>, options?: AvroClassOptions): PropertyDefinition<T>;
   avro<A extends AvroType<unknown>>(
     column: Name,
     type: A,
     options?: AvroCodecOptions,
   ): PropertyDefinition<AvroValue<A>>;
+  /** Of a schema given as JSON say the type. */
   avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroCodecOptions): PropertyDefinition<T>;
   /** As `@Counter`. */
   counter(column: Name): PropertyDefinition<bigint, true>;
@@ -154,7 +164,7 @@ function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Def
 const builder = {
   column: (column: string, codec: ValueCodec<unknown>) => stored('column', { kind: 'column', column, codec }),
   json: (column: string, type?: ClassOf<object>) => stored('json', { kind: 'json', column, type }),
-  avro: (column: string, type: AvroType<unknown> | AvroSchema, options: AvroCodecOptions = {}) =>
+  avro: (column: string, type: AvroDeclaration['type'], options: AvroCodecOptions = {}) =>
     stored('avro', { kind: 'avro', column, type, options }),
   counter: (column: string) => stored('counter', { kind: 'counter', column }),
   columns: (column: string, options: { key?: ValueCodec<unknown>; value: ValueCodec<unknown> }) =>

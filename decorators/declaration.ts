@@ -1,6 +1,11 @@
 /** What decorators write down. Plain data; `src/schema` checks and compiles it. */
 
-import type { AvroCodecOptions, AvroSchema, AvroType } from '../src/codec/index.js';
+import type {
+  AvroCodecOptions,
+  RecordOptions as AvroRecordOptions,
+  AvroSchema,
+  AvroType,
+} from '../src/codec/index.js';
 import type { KeyElement } from '../src/key/index.js';
 import type { ValueCodec } from '../src/schema/types.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
@@ -72,8 +77,25 @@ export interface JsonDeclaration extends StoredProperty {
 export interface AvroDeclaration extends StoredProperty {
   readonly kind: 'avro';
   readonly column: ColumnName;
-  readonly type: AvroType<unknown> | AvroSchema;
+  /** A class with `@AvroRecord`, a list of its instances, or an Avro type or schema. */
+  readonly type: NestedType | AvroType<unknown> | AvroSchema;
   readonly options: AvroCodecOptions;
+}
+
+/** What `@AvroRecord` takes. */
+export interface AvroRecordDeclaration extends Omit<AvroRecordOptions, 'fieldAliases'> {
+  /** The record's name in the schema, which stays when the class is renamed. */
+  readonly name: string;
+}
+
+/** A field of a class with `@AvroRecord`. */
+export interface AvroFieldDeclaration {
+  readonly property: string;
+  readonly type: NestedType | AvroType<unknown>;
+  /** A nested record may be null, which is the default. */
+  readonly optional: boolean;
+  /** Earlier names of the field. */
+  readonly aliases: readonly string[] | undefined;
 }
 
 /** A counter in one cell. */
@@ -166,6 +188,8 @@ export interface ClassDeclaration {
   readonly properties: PropertyDeclaration[];
   readonly hooks: HookDeclaration[];
   readonly checks: CheckDeclaration[];
+  readonly avroRecords: AvroRecordDeclaration[];
+  readonly avroFields: AvroFieldDeclaration[];
   /** Properties with `@Ttl`. */
   readonly ttls: string[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
@@ -180,6 +204,8 @@ export function emptyDeclaration(): ClassDeclaration {
     properties: [],
     hooks: [],
     checks: [],
+    avroRecords: [],
+    avroFields: [],
     ttls: [],
     problems: [],
   };

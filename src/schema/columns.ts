@@ -10,8 +10,9 @@ import {
   type PropertyDeclaration,
 } from '../../decorators/index.js';
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
-import { avroCodec, counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
+import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
+import { avroColumnCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import { parseColumnName } from './column-name.js';
 import { NestedJsonCodec } from './nested-json.js';
@@ -148,11 +149,13 @@ class ColumnCompiler {
   }
 
   private avroStorage(property: AvroDeclaration, scope: Scope): Storage | undefined {
+    const report = (rule: string, mend: string): void => this.problem(scope, property.property, rule, mend);
     try {
-      return { kind: 'column', codec: avroCodec(property.type, property.options) };
+      const codec = avroColumnCodec(property, report);
+      return codec && { kind: 'column', codec };
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error;
-      for (const problem of error.problems) this.problem(scope, property.property, problem, '');
+      for (const problem of error.problems) report(problem, '');
       return undefined;
     }
   }
