@@ -58,6 +58,18 @@ export function covers(marker: StoredCell, put: StoredCell): boolean {
   }
 }
 
+/**
+ * What markers do to a put: "column" hides the rest of its column too. A family version marker is looked at before
+ * those of the column, so that a put which both hide does not end its column.
+ */
+export function hiddenBy(markers: readonly StoredCell[], put: StoredCell): 'column' | 'version' | undefined {
+  const types = markers.filter((marker) => covers(marker, put)).map((marker) => marker.type);
+  if (types.length === 0) return undefined;
+  if (types.includes(CellType.DeleteFamily)) return 'column';
+  if (types.includes(CellType.DeleteFamilyVersion)) return 'version';
+  return types.includes(CellType.DeleteColumn) ? 'column' : 'version';
+}
+
 export function isBelow(range: TimeRange, timestamp: number): boolean {
   return timestamp < range.min;
 }

@@ -1,7 +1,7 @@
 /** What flushes and major compactions keep of one row and family (R13, R42-R46, R59-R63). */
 
 import { type FamilyDescriptor, FOREVER } from '../../src/table/index.js';
-import { covers, isPut, type StoredCell } from './cells.js';
+import { hiddenBy, isPut, type StoredCell } from './cells.js';
 
 export interface KeepRules {
   readonly family: FamilyDescriptor;
@@ -64,9 +64,9 @@ export function keepRow(cells: readonly StoredCell[], rules: KeepRules): StoredC
       else if (keeps && cell.timestamp < rules.earliestPut) end(cell);
       else if (keeps) count(cell);
     } else {
-      const hiding = markers.filter((marker) => covers(marker, cell));
-      if (hiding.some((marker) => marker.type >= 12)) end(cell);
-      else if (hiding.length === 0) count(cell);
+      const hidden = hiddenBy(markers, cell);
+      if (hidden === 'column') end(cell);
+      else if (hidden === undefined) count(cell);
     }
   }
   return kept;

@@ -2,7 +2,7 @@
 
 import type { FamilyDescriptor, Query, TimeRange } from '../../src/table/index.js';
 import { alivePuts } from './alive.js';
-import { compareText, covers, isAbove, isBelow, isPut, latin1, type StoredCell } from './cells.js';
+import { compareText, hiddenBy, isAbove, isBelow, isPut, latin1, type StoredCell } from './cells.js';
 import { hasOwnTtlPassed, oldestUnexpired } from './keep.js';
 import { isBefore, type ModelFilter, type Place } from './verdict.js';
 
@@ -139,9 +139,9 @@ class RowWalk {
       if (this.applies(cell)) this.markers.push(cell);
       return 'on';
     }
-    const hiding = this.markers.filter((marker) => covers(marker, cell));
-    if (hiding.some((marker) => marker.type >= 12)) return this.end(cell);
-    if (hiding.length > 0) return 'on';
+    const hidden = hiddenBy(this.markers, cell);
+    if (hidden === 'column') return this.end(cell);
+    if (hidden === 'version') return 'on';
     if (isAbove(range, cell.timestamp)) return 'on';
     if (isBelow(range, cell.timestamp)) return this.end(cell);
     if (columns && (!columns.has(cell.qualifier) || this.finished.has(cell.qualifier))) return 'on';
@@ -202,10 +202,11 @@ class RowWalk {
     if (ends) this.end(cell);
     ends &&= columns !== undefined && [...columns].every((column) => this.finished.has(column));
     this.seen++;
-    if (this.seen > query.rowOffsetPerColumnFamily + limit) return 'limit';
     if (this.seen > query.rowOffsetPerColumnFamily) {
       this.out.push(filter ? { ...cell, value: filter.value(cell.value) } : cell);
     }
+    // The last cell that is wanted ends the family's part of the row: the filter is not asked about those behind it.
+    if (this.seen >= query.rowOffsetPerColumnFamily + limit) return 'limit';
     return verdict?.next === 'row' || ends ? 'row' : 'on';
   }
 }
