@@ -8,7 +8,8 @@ import type { StoreCore } from './store-core.js';
 const COPY_BYTES = 1 << 20;
 
 /**
- * Makes a store in `target`, a folder that is not there yet, with every write acknowledged so far. Sorted files and
+ * Makes a store in `target`, a folder that is not there yet, with every write acknowledged so far, but for those of
+ * `SKIP_WAL` that are in no file. Sorted files and
  * closed log segments are linked (copied where the disk has no links), the open segment is copied.
  * @throws InvalidArgumentError when `target` exists; RowanError `ERR_IO`: then `target` is not there.
  */
