@@ -29,20 +29,16 @@ export class MultiRowRangeEvaluator extends FilterEvaluator {
 
   override filterRowKey(row: Uint8Array, offset: number, length: number): boolean {
     if (this.exhausted) return true;
-    while (this.index < this.ranges.length) {
-      const position = positionTo(this.ranges[this.index]!, row, offset, length);
-      if (position === 0) {
-        this.code = FILTER_INCLUDE;
-        return false;
-      }
-      if (this.reversed ? position > 0 : position < 0) {
-        this.code = this.canSeek() ? FILTER_SEEK_HINT : FILTER_NEXT_ROW;
-        return false;
-      }
-      this.index++;
+    this.index = this.firstNotPassed(row, offset, length);
+    const range = this.ranges[this.index];
+    if (range === undefined) {
+      this.exhausted = true;
+      this.code = FILTER_NEXT_ROW;
+    } else if (positionTo(range, row, offset, length) === 0) {
+      this.code = FILTER_INCLUDE;
+    } else {
+      this.code = this.canSeek(range) ? FILTER_SEEK_HINT : FILTER_NEXT_ROW;
     }
-    this.exhausted = true;
-    this.code = FILTER_NEXT_ROW;
     return false;
   }
 
@@ -56,9 +52,21 @@ export class MultiRowRangeEvaluator extends FilterEvaluator {
     return true;
   }
 
+  /** The first range that does not end before the row, in the direction of the scan. */
+  private firstNotPassed(row: Uint8Array, offset: number, length: number): number {
+    let low = 0;
+    let high = this.ranges.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const position = positionTo(this.ranges[middle]!, row, offset, length);
+      if (this.reversed ? position < 0 : position > 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   /** An open end has no row to seek to; a scan that meets it from outside does not exist. */
-  private canSeek(): boolean {
-    const range = this.ranges[this.index]!;
+  private canSeek(range: RowRange): boolean {
     return (this.reversed ? range.stopRow : range.startRow).length > 0;
   }
 }
