@@ -1,7 +1,9 @@
+import type { JsonValue } from '../codec/index.js';
 import type { EntityMapper } from '../schema/types.js';
 import type { RawRow, Result, RowMutation } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
+import { PlainConverter } from './plain.js';
 import { type MappedEntity, shapeOf } from './shape.js';
 
 /** Readers of projections kept for each entity; a query with more different ones makes them anew. */
@@ -15,6 +17,7 @@ const KEPT_PROJECTIONS = 64;
 export class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly reader: CellReader;
   private readonly writer: CellWriter;
+  private readonly plain: PlainConverter;
   private readonly bySet = new WeakMap<ReadonlySet<string>, CellReader>();
   private readonly byNames = new Map<string, CellReader>();
 
@@ -22,6 +25,7 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     const shape = shapeOf(entity);
     this.reader = new CellReader(entity, shape);
     this.writer = new CellWriter(entity, shape);
+    this.plain = new PlainConverter(entity, shape);
   }
 
   rowOf(source: Readonly<Record<string, unknown>>): Uint8Array {
@@ -38,6 +42,14 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
 
   fromRaw(raw: RawRow): E | null {
     return raw.count === 0 ? null : (this.reader.readRaw(raw) as E);
+  }
+
+  toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue> {
+    return this.plain.toPlain(entity);
+  }
+
+  fromPlain(plain: Readonly<Record<string, JsonValue>>): E {
+    return this.plain.fromPlain(plain) as E;
   }
 
   fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null {

@@ -1,5 +1,6 @@
 /** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
 
+import type { JsonValue } from '../codec/json.js';
 import type { ValueCodec } from '../codec/types.js';
 import type { KeyLayout } from '../key/types.js';
 import type { RawRow, Result, RowMutation, TableDescriptor } from '../table/index.js';
@@ -140,6 +141,16 @@ export interface EntityMapper<E extends object = object> {
   fromResult(result: Result): E | null;
   /** As `fromResult`; reads what it needs of the row at once. */
   fromRaw(raw: RawRow): E | null;
+  /**
+   * The entity as values of JSON: Dates as ISO texts, bigints as decimal texts, bytes as base64, Maps as lists of
+   * [key, value]. Undefined is left out, null is kept.
+   */
+  toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue>;
+  /**
+   * The instance that `toPlain` was given, or its like; the constructor is not called.
+   * @throws InvalidArgumentError naming a property that is not stored, or whose value its codec refuses.
+   */
+  fromPlain(plain: Readonly<Record<string, JsonValue>>): E;
   /** As `fromResult`, with only these properties (and the key's parts) set. */
   fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null;
 }

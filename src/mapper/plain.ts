@@ -1,0 +1,191 @@
+/** Entities as values of JSON and back, for exports, tools and tests. Nothing is lost on the way. */
+
+import type { JsonValue } from '../codec/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import type { MappedEntity, ObjectShape, ShapeProperty } from './shape.js';
+import { fromTagged, toTagged } from './tagged.js';
+
+type Properties = Record<string, unknown>;
+type PlainObject = Record<string, JsonValue>;
+
+/** What can tell whether it takes a value. */
+type Encoder = Pick<ValueCodec<unknown>, 'name' | 'encode'>;
+
+/**
+ * Converts the objects of one entity. Dates become ISO texts, bigints decimal texts, bytes base64, Maps lists of
+ * [key, value], what codecs of the user's own take becomes tagged objects. Undefined is left out, null is kept.
+ */
+export class PlainConverter {
+  constructor(
+    private readonly entity: MappedEntity,
+    private readonly shape: ObjectShape,
+  ) {}
+
+  /** @throws InvalidArgumentError naming the property when a value is none that its codec stores. */
+  toPlain(source: Readonly<Properties>): PlainObject {
+    return this.objectToPlain(this.shape, source, '');
+  }
+
+  /** An instance, without calling the constructor. @throws InvalidArgumentError naming the property. */
+  fromPlain(plain: Readonly<PlainObject>): object {
+    return this.objectFromPlain(this.shape, plain, '');
+  }
+
+  private objectToPlain(shape: ObjectShape, source: Readonly<Properties>, path: string): PlainObject {
+    const plain: PlainObject = {};
+    for (const property of shape.properties) {
+      const value = source[property.name];
+      if (value === undefined) continue;
+      const at = join(path, property.name);
+      plain[property.name] =
+        value === null
+          ? null
+          : this.guard(at, () =>
+              property.kind === 'embedded'
+                ? this.objectToPlain(property.shape, value as Properties, at)
+                : this.valueToPlain(property, value),
+            );
+    }
+    return plain;
+  }
+
+  private objectFromPlain(shape: ObjectShape, plain: unknown, path: string): object {
+    if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
+      throw this.wrong(path, 'an object is wanted');
+    }
+    const names = new Set(shape.properties.map(({ name }) => name));
+    const unknown = Object.keys(plain).find((name) => !names.has(name));
+    if (unknown !== undefined) {
+      throw this.wrong(join(path, unknown), `it is not stored. Stored: ${[...names].join(', ')}`);
+    }
+    const entity = Object.create(shape.target.prototype as object) as Properties;
+    for (const property of shape.properties) {
+      const value = (plain as PlainObject)[property.name];
+      const at = join(path, property.name);
+      entity[property.name] =
+        value === undefined || value === null
+          ? value
+          : property.kind === 'embedded'
+            ? this.objectFromPlain(property.shape, value, at)
+            : this.guard(at, () => this.valueFromPlain(property, value));
+    }
+    return entity;
+  }
+
+  private valueToPlain(property: ShapeProperty, value: unknown): JsonValue {
+    if (property.kind !== 'column') return scalarToPlain(value);
+    const column = this.entity.columns[property.slot]!;
+    switch (column.kind) {
+      case 'columns':
+        return [...(value as ReadonlyMap<unknown, unknown>)].map(([key, inner]) => [
+          scalarToPlain(key),
+          inner === null ? null : columnToPlain(column, inner),
+        ]);
+      case 'versions':
+        return (value as readonly { value: unknown; timestamp?: number }[]).map((version) => ({
+          value: columnToPlain(column, version.value),
+          ...(version.timestamp === undefined ? {} : { timestamp: version.timestamp }),
+        }));
+      default:
+        return columnToPlain(column, value);
+    }
+  }
+
+  private valueFromPlain(property: ShapeProperty, plain: JsonValue): unknown {
+    if (property.kind !== 'column') {
+      const codec = this.entity.key.parts.find(({ name }) => name === property.name)!.codec;
+      return scalarFromPlain(codec as unknown as Encoder, plain);
+    }
+    const column = this.entity.columns[property.slot]!;
+    switch (column.kind) {
+      case 'columns':
+        return new Map(
+          (plain as readonly (readonly [JsonValue, JsonValue])[]).map(([key, inner]) => [
+            column.window === undefined ? scalarFromPlain(column.qualifierCodec!, key) : key,
+            inner === null ? null : columnFromPlain(column, inner),
+          ]),
+        );
+      case 'versions':
+        return (plain as readonly { value: JsonValue; timestamp?: number }[]).map((version) => ({
+          ...version,
+          value: columnFromPlain(column, version.value),
+        }));
+      default:
+        return columnFromPlain(column, plain);
+    }
+  }
+
+  private guard<T>(property: string, convert: () => T): T {
+    try {
+      return convert();
+    } catch (cause) {
+      if (cause instanceof InvalidArgumentError && cause.details.entity !== undefined) throw cause;
+      throw this.wrong(property, (cause as Error).message, cause);
+    }
+  }
+
+  private wrong(property: string, why: string, cause?: unknown): InvalidArgumentError {
+    const { name } = this.entity;
+    const where = property === '' ? `Entity "${name}"` : `Entity "${name}", property "${property}"`;
+    return new InvalidArgumentError(`${where}: ${why}`, { cause, details: { entity: name, property } });
+  }
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
+function columnToPlain({ codec }: ColumnSchema, value: unknown): JsonValue {
+  if (codec.name === 'json') return JSON.parse(Buffer.from(codec.encode(value)).toString()) as JsonValue;
+  if (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) {
+    return scalarToPlain(value);
+  }
+  return toTagged(value);
+}
+
+function columnFromPlain({ codec }: ColumnSchema, plain: JsonValue): unknown {
+  if (codec.name === 'json') return codec.decode(Buffer.from(JSON.stringify(plain)));
+  return typeof plain === 'object' ? fromTagged(plain) : scalarFromPlain(codec, plain);
+}
+
+function scalarToPlain(value: unknown): JsonValue {
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return toTagged(value);
+}
+
+/** The value that the codec takes: codecs are strict, so that at most one reading of a text fits. */
+function scalarFromPlain(codec: Encoder, plain: JsonValue): unknown {
+  if (typeof plain !== 'string') {
+    codec.encode(plain);
+    return plain;
+  }
+  let refusal: unknown;
+  for (const read of READINGS) {
+    const value = read(plain);
+    if (value === undefined) continue;
+    try {
+      codec.encode(value);
+      return value;
+    } catch (error) {
+      refusal ??= error;
+    }
+  }
+  throw refusal;
+}
+
+/** What a text can stand for, the text itself first. */
+const READINGS: readonly ((text: string) => unknown)[] = [
+  (text) => text,
+  (text) => (/^-?\d+$/.test(text) ? BigInt(text) : undefined),
+  (text) => (/^-?Infinity$/.test(text) ? Number(text) : undefined),
+  (text) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text)),
+  (text) => (isBase64(text) ? new Uint8Array(Buffer.from(text, 'base64')) : undefined),
+];
+
+function isBase64(text: string): boolean {
+  return /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
+}

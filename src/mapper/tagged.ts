@@ -1,0 +1,62 @@
+/**
+ * Values of any depth as JSON: what JSON has no word for becomes an object with one property, `$date`, `$bigint`,
+ * `$bytes`, `$number`, `$map`. Objects that look like that are wrapped in `$object`.
+ */
+
+import type { JsonValue } from '../codec/index.js';
+import { InvalidArgumentError } from '../errors.js';
+
+type PlainObject = Record<string, JsonValue>;
+
+export function toTagged(value: unknown): JsonValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : { $number: String(value) };
+  if (typeof value === 'bigint') return { $bigint: String(value) };
+  if (value instanceof Date) return { $date: value.toISOString() };
+  if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
+  if (value instanceof Map)
+    return { $map: [...value].map(([key, inner]) => [toTagged(key), toTagged(inner)]) };
+  if (Array.isArray(value)) return value.map(toTagged);
+  if (typeof value === 'object') {
+    const plain: PlainObject = {};
+    for (const [name, inner] of Object.entries(value)) if (inner !== undefined) plain[name] = toTagged(inner);
+    return tagOf(plain) === undefined ? plain : { $object: plain };
+  }
+  throw new InvalidArgumentError(`A ${typeof value} cannot be converted to JSON.`);
+}
+
+export function fromTagged(value: JsonValue): unknown {
+  if (Array.isArray(value)) return value.map(fromTagged);
+  if (typeof value !== 'object' || value === null) return value;
+  const plain = value as PlainObject;
+  const tag = tagOf(plain);
+  if (tag === undefined) return fromObject(plain);
+  const inner = plain[tag] as string;
+  switch (tag) {
+    case '$number':
+      return Number(inner);
+    case '$bigint':
+      return BigInt(inner);
+    case '$date':
+      return new Date(inner);
+    case '$bytes':
+      return new Uint8Array(Buffer.from(inner, 'base64'));
+    case '$map':
+      return new Map(
+        (plain[tag] as [JsonValue, JsonValue][]).map(([k, v]) => [fromTagged(k), fromTagged(v)]),
+      );
+    default:
+      return fromObject(plain[tag] as PlainObject);
+  }
+}
+
+const TAGS: ReadonlySet<string> = new Set(['$number', '$bigint', '$date', '$bytes', '$map', '$object']);
+
+function tagOf(plain: PlainObject): string | undefined {
+  const names = Object.keys(plain);
+  return names.length === 1 && TAGS.has(names[0]!) ? names[0] : undefined;
+}
+
+function fromObject(plain: PlainObject): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(plain).map(([name, inner]) => [name, fromTagged(inner)]));
+}
