@@ -80,13 +80,12 @@ const GET = {
 /**
  * Whether rows are answered otherwise when the server loads only the families that the filter needs, and the others on
  * demand. It then does not ask whether a row passes whose needed families a filter has emptied
- * (`RegionScannerImpl.nextInternal`, `FilterWrapper.filterRowCellsWithRet`), and does not look at rows without cells in
- * them, which a skip filter lets through.
+ * (`RegionScannerImpl.nextInternal`, `FilterWrapper.filterRowCellsWithRet`), does not look at rows without cells in
+ * them, which a skip filter lets through, nor first at cells that end a while filter.
  */
 function needsAllFamilies(filter: Filter): boolean {
   if (filter.kind === 'list') return filter.filters.some(needsAllFamilies);
-  if (filter.kind === 'while') return needsAllFamilies(filter.filter);
-  return filter.kind === 'singleColumnValueExclude' || filter.kind === 'skip';
+  return filter.kind === 'singleColumnValueExclude' || filter.kind === 'skip' || filter.kind === 'while';
 }
 
 /** The fields of a `Get`. `existenceOnly` overrides the get's own wish. */

@@ -115,7 +115,7 @@ export class StoreScanner {
     if (!this.leaving && !this.matchRow(row, out, limit)) return false;
     // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
     // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
-    if (this.filter?.done && this.seen <= this.rowEnd) this.finished = true;
+    if (this.filter?.done && this.seen < this.rowEnd) this.finished = true;
     return true;
   }
 
@@ -126,8 +126,11 @@ export class StoreScanner {
   private readPlain(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     const { merge, maker, rowEnd } = this;
     for (let top = merge.top; top !== null && isInRow(top, row); top = merge.top) {
-      if (top.type !== CellType.Put || top.ttl !== 0 || top.qualifierLength === 0 || this.seen >= rowEnd)
+      if (this.seen >= rowEnd) {
+        this.leaving = true;
         return true;
+      }
+      if (top.type !== CellType.Put || top.ttl !== 0 || top.qualifierLength === 0) return true;
       const index = this.seen++;
       let qualifier: Uint8Array;
       if (out.raw === null) {
@@ -153,10 +156,6 @@ export class StoreScanner {
       const code = matcher.match(top);
       if (code === INCLUDE || code === INCLUDE_NEXT_COLUMN || code === INCLUDE_NEXT_ROW) {
         const index = this.seen++;
-        if (index >= this.rowEnd) {
-          this.leaving = true;
-          return true;
-        }
         if (index >= this.rowOffset) {
           if (out.raw === null) out.add(this.maker.make(top, row, index));
           else {
@@ -164,7 +163,9 @@ export class StoreScanner {
             out.count++;
           }
         }
-        if (code === INCLUDE) merge.next();
+        // The last cell that is wanted of the row ends it: the filter is not asked about those behind it.
+        if (this.seen >= this.rowEnd) this.leaving = true;
+        else if (code === INCLUDE) merge.next();
         else if (code === INCLUDE_NEXT_COLUMN) this.seekNextColumn(top, row);
         else this.leaving = true;
         if (out.count >= limit) return false;
