@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import * as rowan from '../../src/index.js';
+import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
+
+const TYPES = ['KeyOf', 'EntityOf', 'Versioned'];
+
+/** The examples of a page as one module, with the imports that they need. */
+function moduleOf(page: string): string {
+  const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!);
+  const code = blocks.join('\n');
+  const used = (name: string) => new RegExp(`\\b${name}\\b`).test(code);
+  const values = Object.keys(rowan).filter(
+    (name) => used(name) && !new RegExp(`(class|const) ${name}\\b`).test(code),
+  );
+  const types = TYPES.filter(used).map((name) => `type ${name}`);
+  return [
+    `import { ${[...new Set([...values, ...types])].join(', ')} } from '../../../src/index.js';`,
+    "import { z } from 'zod';",
+    code,
+    'export {};',
+  ].join('\n');
+}
+
+it.each(MODES)('the examples of docs/entities.md compile, with %s', async (_mode, options) => {
+  const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
+  const file = write(`docs-${options[1]}.ts`, moduleOf(page));
+  const { output } = await tsc(...STRICT, ...options, file);
+  expect(output).toBe('');
+});
+
+it('the examples of docs/entities.md are sound declarations', async () => {
+  const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
+  const classes = ['Customer', 'Order', 'Shop', 'MetricHour', 'User', 'Circle', 'Box', 'Invoice'];
+  const file = write('docs-run.ts', `${moduleOf(page)}\nexport const entities = [${classes.join(', ')}];\n`);
+  const { entities } = (await import(file)) as { entities: rowan.EntityClass[] };
+  const schema = rowan.compileSchema(entities);
+  expect(schema.entities.map(({ name }) => name)).toEqual(classes);
+  expect(schema.warnings).toEqual([]);
+});
