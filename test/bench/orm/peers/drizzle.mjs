@@ -20,6 +20,13 @@ const reading = sqliteTable(
   (table) => [primaryKey({ columns: [table.sensor, table.seq] })],
 );
 
+/** What the others give: Drizzle's rows are plain objects, and whoever wants instances makes them so. */
+class Reading {}
+
+function hydrate(row) {
+  return Object.assign(new Reading(), row);
+}
+
 export async function openDrizzle(folder) {
   const sqlite = new Database(join(folder, 'drizzle.db'));
   for (const pragma of PRAGMAS) sqlite.pragma(pragma);
@@ -48,8 +55,8 @@ export async function openDrizzle(folder) {
     version: versionOf('drizzle-orm'),
     insert: (rows) => void db.insert(reading).values(rows).run(),
     get: (sensor, seq) => get.get({ sensor, seq }),
-    range: (sensor, from, to) => range.all({ sensor, from, to }),
-    all: () => all.all(),
+    range: (sensor, from, to) => range.all({ sensor, from, to }).map(hydrate),
+    all: () => all.all().map(hydrate),
     close: () => sqlite.close(),
   };
 }
