@@ -109,10 +109,6 @@ export class RegionCache {
   removeTable(table: string): void {
     this.tables.delete(table);
   }
-
-  clear(): void {
-    this.tables.clear();
-  }
 }
 
 /** Whether `row` is in the region, given that the region begins at or before it. */

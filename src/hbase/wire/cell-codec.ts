@@ -20,11 +20,6 @@ const KEY_OVERHEAD = 12;
 const LATEST_HIGH = 0x7fffffff;
 const LATEST_LOW = 0xffffffff;
 
-/** Bytes that a cell takes in a cell block. */
-export function cellSize(row: number, family: number, qualifier: number, value: number): number {
-  return 12 + KEY_OVERHEAD + row + family + qualifier + value;
-}
-
 /** Writes one cell in front of what the writer has. `timestamp` may be `LATEST_TIMESTAMP`. */
 export function writeCell(
   writer: ProtoWriter,

@@ -120,15 +120,6 @@ export const GetProcedureResultResponse = message('GetProcedureResultResponse', 
   exception: nested(5, ForeignException),
 });
 
-export const IsMasterRunningResponse = message('IsMasterRunningResponse', {
-  isMasterRunning: required(bool(1)),
-});
-
-export const FlushTableRequest = message('FlushTableRequest', {
-  tableName,
-  columnFamilies: repeated(bytes(2)),
-  ...nonces(3),
-});
 export const FlushRegionRequest = message('FlushRegionRequest', {
   region: required(nested(1, RegionSpecifier)),
   family: bytes(4),

@@ -154,10 +154,6 @@ export class ProtoWriter {
     this.varint(tag);
   }
 
-  stringField(tag: number, text: string): void {
-    this.bytesField(tag, encoder.encode(text));
-  }
-
   varintField(tag: number, value: number): void {
     this.varint(value);
     this.varint(tag);
