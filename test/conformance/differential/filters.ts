@@ -94,7 +94,9 @@ export function makeFilter(random: Random, world: World, now: number, scope: Fil
       // Its hints show only by the speed, unless filters beside it remember the rows they were shown.
       return depth === 2 ? fuzzyRow(random) : filters.firstKeyOnly();
     case 21:
-      return filters.while(makeFilter(random, world, now, inner));
+      return world.canEndScans
+        ? filters.while(makeFilter(random, world, now, inner))
+        : filters.skip(makeFilter(random, world, now, inner));
     case 22:
       return filters.skip(makeFilter(random, world, now, inner));
     default: {

@@ -27,6 +27,8 @@ export interface World {
   readonly canSplit: boolean;
   /** Raw scans show what compactions have dropped, which with NEW_VERSION_BEHAVIOR is the engine's own affair. */
   readonly canReadRaw: boolean;
+  /** Filters that end the scan see the keys of rows of which only hidden cells are left, or compacted away. */
+  readonly canEndScans: boolean;
   /** Times to live of single cells: with NEW_VERSION_BEHAVIOR what they hid comes back or not as it has been kept. */
   readonly canUseCellTtl: boolean;
   readonly hasTtl: boolean;
@@ -65,6 +67,7 @@ export function makeWorld(random: Random): World {
     splitKeys,
     canSplit: !keepsDeleted,
     canReadRaw: !newVersionBehavior,
+    canEndScans: !newVersionBehavior,
     canUseCellTtl: !newVersionBehavior,
     hasTtl,
     time: (source, now) =>
