@@ -6,8 +6,8 @@ import {
   date,
   int53,
   text,
+  type ValueCodec,
 } from '../src/codec/index.js';
-import type { ValueCodec } from '../src/schema/types.js';
 import type { AvroClassOptions, ListOf } from './avro.js';
 import type {
   AvroDeclaration,

@@ -5,9 +5,9 @@ import type {
   RecordOptions as AvroRecordOptions,
   AvroSchema,
   AvroType,
+  ValueCodec,
 } from '../src/codec/index.js';
 import type { KeyElement } from '../src/key/index.js';
-import type { ValueCodec } from '../src/schema/types.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
 import type { AnyClass } from './metadata.js';
 

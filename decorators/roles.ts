@@ -1,5 +1,5 @@
+import type { ValueCodec } from '../src/codec/index.js';
 import { date, int53 } from '../src/codec/index.js';
-import type { ValueCodec } from '../src/schema/types.js';
 import type { ColumnName, ColumnRole } from './declaration.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 

@@ -1,4 +1,4 @@
-import type { ValueCodec } from '../src/schema/types.js';
+import type { ValueCodec } from '../src/codec/index.js';
 import type { ColumnName } from './declaration.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 

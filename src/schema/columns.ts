@@ -74,6 +74,7 @@ class ColumnCompiler {
     } else {
       const place = this.placeOf(property.column, property, scope);
       const storage = this.storageOf(property, scope);
+      if (storage !== undefined && !this.hasCodecs(storage, property, scope)) return;
       if (place === undefined || storage === undefined) return;
       const path = [...scope.path, property.property];
       this.columns.push(
@@ -138,6 +139,21 @@ class ColumnCompiler {
       case 'packed':
         return this.packedStorage(property, scope);
     }
+  }
+
+  /** What was given as a codec may be anything where types were cast away, or undefined in a circle of imports. */
+  private hasCodecs(storage: Storage, property: PropertyDeclaration, scope: Scope): boolean {
+    const wrong = [storage.codec, storage.qualifierCodec ?? storage.codec].find(
+      (codec) => typeof codec?.encode !== 'function' || typeof codec.decode !== 'function',
+    );
+    if (wrong === undefined && storage.codec !== undefined) return true;
+    this.problem(
+      scope,
+      property.property,
+      `What it gives as its codec is none: ${String(wrong)}.`,
+      'Give a codec: text, int32, date, decimal(2), ...; if two modules import each other, move it into one of its own.',
+    );
+    return false;
   }
 
   private jsonCodec(type: (() => unknown) | undefined): ValueCodec<unknown> {

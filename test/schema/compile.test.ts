@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   Column,
+  Columns,
   defineTable,
   Entity,
   hash,
@@ -9,6 +10,8 @@ import {
   recordType,
   salt,
   Table,
+  type Versioned,
+  Versions,
 } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { SchemaError } from '../../src/errors.js';
@@ -232,6 +235,23 @@ describe('wrong declarations', () => {
     ]);
     expect(problemsOf(NotEmitted)).toEqual([
       "NotEmitted.x: No codec is given, and the compiler emitted no type to take it from. Write it: @Column('d:x', text), or int32, date, bytes, ...",
+    ]);
+  });
+
+  it('of codecs that are none', () => {
+    @Entity({ table })
+    @RowKey(part('id'))
+    class NoCodec {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:a', 'text' as never) a!: string;
+      @Columns('d:m.', { key: {} as never, value: text }) m!: Map<string, string>;
+      @Versions('d:v', undefined as never) v!: Versioned<string>[];
+    }
+    expect(problemsOf(NoCodec)).toEqual([
+      expect.stringMatching(/^NoCodec\.a: What it gives as its codec is none: text\. Give a codec/),
+      expect.stringMatching(/^NoCodec\.m: What it gives as its codec is none: \[object Object\]\./),
+      expect.stringMatching(/^NoCodec\.v: What it gives as its codec is none: undefined\./),
     ]);
   });
 
