@@ -20,7 +20,8 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.zookeeper.property.clientPort': String(options.zooKeeperPort),
     'hbase.zookeeper.property.clientPortAddress': '127.0.0.1',
     'hbase.zookeeper.property.dataDir': join(layout.data, 'zk'),
-    'hbase.zookeeper.property.tickTime': separateProcesses ? '1000' : '2000',
+    // ZooKeeper grants sessions of 2 to 20 ticks.
+    'hbase.zookeeper.property.tickTime': String(Math.max(1000, Math.ceil(options.sessionTimeout / 20))),
     'hbase.zookeeper.property.maxClientCnxns': '300',
     'zookeeper.session.timeout': String(options.sessionTimeout),
     'hbase.master.port': String(options.masterPorts[0]),
