@@ -131,7 +131,7 @@ export class StoreCore {
 
   /** The families of a region that a read asks for, in order. */
   sourcesOf(region: Region, query: Query): readonly FamilySource[] {
-    if (query.families.size === 0) return region.stores;
+    if (query.asksForAll) return region.stores;
     return region.stores.filter((store) => query.families.has(store.descriptor.name));
   }
 

@@ -45,7 +45,9 @@ export class TableState {
 
   /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names a family that the table has not. */
   checkQuery(query: Query): void {
-    if (query.families.size > 0) {
+    if (query.onlyFamily !== undefined) {
+      if (!this.familyNumbers.has(query.onlyFamily)) throw this.noSuchFamily(query.onlyFamily);
+    } else if (!query.asksForAll) {
       for (const family of query.families.keys()) {
         if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
       }

@@ -32,7 +32,8 @@ export function checkFamily(family: string): string {
   if (typeof family !== 'string' || family.length === 0) {
     throw new InvalidArgumentError(`A family is a non-empty string, not ${describe(family)}.`);
   }
-  if (family.length > MAX_FAMILY_LENGTH || Buffer.byteLength(family) > MAX_FAMILY_LENGTH) {
+  // A character has three bytes at the most: short names, which nearly all are, need no count.
+  if (family.length * 3 > MAX_FAMILY_LENGTH && Buffer.byteLength(family) > MAX_FAMILY_LENGTH) {
     throw new InvalidArgumentError(`The family name "${family}" is longer than ${MAX_FAMILY_LENGTH} bytes.`);
   }
   return family;

@@ -10,11 +10,18 @@ export const ALL_VERSIONS: number = 2147483647;
 /** `STRONG` reads the primary; `TIMELINE` may answer from a replica that lags behind (HBase `Consistency`). */
 export type Consistency = 'STRONG' | 'TIMELINE';
 
+const NO_TIME_RANGES: ReadonlyMap<string, TimeRange> = new Map();
+
 /** What get and scan have in common: which columns, versions and times, and a filter (HBase `Query`). */
 export abstract class Query {
-  /** Family -> its columns in byte order, or null for the whole family. Empty: every family. */
-  readonly families: Map<string, Uint8Array[] | null> = new Map();
-  readonly familyTimeRanges: Map<string, TimeRange> = new Map();
+  /**
+   * The only column asked for, while it is the only one and nobody has looked at `families`: a get of one column, the
+   * commonest of all, needs no map.
+   */
+  onlyFamily: string | undefined;
+  onlyColumn: Uint8Array | undefined;
+  private asked: Map<string, Uint8Array[] | null> | undefined;
+  familyTimeRanges: ReadonlyMap<string, TimeRange> = NO_TIME_RANGES;
   timeRange: TimeRange = TimeRange.ALL;
   /** The newest versions wanted of each column; default 1 (R9). */
   maxVersions = 1;
@@ -26,6 +33,22 @@ export abstract class Query {
   /** Cells to pass over at the head of each row and family (R55). */
   rowOffsetPerColumnFamily = 0;
 
+  /** Family -> its columns, or null for the whole family. Empty: every family. */
+  get families(): Map<string, Uint8Array[] | null> {
+    if (this.asked === undefined) {
+      this.asked = new Map();
+      if (this.onlyFamily !== undefined) this.asked.set(this.onlyFamily, [this.onlyColumn!]);
+      this.onlyFamily = undefined;
+      this.onlyColumn = undefined;
+    }
+    return this.asked;
+  }
+
+  /** Whether every family is asked for. */
+  get asksForAll(): boolean {
+    return this.onlyFamily === undefined && (this.asked === undefined || this.asked.size === 0);
+  }
+
   /** Asks for the whole family, whatever columns of it were asked for before. */
   addFamily(family: string): this {
     this.families.set(checkFamily(family), null);
@@ -35,7 +58,13 @@ export abstract class Query {
   /** Asks for one column. After `addFamily` of the same family it narrows the family to its columns, as in HBase. */
   addColumn(family: string, qualifier: BytesLike): this {
     const bytes = checkBytes(qualifier, 'qualifier');
-    const columns = this.families.get(checkFamily(family));
+    checkFamily(family);
+    if (this.asked === undefined && this.onlyFamily === undefined) {
+      this.onlyFamily = family;
+      this.onlyColumn = bytes;
+      return this;
+    }
+    const columns = this.families.get(family);
     if (columns) {
       if (!columns.some((column) => equalBytes(column, bytes))) columns.push(bytes);
     } else {
@@ -57,7 +86,7 @@ export abstract class Query {
 
   /** A time range of one family, which takes the place of the query's for that family (R51). */
   setColumnFamilyTimeRange(family: string, min: number, max: number = LATEST_TIMESTAMP): this {
-    this.familyTimeRanges.set(checkFamily(family), new TimeRange(min, max));
+    this.familyTimeRanges = new Map(this.familyTimeRanges).set(checkFamily(family), new TimeRange(min, max));
     return this;
   }
 

@@ -32,7 +32,9 @@ export function wantsPlainRow(get: Get): boolean {
   ) {
     return false;
   }
-  if (get.families.size > 0) for (const columns of get.families.values()) if (columns !== null) return false;
+  if (get.onlyFamily !== undefined) return false;
+  if (get.asksForAll) return true;
+  for (const columns of get.families.values()) if (columns !== null) return false;
   return true;
 }
 

@@ -35,18 +35,14 @@ function regionFor(state: TableState, get: Get): Region {
 }
 
 function read(core: StoreCore, region: Region, get: Get, raw: RawRow | null): Result | undefined {
-  const now = core.now();
-  if (get.families.size === 1 && isPlain(get)) {
-    for (const [family, columns] of get.families) {
-      if (columns === null || columns.length !== 1) break;
-      const store = region.byFamily.get(family)!;
-      const result = readColumn(store, get.row, columns[0]!, core.commits.readPoint, now);
-      if (result !== undefined) {
-        if (raw !== null) raw.fill(result);
-        return result;
-      }
+  if (get.onlyFamily !== undefined && isPlain(get)) {
+    const result = readColumn(region.byFamily.get(get.onlyFamily)!, get.row, get.onlyColumn!, core);
+    if (result !== undefined) {
+      if (raw !== null) raw.fill(result);
+      return result;
     }
   }
+  const now = core.now();
   const scanner = RegionScanner.forGet(core.sourcesOf(region, get), get, {
     readPoint: core.commits.readPoint,
     now,
@@ -81,9 +77,9 @@ function readColumn(
   store: FamilyStore,
   row: Uint8Array,
   qualifier: Uint8Array,
-  readPoint: number,
-  now: number,
+  core: StoreCore,
 ): Result | undefined {
+  const { readPoint } = core.commits;
   const { active, frozen, files } = store.version;
   const { newVersionBehavior, ttl } = store.descriptor;
   if (newVersionBehavior) return undefined;
@@ -117,7 +113,7 @@ function readColumn(
   }
   if (!best) return Result.EMPTY;
   if (best.type !== CellType.Put || best.ttl !== 0) return undefined;
-  if (ttl !== FOREVER && best.timestamp < now - ttl * 1000) return undefined;
+  if (ttl !== FOREVER && best.timestamp < core.now() - ttl * 1000) return undefined;
   const value = Buffer.allocUnsafe(best.valueLength);
   value.set(best.value.subarray(best.valueOffset, best.valueOffset + best.valueLength));
   const cell = new Cell(row, store.descriptor.name, qualifier, best.timestamp, CellType.Put, value);

@@ -40,7 +40,7 @@ async function load(directory: string, keys: readonly Buffer[], values: readonly
     durability: 'ASYNC_WAL',
     blockCacheSize: 256 << 20,
   });
-  await rowan.admin.createTable(tableDescriptor('bench', { [FAMILY]: { blockSize: 16384 } }));
+  await rowan.admin.createTable(tableDescriptor('bench', { [FAMILY]: {} }));
   const table = rowan.table('bench');
   const level = openLevel(join(directory, 'level'));
   await level.open();
