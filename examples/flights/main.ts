@@ -74,7 +74,7 @@ function printFlights(list: readonly Flight[]): void {
     const departed = flight.departedAt.toISOString().slice(0, 16).replace('T', ' ');
     table.push([departed, flight.iata, flight.destination, `${flight.delay} min`, flight.distance]);
   }
-  console.log(table.toString());
+  console.log(table.toString().replace(/ +$/gm, ''));
 }
 
 function printSizes(db: Database<EmbeddedEngine>): void {
@@ -89,5 +89,5 @@ function printSizes(db: Database<EmbeddedEngine>): void {
       table.push([name, compression, sum((p) => p.cells), sum((p) => p.rawBytes), sum((p) => p.fileBytes)]);
     }
   }
-  console.log(table.toString());
+  console.log(table.toString().replace(/ +$/gm, ''));
 }

@@ -103,9 +103,14 @@ function tableOptions(table: TableDescriptor): string[] {
 
 function settings(of: Pick<TableDescriptor, 'configuration' | 'metadata'>): string[] {
   const options: string[] = [];
-  if (Object.keys(of.configuration).length > 0)
-    options.push(`CONFIGURATION => ${rubyHash(of.configuration)}`);
-  if (Object.keys(of.metadata).length > 0) options.push(`METADATA => ${rubyHash(of.metadata)}`);
+  for (const [name, entries] of [
+    ['CONFIGURATION', of.configuration],
+    ['METADATA', of.metadata],
+  ] as const) {
+    if (Object.keys(entries).length === 0) continue;
+    const short = `${name} => ${rubyHash(entries)}`;
+    options.push(short.length < LINE_WIDTH ? short : `${name} => ${rubyHash(entries, '\n     ')}`);
+  }
   return options;
 }
 

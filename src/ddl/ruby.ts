@@ -28,8 +28,8 @@ export function rubyValue(value: string | number | boolean): string {
   return typeof value === 'string' ? rubyString(value) : String(value);
 }
 
-/** A hash of strings: `{'a' => 'b'}`. */
-export function rubyHash(entries: Readonly<Record<string, string>>): string {
+/** A hash of strings: `{'a' => 'b'}`; with `indent` each entry on a line of its own. */
+export function rubyHash(entries: Readonly<Record<string, string>>, indent?: string): string {
   const pairs = Object.entries(entries).map(([key, value]) => `${rubyString(key)} => ${rubyString(value)}`);
-  return `{${pairs.join(', ')}}`;
+  return `{${indent ?? ''}${pairs.join(indent === undefined ? ', ' : `,${indent}`)}}`;
 }
