@@ -46,7 +46,7 @@ export abstract class UserMatcher extends Matcher {
   /** Exclusive. */
   protected readonly maxTimestamp: number;
   protected readonly now: number;
-  private readonly family: FilterFamily;
+  protected readonly family: FilterFamily;
   private readonly versionsAfterFilter: number;
   private readonly column = new ColumnBytes();
   private count = 0;

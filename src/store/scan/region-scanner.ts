@@ -296,7 +296,7 @@ function openStore(
   filter: FilterEvaluator | undefined,
 ): StoreScanner {
   const family = filterFamily(source.descriptor.name);
-  const part = familyQuery(source.descriptor, family, query, raw, context.now, filter);
+  const part = familyQuery(source.descriptor, family, query, raw, context.now, filter, rows.reversed);
   const store = new StoreScanner(source.openCursors(readHint(part, rows)), readMatcher(part), {
     family,
     readPoint: context.readPoint,

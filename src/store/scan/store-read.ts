@@ -29,6 +29,7 @@ export interface FamilyQuery {
   readonly raw: boolean;
   readonly now: number;
   readonly filter: FilterEvaluator | undefined;
+  readonly reversed: boolean;
 }
 
 /** Cells with a lower timestamp have outlived the family's time to live (R16). */
@@ -43,6 +44,7 @@ export function familyQuery(
   raw: boolean,
   now: number,
   filter: FilterEvaluator | undefined,
+  reversed: boolean,
 ): FamilyQuery {
   const columns = query.families.get(descriptor.name) ?? null;
   return {
@@ -56,6 +58,7 @@ export function familyQuery(
     raw,
     now,
     filter,
+    reversed,
   };
 }
 
@@ -107,7 +110,9 @@ export function readMatcher(query: FamilyQuery): Matcher {
   };
   if (raw) return new RawMatcher(match);
   const seePastMarkers = descriptor.keepDeletedCells !== 'FALSE';
-  if (descriptor.newVersionBehavior) return new NewVersionMatcher(match, descriptor.versions, seePastMarkers);
+  if (descriptor.newVersionBehavior) {
+    return new NewVersionMatcher(match, descriptor.versions, seePastMarkers, query.reversed);
+  }
   return new NormalMatcher(match, seePastMarkers);
 }
 
