@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseCsvLine } from '../../examples/flights/data.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rowan-examples-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs an example from its source, in a folder of its own. */
+function run(example: string): Promise<{ code: number | null; out: string; err: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      ['--import', join(root, 'node_modules/tsx/dist/loader.mjs'), join(root, 'examples', example)],
+      { cwd: folder, env: { ...process.env, TSX_TSCONFIG_PATH: join(root, 'tsconfig.json') } },
+    );
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (data) => {
+      out += data;
+    });
+    child.stderr.on('data', (data) => {
+      err += data;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, out, err }));
+  });
+}
+
+/** The fenced blocks of the README, by language. */
+function blocks(language: string): string[] {
+  return [...readme.matchAll(/```(.*)\n([\s\S]*?)\n```/g)]
+    .filter((match) => match[1] === language)
+    .map((match) => match[2]!);
+}
+
+describe('the README’s example', () => {
+  test('is the program in examples/crm', () => {
+    const source = readFileSync(join(root, 'examples/crm/main.ts'), 'utf8').trimEnd();
+    expect(blocks('ts')[0]).toBe(source.replace("'../../src/index.js'", "'rowan-orm'"));
+  });
+
+  test('prints what the README says', async () => {
+    const { code, out, err } = await run('crm/main.ts');
+    expect([code, err]).toEqual([0, '']);
+    expect(out.trimEnd()).toBe(blocks('text')[0]);
+  });
+});
+
+describe('the quickstart', () => {
+  /** Times, rates and sizes differ from run to run. */
+  const steady = (text: string): string =>
+    text
+      .replace(/in [\d.]+ s, \d+ a second/, 'in … s')
+      .replace(/((?:SNAPPY|NONE) +\d+ +\d+ +)\d+/g, '$1…')
+      .trimEnd();
+
+  test('prints what the README shows, with a progress bar beside it', async () => {
+    const { code, out, err } = await run('flights/main.ts');
+    expect(code).toBe(0);
+    expect(err).toMatch(/100% \| 23376\/23376 entities/);
+    expect(steady(out)).toBe(steady(blocks('text')[1]!));
+  });
+
+  test('finds the data when it is run again', async () => {
+    const { code, out, err } = await run('flights/main.ts');
+    expect([code, err]).toEqual([0, '']);
+    const [first, ...rest] = steady(out).split('\n');
+    expect(first).toBe('The store .rowan/flights has the data already.');
+    expect(rest).toEqual(steady(blocks('text')[1]!).split('\n').slice(1));
+  });
+});
+
+test('fields of CSV may be quoted and empty', () => {
+  expect(parseCsvLine('35A,"Union County, Troy",SC,,"a ""b""",')).toEqual([
+    '35A',
+    'Union County, Troy',
+    'SC',
+    '',
+    'a "b"',
+    '',
+  ]);
+  expect(parseCsvLine('a')).toEqual(['a']);
+  expect(parseCsvLine(',b')).toEqual(['', 'b']);
+});
