@@ -305,4 +305,47 @@ export const expiryAndMarkers: readonly RuleCase[] = [
       },
     ],
   },
+  {
+    id: 'R20',
+    title: 'with explicit columns, one expired version beyond MIN_VERSIONS is seen until it is flushed away',
+    families: { f: { versions: 3, ttl: 3600, minVersions: 1 } },
+    writes: [put('q', -3 * HOUR, 'older'), put('q', -2 * HOUR, 'expired'), put('q', -HOUR / 2, 'fresh')],
+    queries: [
+      get({ versions: 'all', columns: ['q'] }, ['fresh', 'expired'], {
+        flushEnd: ['fresh'],
+        minor: ['fresh'],
+        major: ['fresh'],
+        split: ['fresh'],
+      }),
+      get({ versions: 'all' }, ['fresh']),
+    ],
+  },
+  {
+    id: 'R44',
+    title: 'KEEP_DELETED_CELLS: a marker older than every put goes with a major compaction',
+    families: { f: { versions: 3, keepDeletedCells: 'TRUE' } },
+    writes: [del('columns', 'q', 3), put('q', 5, 'v')],
+    queries: [stored(['v', 'DC@3'], { major: ['v'] })],
+  },
+  {
+    id: 'R44b',
+    title: 'KEEP_DELETED_CELLS: a marker that is not goes with the excess versions it stands behind',
+    families: { f: { versions: 1, keepDeletedCells: 'TRUE' } },
+    writes: [put('q', 5, 'new'), put('q', 3, 'old'), del('columns', 'q', 2), put('p', 1, 'oldest')],
+    queries: [
+      stored(['oldest', 'new', 'old', 'DC@2'], {
+        flushEnd: ['oldest', 'new'],
+        split: ['oldest', 'new'],
+        minor: ['oldest', 'new'],
+        major: ['oldest', 'new'],
+      }),
+    ],
+  },
+  {
+    id: 'R45',
+    title: 'KEEP_DELETED_CELLS: an old put in another row keeps a family marker',
+    families: { f: { versions: 3, keepDeletedCells: 'TRUE' } },
+    writes: [put('q', 1, 'old', { row: 'other' }), del('family', '', 5), put('q', 9, 'v')],
+    queries: [stored(['old', 'DF@5', 'v'])],
+  },
 ];
