@@ -24,6 +24,8 @@ export function siteSettings(options: ResolvedOptions, layout: InstanceLayout): 
     'hbase.zookeeper.property.tickTime': String(Math.max(1000, Math.ceil(options.sessionTimeout / 20))),
     'hbase.zookeeper.property.maxClientCnxns': '300',
     'zookeeper.session.timeout': String(options.sessionTimeout),
+    // The one that counts when all is in one JVM.
+    'zookeeper.session.timeout.localHBaseCluster': String(options.sessionTimeout),
     'hbase.master.port': String(options.masterPorts[0]),
     'hbase.regionserver.port': String(regionServers === 1 ? options.regionServerPorts[0] : 0),
     'hbase.master.info.port': '-1',
