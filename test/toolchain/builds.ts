@@ -74,10 +74,15 @@ function byEsbuild(fixture: string, options: Options, more: Options = {}): Build
   };
 }
 
+/** What is used of swc, which is installed in this folder only. */
+interface Swc {
+  transform(source: string, options: object): Promise<{ readonly code: string }>;
+}
+
 function bySwc(fixture: string, transform: Options): Build['make'] {
   return async (folder) => {
     sources(folder, `${fixture}.ts`);
-    const swc = (await import(own.resolve('@swc/core'))) as typeof import('@swc/core');
+    const swc = (await import(own.resolve('@swc/core'))) as Swc;
     for (const name of ['exercise', fixture]) {
       const { code } = await swc.transform(readFileSync(join(folder, `${name}.ts`), 'utf8'), {
         filename: `${name}.ts`,
