@@ -3,7 +3,12 @@ import { defineConfig } from 'vitest/config';
 /** The suites that need a real HBase: `npm run test:hbase`. */
 export default defineConfig({
   test: {
-    include: ['test/hbase/**/*.test.ts'],
+    include: [
+      'test/hbase/**/*.test.ts',
+      // Suites of both engines.
+      'test/query/entity-query.test.ts',
+      'test/repository/repository.test.ts',
+    ],
     globalSetup: ['test/hbase/global-setup.ts'],
     pool: 'forks',
     // The suites share one server; the chaos suites start their own beside it.

@@ -1,11 +1,15 @@
-/** Databases for tests: an embedded store in a folder of its own, and tables that count what is read of them. */
+/**
+ * Databases for tests, and tables that count what is read of them. In `npm test` a database is an embedded store in a
+ * folder of its own; in `npm run test:hbase` it is the shared HBase, so that both engines pass the same suites.
+ */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Database, type OpenOptions, open } from '../../src/database.js';
+import { inject } from 'vitest';
+import { connect, type Database, open } from '../../src/database.js';
 import type { TableAccess } from '../../src/query/index.js';
-import type { EmbeddedEngine } from '../../src/store/engine.js';
+import type { EntityClass } from '../../src/schema/types.js';
 import type {
   RawRow,
   Result,
@@ -16,14 +20,31 @@ import type {
   Table,
 } from '../../src/table/index.js';
 
-export interface TestDatabase extends Database<EmbeddedEngine> {
-  /** Closes the database and removes its folder. */
+/** The addresses of the shared HBase, if this run is on one. */
+const shared = inject('hbase' as never) as { readonly masters: readonly string[] } | undefined;
+
+/** Whether the suites run on HBase. */
+export const onHBase: boolean = shared !== undefined;
+
+export interface TestDatabase extends Database {
+  /** Closes the database and removes what it stored. */
   dispose(): Promise<void>;
 }
 
-export async function openTestDatabase(options: Omit<OpenOptions, 'path'>): Promise<TestDatabase> {
+export async function openTestDatabase(entities: readonly EntityClass[]): Promise<TestDatabase> {
+  if (shared !== undefined) {
+    const database = await connect({ masters: shared.masters, entities, tables: 'create' });
+    const dispose = async (): Promise<void> => {
+      for (const { descriptor } of database.schema.tables) {
+        await database.admin.disableTable(descriptor.name);
+        await database.admin.deleteTable(descriptor.name);
+      }
+      await database.close();
+    };
+    return Object.assign(database, { dispose });
+  }
   const path = await mkdtemp(join(tmpdir(), 'rowan-query-'));
-  const database = await open({ background: 'inline', durability: 'ASYNC_WAL', ...options, path });
+  const database = await open({ path, entities, background: 'inline', durability: 'ASYNC_WAL' });
   const dispose = async (): Promise<void> => {
     await database.close();
     await rm(path, { recursive: true, force: true });
@@ -41,7 +62,8 @@ export interface ReadCounts {
 }
 
 /** The same table, its reads counted; `sync: false` hides that it can answer without leaving the thread. */
-export function countedAccess(table: SyncTable, sync: boolean): { access: TableAccess; counts: ReadCounts } {
+export function countedAccess(of: Table, sync: boolean): { access: TableAccess; counts: ReadCounts } {
+  const table = of as SyncTable;
   const counts: ReadCounts = { rows: 0, scans: 0, openScanners: 0, largestBatch: 0 };
   const note = (rows: readonly Result[]): Result[] => {
     counts.rows += rows.length;
