@@ -17,7 +17,7 @@ import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';
 import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
 import { cellBlock, type WireCell } from './fake-cells.js';
-import { GetRequest, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
+import { GetRequest, GetResponse, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
 
 /** A request as it came. */
 export interface Request {
@@ -88,6 +88,10 @@ export class FakePeer {
   /** A write of the socket that came as one chunk counts as one. */
   chunks = 0;
   handler: Handler = () => undefined;
+  /** The port of a server that has a second replica of every region. */
+  replicaPort: number | undefined;
+  /** Tables that meta has as disabled. */
+  readonly disabled = new Set<string>();
   private sasl: PeerOptions['sasl'];
   private regionId = 1700000000000;
 
@@ -202,7 +206,7 @@ export class FakePeer {
       const location = { regionInfo: { regionId: 1, tableName }, serverName, seqNum: -1 };
       connection.reply(id, GetMetaRegionLocationsResponse, { metaLocations: [location] });
     } else if (method === 'Scan') this.answerMetaScan(id, param, connection);
-    else if (method === 'Get') connection.raw(answerFrame(id, EMPTY_BYTES));
+    else if (method === 'Get') this.answerGet(id, param, connection);
     else if (method === 'Mutate') connection.raw(answerFrame(id, Uint8Array.of(0x10, 1)));
     else
       connection.fail(
@@ -211,6 +215,20 @@ export class FakePeer {
         `fake peer has no ${method}`,
         true,
       );
+  }
+
+  /** Nothing, or the state of a table when it is meta that is asked. */
+  private answerGet(id: number, param: Uint8Array, connection: PeerConnection): void {
+    const { region, get } = GetRequest.read(new ProtoReader(param));
+    const isMeta = Buffer.from(region.value).toString().startsWith('hbase:meta');
+    const table = Buffer.from(get.row).toString();
+    if (!isMeta) {
+      connection.raw(answerFrame(id, EMPTY_BYTES));
+      return;
+    }
+    const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
+    const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
+    connection.reply(id, GetResponse, { result: { cellCount: 1 } }, cells);
   }
 
   /** One region for whatever table is asked about, at this peer; none for tables whose name begins with "absent". */
@@ -245,9 +263,13 @@ export class FakePeer {
       cell('seqnumDuringOpen', startCode),
       cell('server', this.address),
       cell('serverstartcode', startCode),
-      cell('state', 'OPEN'),
+      cell('state', this.disabled.has(table) ? 'CLOSED' : 'OPEN'),
+      ...(this.replicaPort === undefined
+        ? []
+        : [cell('server_0001', `127.0.0.1:${this.replicaPort}`), cell('serverstartcode_0001', startCode)]),
     ]);
-    connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, 5), end]), cells));
+    const count = this.replicaPort === undefined ? 5 : 7;
+    connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, count), end]), cells));
   }
 }
 
