@@ -2,7 +2,7 @@ import type { StoredCell } from './cells.js';
 import { ModelFilter, PASS, type Verdict } from './verdict.js';
 
 /** A filter made of its parts; `state` is made anew between rows. */
-export class PlainFilter<S> extends ModelFilter {
+class PlainFilter<S> extends ModelFilter {
   private state: S;
   constructor(
     private readonly initial: () => S,
@@ -43,6 +43,10 @@ export class PlainFilter<S> extends ModelFilter {
   override dropRow(): boolean {
     return this.parts.row?.(this.state) ?? false;
   }
+}
+
+export function make<S>(...parts: ConstructorParameters<typeof PlainFilter<S>>): ModelFilter {
+  return new PlainFilter(...parts);
 }
 
 /** `WhileMatchFilter` and `SkipFilter`. */

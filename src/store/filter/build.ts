@@ -40,6 +40,12 @@ export interface FilterContext {
   readonly random: () => number;
 }
 
+type RowFilter = Extract<
+  Filter,
+  { kind: 'row' | 'prefix' | 'inclusiveStop' | 'random' | 'page' | 'fuzzyRow' | 'multiRowRange' }
+>;
+type CompositeFilter = Extract<Filter, { kind: 'while' | 'skip' | 'list' }>;
+
 /**
  * A filter ready for one scan.
  * @throws InvalidArgumentError for what HBase's server refuses: no ranges, ranges upside down, a NO_OP comparison of a
@@ -48,15 +54,50 @@ export interface FilterContext {
 export function buildFilter(filter: Filter, context: FilterContext): FilterEvaluator {
   switch (filter.kind) {
     case 'row':
+    case 'prefix':
+    case 'inclusiveStop':
+    case 'random':
+    case 'page':
+    case 'fuzzyRow':
+    case 'multiRowRange':
+      return buildRowFilter(filter, context);
+    case 'while':
+    case 'skip':
+    case 'list':
+      return buildComposite(filter, context);
+    default:
+      return buildCellFilter(filter);
+  }
+}
+
+function buildRowFilter(filter: RowFilter, context: FilterContext): FilterEvaluator {
+  const { reversed } = context;
+  switch (filter.kind) {
+    case 'row':
       return new RowEvaluator(new Comparison(filter.operator, filter.comparator));
+    case 'prefix':
+      return new PrefixEvaluator(filter.prefix, reversed);
+    case 'inclusiveStop':
+      return new InclusiveStopEvaluator(filter.stopRow, reversed);
+    case 'random':
+      return new RandomEvaluator(filter.chance, context.random);
+    case 'page':
+      return new PageEvaluator(filter.pageSize);
+    case 'fuzzyRow':
+      return new FuzzyRowEvaluator(filter.pairs, reversed);
+    case 'multiRowRange':
+      return new MultiRowRangeEvaluator(filter.ranges, reversed);
+  }
+}
+
+function buildCellFilter(filter: Exclude<Filter, RowFilter | CompositeFilter>): FilterEvaluator {
+  switch (filter.kind) {
     case 'family':
       return new FamilyEvaluator(new Comparison(filter.operator, filter.comparator));
     case 'qualifier':
       return new QualifierEvaluator(new Comparison(filter.operator, filter.comparator));
     case 'value':
       return new ValueEvaluator(new Comparison(filter.operator, filter.comparator));
-    case 'prefix':
-      return new PrefixEvaluator(filter.prefix, context.reversed);
     case 'singleColumnValue':
     case 'singleColumnValueExclude':
       return buildSingleColumnValue(filter);
@@ -86,33 +127,22 @@ export function buildFilter(filter: Filter, context: FilterContext): FilterEvalu
       return new ColumnPaginationEvaluator(filter.limit, filter.offset, filter.columnOffset);
     case 'columnCount':
       return new ColumnCountEvaluator(filter.limit);
-    case 'page':
-      return new PageEvaluator(filter.pageSize);
     case 'keyOnly':
       return new KeyOnlyEvaluator(filter.lengthAsValue);
     case 'firstKeyOnly':
       return new FirstKeyOnlyEvaluator();
-    case 'inclusiveStop':
-      return new InclusiveStopEvaluator(filter.stopRow, context.reversed);
-    case 'fuzzyRow':
-      return new FuzzyRowEvaluator(filter.pairs, context.reversed);
-    case 'multiRowRange':
-      return new MultiRowRangeEvaluator(filter.ranges, context.reversed);
     case 'timestamps':
       return new TimestampsEvaluator(filter.timestamps, filter.canHint);
-    case 'random':
-      return new RandomEvaluator(filter.chance, context.random);
-    case 'while':
-      return new WhileEvaluator(buildFilter(filter.filter, wrapped(context)));
-    case 'skip':
-      return new SkipEvaluator(buildFilter(filter.filter, wrapped(context)));
-    case 'list': {
-      const filters = filter.filters.map((each) => buildFilter(each, context));
-      return filter.operator === 'MUST_PASS_ALL'
-        ? new AllEvaluator(filters)
-        : new AnyEvaluator(filters, context.reversed);
-    }
   }
+}
+
+function buildComposite(filter: CompositeFilter, context: FilterContext): FilterEvaluator {
+  if (filter.kind === 'while') return new WhileEvaluator(buildFilter(filter.filter, wrapped(context)));
+  if (filter.kind === 'skip') return new SkipEvaluator(buildFilter(filter.filter, wrapped(context)));
+  const filters = filter.filters.map((each) => buildFilter(each, context));
+  return filter.operator === 'MUST_PASS_ALL'
+    ? new AllEvaluator(filters)
+    : new AnyEvaluator(filters, context.reversed);
 }
 
 /** HBase does not tell filters inside `while` and `skip` that the scan is reversed. */
