@@ -2,7 +2,7 @@
 
 import { compareBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { checkPositiveInteger } from './checks.js';
+import { checkPositiveInteger, describe } from './checks.js';
 
 export type SplitAlgorithm = 'HexStringSplit' | 'DecimalStringSplit' | 'UniformSplit';
 
@@ -47,6 +47,11 @@ function uniformSplit(regions: number): Uint8Array[] {
  */
 export function checkSplitKeys(keys: readonly Uint8Array[]): void {
   keys.forEach((key, index) => {
+    if (!(key instanceof Uint8Array)) {
+      throw new InvalidArgumentError(
+        `Split key ${index} is ${describe(key)}, not bytes. Give a Uint8Array, e.g. Buffer.from(text).`,
+      );
+    }
     const before = keys[index - 1];
     if (key.length === 0 || (before && compareBytes(before, key) >= 0)) {
       throw new InvalidArgumentError(

@@ -3,15 +3,14 @@
  * column as one memstore or file has them. Makes no scanner and no cells.
  */
 
-import { CellType, FOREVER, type Get, type RawRow } from '../../table/index.js';
+import { FOREVER, type Get, type RawRow } from '../../table/index.js';
 import { type CellCursor, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import { copyPlainCells } from '../scan/plain-cells.js';
 import { CellMaker } from '../scan/row-builder.js';
-
-/** Cells of older versions that are walked over; where there are more a scanner is quicker. */
-const MOST_OLDER = 32;
+import { isInRow } from '../scan/store-scanner.js';
 
 /** Reads are synchronous: one key and one bloom key serve them all. */
 const seekKey = new SeekKey();
@@ -79,30 +78,7 @@ function readFamily(store: FamilyStore, row: Uint8Array, readPoint: number, raw:
     if (found !== undefined) return false;
     found = cursor;
   }
-  return found === undefined || copyCells(found, name, row, readPoint, raw);
-}
-
-function copyCells(
-  cursor: CellCursor,
-  family: string,
-  row: Uint8Array,
-  readPoint: number,
-  raw: RawRow,
-): boolean {
-  const maker = makerOf(family);
-  let last: Uint8Array | undefined;
-  let index = 0;
-  let older = 0;
-  do {
-    if (cursor.seq > readPoint) continue;
-    if (cursor.type !== CellType.Put || cursor.ttl !== 0) return false;
-    if (last !== undefined && isColumn(cursor, last)) {
-      if (++older > MOST_OLDER) return false;
-    } else {
-      last = maker.makeRaw(cursor, raw, index++);
-    }
-  } while (cursor.next() && isInRow(cursor, row));
-  return true;
+  return found === undefined || copyPlainCells(found, makerOf(name), row, readPoint, raw, null);
 }
 
 function makerOf(family: string): CellMaker {
@@ -112,20 +88,4 @@ function makerOf(family: string): CellMaker {
     makers.set(family, maker);
   }
   return maker;
-}
-
-function isInRow(cursor: CellCursor, row: Uint8Array): boolean {
-  const { length } = row;
-  if (cursor.rowLength !== length) return false;
-  const { key, rowOffset } = cursor;
-  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
-  return true;
-}
-
-function isColumn(cursor: CellCursor, qualifier: Uint8Array): boolean {
-  const { length } = qualifier;
-  if (cursor.qualifierLength !== length) return false;
-  const { key, qualifierOffset } = cursor;
-  for (let i = length - 1; i >= 0; i--) if (key[qualifierOffset + i] !== qualifier[i]) return false;
-  return true;
 }

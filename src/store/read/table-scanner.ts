@@ -8,6 +8,7 @@ import { ClosedError } from '../../errors.js';
 import { type RawRow, type Result, Scan, type SyncResultScanner } from '../../table/index.js';
 import { VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
@@ -21,7 +22,7 @@ export class TableScanner implements SyncResultScanner {
   private readonly held: HeldRegion[];
   private readonly context: ScanContext;
   private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
-  private current: RegionScanner | undefined;
+  private current: RegionScanner | PlainScanner | undefined;
   private position = 0;
   private remaining: number | undefined;
   private closed = false;
@@ -73,12 +74,10 @@ export class TableScanner implements SyncResultScanner {
       if (!this.current) {
         const { region, sources } = this.held[this.position]!;
         region.readRequests++;
-        this.current = RegionScanner.forScan(
-          sources,
-          within(this.scan, region, this.remaining),
-          this.context,
-          this.filter,
-        );
+        const part = within(this.scan, region, this.remaining);
+        this.current =
+          PlainScanner.open(sources, part, this.context) ??
+          RegionScanner.forScan(sources, part, this.context, this.filter);
       }
       const result = raw === null ? this.current.next() : this.current.nextRaw(raw);
       if (result) {

@@ -336,7 +336,8 @@ function checkScan(scan: Scan, filter: FilterEvaluator | undefined): void {
   }
 }
 
-function filterFamily(name: string): FilterFamily {
+/** A family's name, also as bytes. */
+export function filterFamily(name: string): FilterFamily {
   let family = families.get(name);
   if (!family) {
     family = { name, bytes: encoder.encode(name) };
