@@ -1,5 +1,5 @@
 /**
- * `npm run bench:hbase [-- --quick] [--json FILE]`: Rowan's HBase engine and HBase's Java PerformanceEvaluation against
+ * `npm run bench:hbase [-- --quick] [--rounds N] [--only TEXT] [--json FILE]`: Rowan's HBase engine and HBase's Java PerformanceEvaluation against
  * the same standalone server, on the same table, in the same run, with the same number of clients; each measurement in
  * a fresh process. Higher is better.
  */
@@ -15,7 +15,7 @@ import { WORKLOADS, type Workload } from './workload.js';
 const quick = process.argv.includes('--quick');
 /** Of a few hundred milliseconds each, to see that it works; figures of it mean little. */
 const scale = quick ? 0.05 : 1;
-const rounds = quick ? 1 : 3;
+const rounds = Number(optionOf('--rounds') ?? (quick ? 1 : 3));
 const TABLE_ROWS = 800_000;
 
 async function main(): Promise<void> {
@@ -35,9 +35,13 @@ async function main(): Promise<void> {
 
 /** All workloads, or those whose names contain the text after `--only`. */
 function chosen(): readonly Workload[] {
-  const at = process.argv.indexOf('--only');
-  const text = at < 0 ? '' : (process.argv[at + 1] ?? '');
+  const text = optionOf('--only') ?? '';
   return WORKLOADS.filter((workload) => workload.operation.includes(text));
+}
+
+function optionOf(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
 }
 
 async function measure(
