@@ -13,6 +13,8 @@ export default defineConfig({
     pool: 'forks',
     // The suites share one server; the chaos suites start their own beside it.
     fileParallelism: false,
+    // Cases of one suite that wait for the server do so side by side.
+    maxConcurrency: 12,
     testTimeout: 120_000,
     hookTimeout: 180_000,
     reporters: ['default'],

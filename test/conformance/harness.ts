@@ -30,10 +30,8 @@ export interface EngineUnderTest {
   readonly name: string;
   /** Whether the engine goes by `OpenOptions.clock`. One that does not goes by real time. */
   readonly settableClock: boolean;
-  /** Whether a scan is one scan to its filters, however many regions it runs over (HBase starts anew in each). */
-  readonly filtersSpanRegions: boolean;
-  /** Why a case cannot be run on this engine; undefined: it can. */
-  lacks?(caseId: string): string | undefined;
+  /** Whether cases, each with a table of its own, run side by side: for engines that wait more than they work. */
+  readonly concurrent?: boolean;
   /** An engine with no tables of the suite's names. */
   open(options?: OpenOptions): Promise<OpenEngine>;
 }

@@ -1,5 +1,6 @@
 import { concatBytes, EMPTY_BYTES, fromLatin1, toStringBinary } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { MAX_ROW_LENGTH } from '../../table/cell.js';
 import type { Result } from '../../table/result.js';
 import { RemoteError } from '../rpc/errors.js';
 import { withTimeout } from '../rpc/with-timeout.js';
@@ -160,10 +161,7 @@ export class Locator {
   /** One look into meta: backwards from just behind where the row's region would stand. */
   private async readMeta(table: string, row: Uint8Array, before: boolean): Promise<Region> {
     const prefix = Buffer.from(`${table},`, 'utf8');
-    let start: Uint8Array;
-    if (!before) start = concatBytes(prefix, row, fromLatin1(NINES));
-    else if (row.length > 0) start = concatBytes(prefix, row, fromLatin1(ZEROES));
-    else start = concatBytes(Buffer.from(table, 'utf8'), Uint8Array.of(0));
+    const start = metaKeyBehind(table, prefix, row, before);
     const stop = concatBytes(prefix, fromLatin1(','));
     const results = await this.meta!.scanBackwards(start, stop, PREFETCH);
     const rows = results.map(readMetaRow).filter((found) => found !== undefined && found.table === table);
@@ -217,6 +215,15 @@ export function tableDisabled(table: string): RowanError {
   return new RowanError('ERR_TABLE_DISABLED', `Table ${table} is disabled. Enable it first.`, {
     details: { table },
   });
+}
+
+/** The key in meta just behind that of the region which holds `row` (with `before`: the rows below it). */
+function metaKeyBehind(table: string, prefix: Uint8Array, row: Uint8Array, before: boolean): Uint8Array {
+  if (before && row.length === 0) return concatBytes(Buffer.from(table, 'utf8'), Uint8Array.of(0));
+  // A key in meta is no longer than other keys, so no region begins with a row as long as what is cut here.
+  const longest = MAX_ROW_LENGTH - prefix.length - NINES.length;
+  if (row.length > longest) return concatBytes(prefix, row.subarray(0, longest), fromLatin1(NINES));
+  return concatBytes(prefix, row, fromLatin1(before ? ZEROES : NINES));
 }
 
 function isUsable(row: MetaRow): boolean {

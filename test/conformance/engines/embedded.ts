@@ -6,7 +6,6 @@ import type { EngineUnderTest } from '../harness.js';
 export const embeddedEngine: EngineUnderTest = {
   name: 'the embedded engine',
   settableClock: true,
-  filtersSpanRegions: true,
   async open(options = {}) {
     const engine = await openEmbedded('/store', {
       fileSystem: new MemoryFileSystem(),

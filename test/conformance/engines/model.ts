@@ -5,7 +5,6 @@ import type { EngineUnderTest } from '../harness.js';
 export const modelEngine: EngineUnderTest = {
   name: 'the model',
   settableClock: true,
-  filtersSpanRegions: true,
   async open(options = {}) {
     const engine = new ModelEngine({
       now: options.clock?.now ?? Date.now,

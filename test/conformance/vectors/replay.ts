@@ -75,6 +75,8 @@ export async function replayGroup(
           },
         ]),
       ),
+      // As it was recorded: nothing is merged but by a step.
+      { configuration: { 'hbase.hstore.compaction.min': '100', 'hbase.hstore.blockingStoreFiles': '200' } },
     ),
   );
   const differences: Difference[] = [];

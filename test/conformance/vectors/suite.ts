@@ -6,8 +6,9 @@ import { replayGroup } from './replay.js';
 /** Replays every sequence that was recorded from HBase 2.6.4: all answers must be the same. */
 export function describeVectors(engineUnderTest: EngineUnderTest): void {
   describe(`the answers of HBase 2.6.4, given by ${engineUnderTest.name}`, () => {
+    const cases = engineUnderTest.concurrent ? it.concurrent : it;
     for (const group of loadRecordedGroups()) {
-      it(`group ${group.id} (${group.mode}, ${group.sequences.length} sequences)`, async () => {
+      cases(`group ${group.id} (${group.mode}, ${group.sequences.length} sequences)`, async () => {
         const clock = engineUnderTest.settableClock ? new TestClock(1_800_000_000_000) : undefined;
         const opened = await engineUnderTest.open(clock ? { clock } : {});
         try {
