@@ -17,13 +17,17 @@ const READINGS = 100;
 /** Milliseconds of one round of reads, and of warming up before the first: the compilers need more than one round. */
 const ROUND = 400;
 const WARM_UP = 1500;
-/** Batches of 100 in one round. */
+/** Batches of 100 in one round, and before the first. */
 const BATCHES = 40;
+const WARM_UP_BATCHES = 160;
 const RANGE = 50;
 
 const rounds = Number(argument('--rounds') ?? 7);
-/** As many as the first rows have written. */
-const SENSORS = BATCHES * Math.min(rounds + 1, 5);
+/** One sensor's readings are one batch. */
+const SENSORS = WARM_UP_BATCHES + BATCHES * rounds;
+const batches = Array.from({ length: SENSORS }, (_, sensor) =>
+  Array.from({ length: READINGS }, (_, seq) => makeReading(sensor, seq)),
+);
 
 const folder = mkdtempSync(join(projectRoot, '.rowan-bench-orm-'));
 try {
@@ -77,14 +81,14 @@ async function measure(contestants: readonly Contestant[]): Promise<BenchRow[]> 
   return rows;
 }
 
-/** Every round writes new keys behind the ones before: sensors of their own for each contestant's each round. */
+/** Every round writes new keys behind the ones before. */
 function insertBatches(contestant: Contestant): Measured {
   let sensor = 0;
   return async () => {
-    for (let batch = 0; batch < BATCHES; batch++, sensor++) {
-      await contestant.insert(Array.from({ length: READINGS }, (_, seq) => makeReading(sensor, seq)));
-    }
-    return BATCHES * READINGS;
+    const end = sensor === 0 ? WARM_UP_BATCHES : sensor + BATCHES;
+    const count = end - sensor;
+    for (; sensor < end; sensor++) await contestant.insert(batches[sensor]!);
+    return count * READINGS;
   };
 }
 
