@@ -6,8 +6,9 @@ export default defineConfig({
     include: [
       'test/hbase/**/*.test.ts',
       // Suites of both engines.
+      'test/decorators/on-the-engine.test.ts',
       'test/query/entity-query.test.ts',
-      'test/repository/repository.test.ts',
+      'test/repository/*.test.ts',
     ],
     globalSetup: ['test/hbase/global-setup.ts'],
     pool: 'forks',

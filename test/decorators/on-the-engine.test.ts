@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
@@ -16,14 +13,12 @@ import {
   Columns,
   Counter,
   CreatedAt,
-  type Database,
   date,
   decimal,
   defineTable,
   double,
   Embedded,
   Entity,
-  open,
   Packed,
   part,
   RowKey,
@@ -37,6 +32,7 @@ import {
   type Versioned,
   Versions,
 } from '../../src/index.js';
+import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
 const table = defineTable({ name: 'shop:all', families: { d: { versions: 3 }, m: {} } });
 const calls: string[] = [];
@@ -96,17 +92,13 @@ class Document {
 
 const shop = (values: Partial<Shop>) => Object.assign(Object.create(Shop.prototype), values) as Shop;
 
-describe('declared entities on the embedded engine', () => {
-  const path = mkdtempSync(join(tmpdir(), 'rowan-entities-'));
-  let database: Database;
+describe('declared entities on an engine', () => {
+  let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await open({ path, entities: [Shop, MetricHour, Document] });
+    database = await openTestDatabase([Shop, MetricHour, Document]);
   });
-  afterAll(async () => {
-    await database.close();
-    rmSync(path, { recursive: true, force: true });
-  });
+  afterAll(() => database.dispose());
 
   it('store and load every kind of column', async () => {
     const shops = database.repository(Shop);

@@ -7,7 +7,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { connect, type Database, open } from '../../src/database.js';
+import { schemaTableDescriptor } from '../../src/codec/index.js';
+import { connect, type Database, open, type TableHandling } from '../../src/database.js';
+import { connectHBase } from '../../src/hbase/engine.js';
+import { dictionaryTableDescriptor } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
 import type { TableAccess } from '../../src/query/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import type {
@@ -31,25 +35,96 @@ export interface TestDatabase extends Database {
   dispose(): Promise<void>;
 }
 
+/** Opens a store of its own with these entities. */
 export async function openTestDatabase(entities: readonly EntityClass[]): Promise<TestDatabase> {
-  if (shared !== undefined) {
-    const database = await connect({ masters: shared.masters, entities, tables: 'create' });
-    const dispose = async (): Promise<void> => {
-      for (const { descriptor } of database.schema.tables) {
-        await database.admin.disableTable(descriptor.name);
-        await database.admin.deleteTable(descriptor.name);
-      }
-      await database.close();
-    };
-    return Object.assign(database, { dispose });
-  }
-  const path = await mkdtemp(join(tmpdir(), 'rowan-query-'));
-  const database = await open({ path, entities, background: 'inline', durability: 'ASYNC_WAL' });
+  const store = openTestStore();
+  const database = await store.open(...entities);
   const dispose = async (): Promise<void> => {
     await database.close();
-    await rm(path, { recursive: true, force: true });
+    await store.dispose();
   };
   return Object.assign(database, { dispose });
+}
+
+/** A store that programs open one after another. */
+export interface TestStore {
+  /** As a program does: nothing is known of earlier ones but what is stored. */
+  open(...entities: EntityClass[]): Promise<Database>;
+  /** The same, but a table that is missing is an error. */
+  openChecked(...entities: EntityClass[]): Promise<Database>;
+  /** Removes what was stored; every database must be closed. */
+  dispose(): Promise<void>;
+}
+
+export function openTestStore(): TestStore {
+  return shared === undefined ? new EmbeddedTestStore() : new HBaseTestStore(shared.masters);
+}
+
+class EmbeddedTestStore implements TestStore {
+  private path: string | undefined;
+
+  async open(...entities: EntityClass[]): Promise<Database> {
+    return this.openWith(entities, 'create');
+  }
+
+  async openChecked(...entities: EntityClass[]): Promise<Database> {
+    return this.openWith(entities, 'check');
+  }
+
+  async dispose(): Promise<void> {
+    if (this.path !== undefined) await rm(this.path, { recursive: true, force: true });
+  }
+
+  private async openWith(entities: readonly EntityClass[], tables: TableHandling): Promise<Database> {
+    this.path ??= await mkdtemp(join(tmpdir(), 'rowan-store-'));
+    return open({ path: this.path, entities, tables, background: 'inline', durability: 'ASYNC_WAL' });
+  }
+}
+
+/** The tables of its entities on the shared HBase, and those that go with them. */
+class HBaseTestStore implements TestStore {
+  private readonly tables = new Set([dictionaryTableDescriptor().name, schemaTableDescriptor().name]);
+  private emptied: Promise<void> | undefined;
+
+  constructor(private readonly masters: readonly string[]) {}
+
+  async open(...entities: EntityClass[]): Promise<Database> {
+    this.emptied ??= this.dropAll([...this.tables, ...tablesOf(entities)]);
+    await this.emptied;
+    return this.openWith(entities, 'create');
+  }
+
+  async openChecked(...entities: EntityClass[]): Promise<Database> {
+    return this.openWith(entities, 'check');
+  }
+
+  async dispose(): Promise<void> {
+    await this.dropAll([...this.tables]);
+  }
+
+  private openWith(entities: readonly EntityClass[], tables: TableHandling): Promise<Database> {
+    for (const name of tablesOf(entities)) this.tables.add(name);
+    return connect({ masters: this.masters, entities, tables });
+  }
+
+  /** Also what a run that was broken off has left. */
+  private async dropAll(names: readonly string[]): Promise<void> {
+    const engine = await connectHBase({ masters: this.masters });
+    const drop = async (name: string): Promise<void> => {
+      if (!(await engine.admin.tableExists(name))) return;
+      if (await engine.admin.isTableEnabled(name)) await engine.admin.disableTable(name);
+      await engine.admin.deleteTable(name);
+    };
+    try {
+      await Promise.all(names.map(drop));
+    } finally {
+      await engine.close();
+    }
+  }
+}
+
+function tablesOf(entities: readonly EntityClass[]): string[] {
+  return compileSchema(entities).tables.map(({ descriptor }) => descriptor.name);
 }
 
 /** What was read of a table. */

@@ -10,12 +10,11 @@ import {
   Table,
 } from '../../decorators/index.js';
 import { date, text } from '../../src/codec/index.js';
-import { type Database, open } from '../../src/database.js';
+import type { Database } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
-import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { MemoryFileSystem } from '../../src/store/fs/index.js';
 import { Get, Scan } from '../../src/table/index.js';
+import { openTestStore, type TestStore } from '../query/test-database.js';
 
 @Table({ name: 'logs', families: { d: {} } })
 class Logs {}
@@ -46,18 +45,21 @@ class Event {
   @Column('d:t', text) text!: string;
 }
 
-let fileSystem: MemoryFileSystem;
-let db: Database<EmbeddedEngine>;
+let store: TestStore;
+let db: Database;
 let logs: Repository<typeof Log>;
 const start = async (): Promise<void> => {
-  db = await open({ path: '/db', fileSystem, background: 'inline', entities: [Log, Event] });
+  db = await store.open(Log, Event);
   logs = db.repository(Log);
 };
 beforeEach(async () => {
-  fileSystem = new MemoryFileSystem();
+  store = openTestStore();
   await start();
 });
-afterEach(() => db.close());
+afterEach(async () => {
+  await db.close();
+  await store.dispose();
+});
 
 /** Closed and opened again: nothing is cached. */
 async function reopen(): Promise<void> {
@@ -226,8 +228,11 @@ test('entities without dictionaries need no table of dictionaries', async () => 
     id!: string;
     @Column('d:t', text) text!: string;
   }
-  const plain = await open({ path: '/plain', fileSystem, background: 'inline', entities: [Plain] });
-  expect((await plain.admin.listTables()).map((table) => table.name)).toEqual(['plain']);
+  await db.close();
+  await store.dispose();
+  const plain = await store.open(Plain);
+  expect(await plain.admin.tableExists('plain')).toBe(true);
+  expect(await plain.admin.tableExists('rowan_dictionaries')).toBe(false);
   await plain.repository(Plain).put({ id: 'a', text: 'b' });
   expect((await plain.engine.table('plain').get(new Get('a'))).isEmpty).toBe(false);
   await plain.close();
@@ -237,8 +242,6 @@ test('tables: check wants the table of dictionaries', async () => {
   await db.admin.disableTable('rowan_dictionaries');
   await db.admin.deleteTable('rowan_dictionaries');
   await db.close();
-  await expect(
-    open({ path: '/db', fileSystem, background: 'inline', entities: [Log, Event], tables: 'check' }),
-  ).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
+  await expect(store.openChecked(Log, Event)).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
   await start();
 });
