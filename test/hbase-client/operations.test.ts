@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
@@ -208,6 +209,21 @@ describe('operations against a peer that does as it is told', () => {
       details: { attempts: 4 },
     });
     expect(peer.of('Get')).toHaveLength(4);
+  });
+
+  it('listen once to a signal that many of them are given, and not at all when they have ended', async () => {
+    peer.handler = ({ method }) => method === 'Get' || method === 'Multi';
+    const controller = new AbortController();
+    const { signal } = controller;
+    const gets = Array.from({ length: 20 }, (_, i) => table.get(new Get(`r${i}`), { signal }));
+    const all = table.getAll([new Get('a'), new Get('b')], { signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    for (const one of [...gets, all]) await expect(one).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    peer.handler = (request) => answerMulti(request);
+    const later = new AbortController().signal;
+    await table.getAll([new Get('a'), new Get('b')], { signal: later });
+    expect(getEventListeners(later, 'abort')).toHaveLength(0);
   });
 
   it('end when their signal aborts, and at once when it had', async () => {

@@ -14,6 +14,7 @@ import {
 import { writeGet } from '../wire/encode-query.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import type { WireResult } from '../wire/result-decoder.js';
+import { offAbort, onAbort } from './abort.js';
 
 const ACTION_MUTATION = tagOf(2, WireType.Bytes);
 const ACTION_GET = tagOf(3, WireType.Bytes);
@@ -99,7 +100,7 @@ export abstract class Action<T> {
       this.fail(new RowanError('ERR_ABORTED', message, { cause: signal.reason }));
     };
     if (signal.aborted) this.onAbort();
-    else signal.addEventListener('abort', this.onAbort, { once: true });
+    else onAbort(signal, this.onAbort);
   }
 
   succeed(result: WireResult, processed: boolean): void {
@@ -137,9 +138,7 @@ export abstract class Action<T> {
 
   private settle(): void {
     this.settled = true;
-    if (this.signal !== undefined && this.onAbort !== undefined) {
-      this.signal.removeEventListener('abort', this.onAbort);
-    }
+    if (this.signal !== undefined && this.onAbort !== undefined) offAbort(this.signal, this.onAbort);
   }
 
   private unknownOutcome(error: RowanError): RowanError {

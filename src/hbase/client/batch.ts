@@ -1,5 +1,6 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { offAbort, onAbort } from './abort.js';
 import type { Action, ActionOwner } from './action.js';
 
 /** Actions on one row that may travel together; the next segment of the row begins when all of this have ended. */
@@ -42,10 +43,10 @@ export class Batch implements ActionOwner {
         action.fail(new RowanError('ERR_ABORTED', message, { cause: signal?.reason }));
       }
     };
-    signal?.addEventListener('abort', abort, { once: true });
+    if (signal !== undefined) onAbort(signal, abort);
     for (const action of this.firstOfEachRow(actions)) this.submit(action);
     if (signal === undefined) return done;
-    return done.finally(() => signal.removeEventListener('abort', abort));
+    return done.finally(() => offAbort(signal, abort));
   }
 
   actionDone(action: Action<unknown>): void {

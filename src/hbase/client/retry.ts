@@ -1,6 +1,7 @@
 import { RowanError, TimeoutError } from '../../errors.js';
 import { ConnectionError, ProtocolError, RemoteError } from '../rpc/errors.js';
 import { throttleWait } from '../rpc/exception-table.js';
+import { offAbort, onAbort } from './abort.js';
 
 /** What the pause grows by, attempt after attempt (`HConstants.RETRY_BACKOFF`). */
 const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
@@ -44,11 +45,11 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   return new Promise((resolve) => {
     const finish = (): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', finish);
+      if (signal !== undefined) offAbort(signal, finish);
       resolve();
     };
     const timer = setTimeout(finish, milliseconds);
-    signal?.addEventListener('abort', finish, { once: true });
+    if (signal !== undefined) onAbort(signal, finish);
   });
 }
 
@@ -58,10 +59,10 @@ export function orAborted(promise: Promise<void>, signal: AbortSignal | undefine
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const finish = (): void => {
-      signal.removeEventListener('abort', finish);
+      offAbort(signal, finish);
       resolve();
     };
-    signal.addEventListener('abort', finish, { once: true });
+    onAbort(signal, finish);
     promise.then(finish, finish);
   });
 }
