@@ -204,13 +204,14 @@ export class SequenceGenerator {
     if (random.chance(0.1)) query.setMaxResultsPerColumnFamily(1 + random.below(3));
     if (this.group.namedColumnsOnly && random.chance(0.3)) {
       const kind = !(query instanceof Scan) ? 'get' : query.reversed ? 'reversed scan' : 'scan';
-      query.setFilter(randomFilter(random, this.filterContext(kind)));
+      const ends = kind === 'get' || !namesColumns(query);
+      query.setFilter(randomFilter(random, this.filterContext(kind, ends)));
     }
     return query;
   }
 
-  private filterContext(query: FilterContext['query']): FilterContext {
-    return { group: this.group, rows: this.rows, query, hints: true };
+  private filterContext(query: FilterContext['query'], ends = true): FilterContext {
+    return { group: this.group, rows: this.rows, query, hints: true, ends };
   }
 
   private family(): string {
@@ -220,4 +221,9 @@ export class SequenceGenerator {
   private qualifier(): Buffer {
     return latin1(this.random.pick(this.group.qualifiers));
   }
+}
+
+function namesColumns(query: Query): boolean {
+  for (const columns of query.families.values()) if (columns !== null) return true;
+  return false;
 }
