@@ -6,7 +6,8 @@
 import { CellType } from '../../table/index.js';
 import { CellCursor, compareToSeekKey, type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import { CELL_HEADER_BYTES, CellArena, type CellRef, cellBytes, chunkOf, offsetOf, ttlAt } from './arena.js';
-import { CellList, type Leaf } from './cell-list.js';
+import { CellList } from './cell-list.js';
+import type { Leaf } from './leaf.js';
 
 /** A frozen memstore as it is handed to a worker. */
 export interface SharedMemstore {
@@ -81,7 +82,7 @@ export class Memstore {
       own = false;
     }
     for (const ref of doomed) {
-      this.list.locateRef(ref, this.list.prefixOfRef(ref));
+      this.list.locateRef(ref);
       const leaf = this.list.leaves[this.list.foundLeaf]!;
       if (leaf.refs[this.list.foundIndex] !== ref) continue;
       this.bytes -= cellBytes(this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
@@ -172,7 +173,7 @@ export class MemstoreCursor extends CellCursor {
 
   override next(): boolean {
     if (this.version !== this.list.version) {
-      this.list.locateRef(this.ref, this.list.prefixOfRef(this.ref));
+      this.list.locateRef(this.ref);
       // The cell itself may be gone (an upsert): then its successor stands where it stood.
       const leaf = this.list.leaves[this.list.foundLeaf]!;
       const there = leaf.refs[this.list.foundIndex] === this.ref && this.list.foundIndex < leaf.count;

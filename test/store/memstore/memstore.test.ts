@@ -52,6 +52,10 @@ const bytes = fc.oneof(
   fc.uint8Array({ min: 0, max: 3, maxLength: 3 }),
   fc.uint8Array({ maxLength: 12 }),
   fc.integer({ min: 0, max: 5000 }).map((n) => toBytes(`user${String(n).padStart(9, '0')}`)),
+  // Long rows that differ early and at their ends.
+  fc
+    .tuple(fc.nat(3), fc.nat(600), fc.constantFrom('', '', '', '\0'))
+    .map(([head, tail, end]) => toBytes(`of the sensor ${head}\0\0${String(tail).padStart(4, '0')}${end}`)),
 );
 const row = bytes.map((value) => (value.length === 0 ? Uint8Array.of(7) : value));
 const type = fc.constantFrom(...Object.values(CellType));

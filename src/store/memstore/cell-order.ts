@@ -1,0 +1,111 @@
+/** The order of cells in an arena (R2), and what their rows have in common. */
+
+import { compareSlices } from '../../bytes/index.js';
+import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
+import { prefixOf } from './row-prefix.js';
+
+/** R2 for two cells. */
+export function compareRefs(arena: CellArena, a: CellRef, b: CellRef): number {
+  if (a === b) return 0;
+  const aChunk = arena.chunks[chunkOf(a)]!;
+  const bChunk = arena.chunks[chunkOf(b)]!;
+  const aOffset = offsetOf(a);
+  const bOffset = offsetOf(b);
+  const aWord = aChunk.ints[(aOffset >>> 2) + 6]!;
+  const bWord = bChunk.ints[(bOffset >>> 2) + 6]!;
+  const aRow = aWord & 0xffff;
+  const bRow = bWord & 0xffff;
+  const aStart = aOffset + CELL_HEADER_BYTES;
+  const bStart = bOffset + CELL_HEADER_BYTES;
+  let difference = compareSlices(aChunk.bytes, aStart, aRow, bChunk.bytes, bStart, bRow);
+  if (difference !== 0) return difference;
+  const aQualifier = aChunk.ints[(aOffset >>> 2) + 4]!;
+  const bQualifier = bChunk.ints[(bOffset >>> 2) + 4]!;
+  difference = compareSlices(
+    aChunk.bytes,
+    aStart + aRow,
+    aQualifier,
+    bChunk.bytes,
+    bStart + bRow,
+    bQualifier,
+  );
+  if (difference !== 0) return difference;
+  difference = bChunk.doubles[bOffset >>> 3]! - aChunk.doubles[aOffset >>> 3]!;
+  if (difference !== 0) return difference;
+  difference = ((bWord >>> 16) & 0xff) - ((aWord >>> 16) & 0xff);
+  if (difference !== 0) return difference;
+  return bChunk.doubles[(bOffset >>> 3) + 1]! - aChunk.doubles[(aOffset >>> 3) + 1]!;
+}
+
+/** Negative when the cell sorts before the key. */
+export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey): number {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const offset = offsetOf(ref);
+  const word = chunk.ints[(offset >>> 2) + 6]!;
+  const rowLength = word & 0xffff;
+  const start = offset + CELL_HEADER_BYTES;
+  let difference = compareSlices(chunk.bytes, start, rowLength, key.row, key.rowOffset, key.rowLength);
+  if (difference !== 0) return difference;
+  const qualifierLength = chunk.ints[(offset >>> 2) + 4]!;
+  difference = compareSlices(
+    chunk.bytes,
+    start + rowLength,
+    qualifierLength,
+    key.qualifier,
+    key.qualifierOffset,
+    key.qualifierLength,
+  );
+  if (difference !== 0) return difference;
+  const timestamp = chunk.doubles[offset >>> 3]!;
+  if (timestamp !== key.timestamp) return timestamp > key.timestamp ? -1 : 1;
+  return key.type === TYPE_MAXIMUM ? 1 : key.type - ((word >>> 16) & 0xff);
+}
+
+/** The prefix of a cell's row behind its first `skipped` bytes. */
+export function prefixOfRef(arena: CellArena, ref: CellRef, skipped: number): number {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const offset = offsetOf(ref);
+  const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
+  return prefixOf(chunk.bytes, offset + CELL_HEADER_BYTES, length, skipped);
+}
+
+/** Bytes that a cell's row has in common with another row. */
+export function sharedWith(
+  arena: CellArena,
+  ref: CellRef,
+  row: Uint8Array,
+  offset: number,
+  length: number,
+): number {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const own = offsetOf(ref);
+  const end = Math.min(length, chunk.ints[(own >>> 2) + 6]! & 0xffff);
+  const start = own + CELL_HEADER_BYTES;
+  const { bytes } = chunk;
+  let same = 0;
+  while (same < end && bytes[start + same] === row[offset + same]) same++;
+  return same;
+}
+
+/**
+ * The prefix of a row that need not begin with the `shared` bytes that the rows of some sorted cells, `of` one of them,
+ * begin with: -1 when it sorts before all of them, Infinity when behind.
+ */
+export function seekPrefix(
+  arena: CellArena,
+  of: CellRef,
+  shared: number,
+  row: Uint8Array,
+  offset: number,
+  length: number,
+): number {
+  const { bytes } = arena.chunks[chunkOf(of)]!;
+  const start = offsetOf(of) + CELL_HEADER_BYTES;
+  for (let i = 0; i < shared; i++) {
+    if (i >= length) return -1;
+    const difference = row[offset + i]! - bytes[start + i]!;
+    if (difference !== 0) return difference < 0 ? -1 : Number.POSITIVE_INFINITY;
+  }
+  return prefixOf(row, offset, length, shared);
+}
