@@ -233,7 +233,8 @@ describe('a client of a server that misbehaves', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      // A scanner without a number that had more rows was opened for ever.
+      { numRuns: 60, examples: [[[{ at: 12, byte: 185 }], 101]] },
     );
   });
 });

@@ -217,6 +217,30 @@ describe('a scan', () => {
     await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
   });
 
+  it('does not ask for ever where answers lead nowhere', async () => {
+    peer.handler = (request) => {
+      if (request.method === 'Scan') script = [{}];
+      return answer(request);
+    };
+    const scanner = engine.table('t').scan(new Scan(), { timeout: 100 });
+    await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_TIMEOUT', retryable: true });
+    await scanner.close();
+  });
+
+  it('is refused by a server that opens it and gives it no number', async () => {
+    peer.handler = (request) => {
+      if (request.method !== 'Scan') return false;
+      if (Buffer.from(readScanRequest(request).region?.value ?? []).includes('hbase:meta')) return false;
+      request.connection.reply(request.id, ScanResponse, { moreResults: true, moreResultsInRegion: true });
+      return true;
+    };
+    await engine.close();
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0, retries: 2 });
+    const scanner = engine.table('t').scan(new Scan());
+    await expect(scanner.next()).rejects.toThrow(/no number/);
+    await scanner.close();
+  });
+
   it('ends with its signal', async () => {
     const controller = new AbortController();
     peer.handler = (request) => request.method === 'Scan' && answer(request) && false;

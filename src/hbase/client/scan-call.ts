@@ -3,6 +3,7 @@ import type { Cell } from '../../table/cell.js';
 import type { Scan } from '../../table/scan.js';
 import type { Region } from '../region/region.js';
 import { Call, Priority, type ResponseFrame } from '../rpc/call.js';
+import { ProtocolError } from '../rpc/errors.js';
 import { type ScanPosition, writeScan } from '../wire/encode-query.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
@@ -88,7 +89,13 @@ export class ScanCall extends Call {
   }
 
   override onResponse(frame: ResponseFrame): void {
-    this.resolve(readScanAnswer(frame));
+    const answer = readScanAnswer(frame);
+    const goesOn = answer.moreResults && answer.moreResultsInRegion;
+    // It would be opened anew for ever.
+    if (this.step.kind === 'open' && goesOn && answer.scannerId === undefined) {
+      throw new ProtocolError('A scanner was opened and has more rows, but no number to ask it by.');
+    }
+    this.resolve(answer);
   }
 
   override onError(error: RowanError): void {

@@ -1,5 +1,5 @@
 import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
-import { ClosedError, RowanError, throwIfAborted } from '../../errors.js';
+import { ClosedError, type RowanError, TimeoutError, throwIfAborted } from '../../errors.js';
 import type { Cell } from '../../table/cell.js';
 import type { Result } from '../../table/result.js';
 import type { Scan } from '../../table/scan.js';
@@ -161,9 +161,10 @@ export class HBaseScanner implements ResultScanner {
     let end = performance.now() + this.timeout;
     while (this.fetched.length === 0 && !this.finished && !this.closed) {
       try {
-        await this.step(end - performance.now());
+        const progress = await this.step(end - performance.now());
         this.attempts = 0;
-        end = performance.now() + this.timeout;
+        if (progress) end = performance.now() + this.timeout;
+        else if (performance.now() >= end) throw this.noRows();
       } catch (thrown) {
         const error = asRowanError(thrown);
         const attempts = ++this.attempts;
@@ -181,28 +182,28 @@ export class HBaseScanner implements ResultScanner {
     const isScannerLoss = error instanceof RemoteError && error.retryClass === 'scanner';
     if (this.context.isClosed || (!error.retryable && !isScannerLoss)) throw error;
     if (attempts > this.context.settings.retries) throw givenUp(error, what, attempts, 'no retries left');
-    if (performance.now() >= end) {
-      throw new RowanError(
-        'ERR_TIMEOUT',
-        `${what} had no rows within ${this.timeout} ms. Last error: ${error.message}`,
-        {
-          cause: error,
-          retryable: true,
-          details: { table: this.table },
-        },
-      );
-    }
+    if (performance.now() >= end) throw this.noRows(error);
   }
 
-  /** One request: the next of the open scanner, or the opening of one where the scan stands. */
-  private async step(timeLeft: number): Promise<void> {
+  private noRows(cause?: RowanError): RowanError {
+    const last = cause === undefined ? '' : ` Last error: ${cause.message}`;
+    return new TimeoutError(`The scan of table ${this.table} had no rows within ${this.timeout} ms.${last}`, {
+      cause,
+      details: { table: this.table },
+    });
+  }
+
+  /**
+   * One request: the next of the open scanner, or the opening of one where the scan stands. Whether it led on: to rows, to
+   * another region, or to the word of the server that it is looking.
+   */
+  private async step(timeLeft: number): Promise<boolean> {
     const { settings } = this.context;
     const limit = this.scan.limit === undefined ? 0 : this.scan.limit - this.rows;
     const caching = this.scan.caching ?? settings.scannerCaching;
     const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
     if (this.scanner?.isOpen) {
-      this.accept(await this.scanner.next(rowsAtOnce, limit));
-      return;
+      return this.accept(await this.scanner.next(rowsAtOnce, limit));
     }
     const region = this.replicaOf(await this.locate(timeLeft));
     const scanner = new RegionScanner(
@@ -220,7 +221,7 @@ export class HBaseScanner implements ResultScanner {
       readType:
         (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
     };
-    this.accept(await scanner.open(position, rowsAtOnce, limit));
+    return this.accept(await scanner.open(position, rowsAtOnce, limit));
   }
 
   /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
@@ -235,7 +236,7 @@ export class HBaseScanner implements ResultScanner {
     return this.context.locator.locate(this.table, this.start, before, Math.max(1, timeLeft));
   }
 
-  private accept(answer: ScanAnswer): void {
+  private accept(answer: ScanAnswer): boolean {
     const { assembler, fetched } = this;
     const before = fetched.length;
     for (let i = 0; i < answer.pieces.length; i++) {
@@ -251,6 +252,7 @@ export class HBaseScanner implements ResultScanner {
     } else if (!answer.moreResultsInRegion) {
       this.leaveRegion(this.scanner!.region);
     }
+    return answer.pieces.length > 0 || answer.heartbeat || !answer.moreResultsInRegion;
   }
 
   /** Keeps to the limit whatever the server sends. */
