@@ -58,10 +58,23 @@ export abstract class CellCursor {
   abstract reseek(target: SeekKey): boolean;
   /** To the next cell; false at the end. */
   abstract next(): boolean;
+  /** As `next`, of a cursor that stands in `row`: false also when the cell it has come to is of another row. */
+  nextInRow(row: Uint8Array): boolean {
+    return this.next() && isInRow(this, row);
+  }
   /** To the first cell of the greatest row that is less than `row`, or of the last row when `row` is null. */
   abstract seekToPreviousRow(row: Uint8Array | null): boolean;
   /** Gives back what it holds (blocks, file references). */
   abstract close(): void;
+}
+
+/** Rows next to each other differ mostly at their ends. */
+export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
+  const length = row.length;
+  if (cell.rowLength !== length) return false;
+  const { key, rowOffset } = cell;
+  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
+  return true;
 }
 
 /** R2 for two cursors at valid positions; the same cell written twice sorts the newer first. */

@@ -21,7 +21,7 @@ export class FieldStep extends Step {
   private readonly mask: number;
   private readonly scratch: KeyWriter | undefined;
   /** Set by `endAt`: whether the bytes hold escapes. */
-  private hasEscapes = false;
+  hasEscapes = false;
 
   constructor(
     readonly name: string,
@@ -123,7 +123,8 @@ export class FieldStep extends Step {
     }
   }
 
-  private get endLength(): number {
+  /** Bytes that end the value. */
+  get endLength(): number {
     return this.ending === 'escaped' ? 2 : this.ending === 'separated' ? 1 : 0;
   }
 
@@ -133,7 +134,7 @@ export class FieldStep extends Step {
   }
 
   /** Where the value's own bytes end, or -1. */
-  private endAt(row: Uint8Array, at: number): number {
+  endAt(row: Uint8Array, at: number): number {
     this.hasEscapes = false;
     switch (this.ending) {
       case 'length': {

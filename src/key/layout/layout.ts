@@ -4,6 +4,7 @@ import { toHex } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
+import { generateStepsReader, type StepsReader } from './decoder-code.js';
 import { SaltStep, TimeBucketStep } from './derived-steps.js';
 import { planKeys } from './planner.js';
 import { splitPoints } from './splits.js';
@@ -17,6 +18,7 @@ export class CompiledLayout implements KeyLayout {
   readonly deterministic: boolean;
   private readonly writer = new KeyWriter();
   private readonly ends: Int32Array;
+  private readonly readSteps: StepsReader;
   /** From right to left: a salt may be computed over one that stands behind it. */
   private readonly salts: readonly SaltStep[];
 
@@ -28,6 +30,7 @@ export class CompiledLayout implements KeyLayout {
   ) {
     this.signature = steps.map((step) => step.signature).join(' ');
     this.ends = new Int32Array(steps.length);
+    this.readSteps = generateStepsReader(steps);
     this.salts = steps.filter((step) => step instanceof SaltStep).reverse();
     this.deterministic = this.salts.every(({ element }) => element.assign !== 'random');
     for (const part of parts) Object.freeze(part);
@@ -60,10 +63,9 @@ export class CompiledLayout implements KeyLayout {
   }
 
   decodeInto(row: Uint8Array, target: Record<string, unknown>): void {
-    const { steps } = this;
     let at = 0;
     try {
-      for (let i = 0; i < steps.length; i++) at = steps[i]!.decode(row, at, target);
+      at = this.readSteps(row, target);
     } catch (error) {
       throw this.rowError(row, error instanceof Error ? error.message : String(error), error);
     }

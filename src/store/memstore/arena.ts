@@ -109,7 +109,7 @@ function put(target: Uint8Array, at: number, source: Uint8Array, length: number)
 }
 
 export function chunkOf(ref: CellRef): number {
-  return Math.floor(ref / CHUNK_BYTES);
+  return ref >>> CHUNK_BITS;
 }
 
 export function offsetOf(ref: CellRef): number {

@@ -18,10 +18,15 @@ export class Leaf {
   private shared = 0;
   /** The length of its rows; -1 when they are not all as long. */
   private rowLength = MIXED;
-  private readonly prefixes = new Float64Array(LEAF_CAPACITY);
-  readonly refs = new Uint32Array(LEAF_CAPACITY);
+  private readonly prefixes: Float64Array;
+  readonly refs: Uint32Array;
 
-  constructor(private readonly arena: CellArena) {}
+  constructor(private readonly arena: CellArena) {
+    // Side by side, since a search looks into both.
+    const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 4));
+    this.prefixes = new Float64Array(buffer, 0, LEAF_CAPACITY);
+    this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
+  }
 
   /** The index of the first cell at or after `key`; `count` when there is none. */
   locate(key: SeekKey): number {

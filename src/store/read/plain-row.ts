@@ -4,13 +4,12 @@
  */
 
 import { FOREVER, type Get, type RawRow } from '../../table/index.js';
-import { type CellCursor, SeekKey } from '../cursor.js';
+import { type CellCursor, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { copyPlainCells } from '../scan/plain-cells.js';
 import { CellMaker } from '../scan/row-builder.js';
-import { isInRow } from '../scan/store-scanner.js';
 
 /** Reads are synchronous: one key and one bloom key serve them all. */
 const seekKey = new SeekKey();

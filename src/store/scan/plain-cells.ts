@@ -3,7 +3,6 @@
 import { CellType, type RawRow } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
-import { isInRow } from './store-scanner.js';
 
 /** Cells of older versions that are walked over; where there are more a scanner is quicker. */
 const MOST_OLDER = 32;
@@ -36,7 +35,7 @@ export function copyPlainCells(
       last = cell.qualifier;
       out!.add(cell);
     }
-  } while (cursor.next() && isInRow(cursor, row));
+  } while (cursor.nextInRow(row));
   return true;
 }
 

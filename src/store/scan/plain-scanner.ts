@@ -6,13 +6,13 @@
 
 import { compareSlices } from '../../bytes/index.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type Result, Scan } from '../../table/index.js';
-import { type CellCursor, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { type CellCursor, isInRow, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import type { FamilySource, ScanContext } from './family-source.js';
 import { copyPlainCells } from './plain-cells.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, copyRow, dropRow, RowBuilder } from './row-builder.js';
 import { familyQuery, isPlain, readHint } from './store-read.js';
-import { isInRow, withZero } from './store-scanner.js';
+import { withZero } from './store-scanner.js';
 
 /** With more memstores and files a heap finds the next row faster than a look at each. */
 const MOST_CURSORS = 8;

@@ -3,14 +3,14 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
-import type { CellCursor } from '../cursor.js';
+import { type CellCursor, isInRow } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import type { FilterFamily } from '../filter/filter-hint.js';
 import type { FamilySource, ReadHint, ScanContext } from './family-source.js';
 import { copyRow, dropRow, RowBuilder } from './row-builder.js';
 import { familyQuery, isPlain, readHint, readMatcher } from './store-read.js';
-import { isInRow, StoreScanner, withZero } from './store-scanner.js';
+import { StoreScanner, withZero } from './store-scanner.js';
 
 export type { ScanContext } from './family-source.js';
 

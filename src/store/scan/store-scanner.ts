@@ -2,7 +2,7 @@
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType, LATEST_TIMESTAMP } from '../../table/index.js';
-import { type CellCursor, SeekKey, TYPE_MAXIMUM, TYPE_MINIMUM } from '../cursor.js';
+import { type CellCursor, isInRow, SeekKey, TYPE_MAXIMUM, TYPE_MINIMUM } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
 import {
@@ -286,15 +286,6 @@ function setKey(row: Uint8Array, qualifier: Uint8Array, timestamp: number, type:
   seekKey.qualifierLength = qualifier.length;
   seekKey.timestamp = timestamp;
   seekKey.type = type;
-}
-
-/** Rows next to each other differ mostly at their ends. */
-export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
-  const length = row.length;
-  if (cell.rowLength !== length) return false;
-  const { key, rowOffset } = cell;
-  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== row[i]) return false;
-  return true;
 }
 
 function isInColumn(cell: CellCursor, row: Uint8Array, qualifier: Uint8Array): boolean {
