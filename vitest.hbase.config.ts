@@ -8,6 +8,7 @@ export default defineConfig({
       // Suites of both engines.
       'test/decorators/on-the-engine.test.ts',
       'test/query/entity-query.test.ts',
+      'test/query/key-ranges.test.ts',
       'test/repository/*.test.ts',
     ],
     globalSetup: ['test/hbase/global-setup.ts'],

@@ -3,7 +3,13 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { compareBytes, startsWithBytes, toHex } from '../../src/bytes/index.js';
-import type { KeyConditions, KeyLayout, KeyPlan, PartCondition } from '../../src/key/index.js';
+import {
+  compileKeyLayout,
+  type KeyConditions,
+  type KeyElement,
+  type KeyPlan,
+  type PartCondition,
+} from '../../src/key/index.js';
 import type { Filter } from '../../src/table/index.js';
 
 /** A part as the test knows it: how values are made and compared, without any codec. */
@@ -20,7 +26,8 @@ export interface TestPart {
 }
 
 export interface TestLayout {
-  readonly layout: KeyLayout;
+  readonly elements: readonly KeyElement[];
+  readonly recordType?: number;
   readonly parts: readonly TestPart[];
   /** Rows of other entities in the same table. */
   readonly strangers?: readonly Uint8Array[];
@@ -28,7 +35,7 @@ export interface TestLayout {
   readonly ordered?: boolean;
 }
 
-type Entity = Readonly<Record<string, unknown>>;
+export type Entity = Readonly<Record<string, unknown>>;
 
 function condition(part: TestPart, pool: fc.Arbitrary<unknown>): fc.Arbitrary<PartCondition> {
   const bound = fc.record({ value: pool, inclusive: fc.boolean() });
@@ -54,7 +61,10 @@ function condition(part: TestPart, pool: fc.Arbitrary<unknown>): fc.Arbitrary<Pa
 }
 
 /** Conditions on leading parts: equality or `in`, then at most one other. */
-function conditionsOf(parts: readonly TestPart[], entities: readonly Entity[]): fc.Arbitrary<KeyConditions> {
+export function conditionsOf(
+  parts: readonly TestPart[],
+  entities: readonly Entity[],
+): fc.Arbitrary<KeyConditions> {
   const pools = parts.map((part) =>
     entities.length === 0
       ? part.values
@@ -131,7 +141,7 @@ function passes(filter: Filter, row: Uint8Array): boolean {
   return compareBytes(row.subarray(offset, offset + value.length), value) === 0;
 }
 
-function compareEntities(parts: readonly TestPart[], a: Entity, b: Entity): number {
+export function compareEntities(parts: readonly TestPart[], a: Entity, b: Entity): number {
   for (const part of parts) {
     const order = part.direction * part.compare(a[part.name] as never, b[part.name] as never);
     if (order !== 0) return order;
@@ -140,7 +150,9 @@ function compareEntities(parts: readonly TestPart[], a: Entity, b: Entity): numb
 }
 
 /** Checks one layout: each plan finds exactly the rows that are meant, in the order that it says. */
-export function checkPlans({ layout, parts, strangers = [], ordered = true }: TestLayout, runs = 300): void {
+export function checkPlans(test: TestLayout, runs = 300): void {
+  const { parts, strangers = [], ordered = true } = test;
+  const layout = compileKeyLayout(test.elements, () => undefined, test.recordType);
   const entity = fc.record(Object.fromEntries(parts.map((part) => [part.name, part.values])));
   const table = fc
     .array(entity, { maxLength: 12 })
@@ -168,7 +180,7 @@ export function checkPlans({ layout, parts, strangers = [], ordered = true }: Te
   );
 }
 
-function meetsIfAsked(part: TestPart, entity: Entity, conditions: KeyConditions): boolean {
+export function meetsIfAsked(part: TestPart, entity: Entity, conditions: KeyConditions): boolean {
   const asked = conditions[part.name];
   return asked === undefined || meets(part, entity[part.name], asked);
 }
