@@ -5,7 +5,7 @@ import { KeyError } from '../../errors.js';
 import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import type { KeyConditions, KeyPart, PartCondition } from '../types.js';
-import { partError, requireValue } from './step.js';
+import { partError, requirePresent } from './step.js';
 
 /** A condition that is neither equality nor `in`. */
 export type SpanCondition = Extract<PartCondition, { kind: 'range' | 'startsWith' | 'endsWith' }>;
@@ -53,11 +53,11 @@ export function orderConditions(parts: readonly KeyPart[], conditions: KeyCondit
         `stands after a range on "${span.name}": only the last part of a prefix may be a range`,
       );
     }
-    if (condition.kind === 'eq') fixed.set(name, [present(name, condition.value)]);
+    if (condition.kind === 'eq') fixed.set(name, [requirePresent(name, condition.value)]);
     else if (condition.kind === 'in')
       fixed.set(
         name,
-        condition.values.map((value) => present(name, value)),
+        condition.values.map((value) => requirePresent(name, value)),
       );
     else span = checkSpan(name, condition);
     if (span === undefined && !fixed.has(name)) missing ??= name;
@@ -65,21 +65,17 @@ export function orderConditions(parts: readonly KeyPart[], conditions: KeyCondit
   return { fixed, span };
 }
 
-function present(name: string, value: unknown): unknown {
-  return requireValue({ [name]: value }, name);
-}
-
 /** The span, or undefined when it asks for nothing. */
 function checkSpan(name: string, condition: SpanCondition): OrderedConditions['span'] {
   if (condition.kind !== 'range') {
-    const value = present(name, condition.value);
+    const value = requirePresent(name, condition.value);
     return value === '' || (value instanceof Uint8Array && value.length === 0)
       ? undefined
       : { name, condition };
   }
   const { lower, upper } = condition;
-  if (lower !== undefined) present(name, lower.value);
-  if (upper !== undefined) present(name, upper.value);
+  if (lower !== undefined) requirePresent(name, lower.value);
+  if (upper !== undefined) requirePresent(name, upper.value);
   return lower === undefined && upper === undefined ? undefined : { name, condition };
 }
 
@@ -87,6 +83,10 @@ function checkSpan(name: string, condition: SpanCondition): OrderedConditions['s
 export function combinations(fixed: OrderedConditions['fixed']): Record<string, unknown>[] {
   let combos: Record<string, unknown>[] = [{}];
   for (const [name, values] of fixed) {
+    if (values.length === 1) {
+      for (const combo of combos) combo[name] = values[0];
+      continue;
+    }
     if (combos.length * values.length > MAX_RANGES) throw tooMany(name);
     combos = combos.flatMap((combo) => values.map((value) => ({ ...combo, [name]: value })));
   }

@@ -27,7 +27,11 @@ export abstract class Step {
 
 /** The value of a part. @throws KeyError when it is undefined or null. */
 export function requireValue(values: KeyValues, name: string): unknown {
-  const value = values[name];
+  return requirePresent(name, values[name]);
+}
+
+/** The value itself. @throws KeyError when it is undefined or null. */
+export function requirePresent(name: string, value: unknown): unknown {
   if (value === undefined || value === null) {
     throw new KeyError(
       `Key part "${name}" is ${value === null ? 'null' : 'undefined'}. Every part of a row key needs a value: set it before writing, or leave it out of a prefix.`,

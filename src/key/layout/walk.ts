@@ -30,6 +30,9 @@ export interface DerivedMark {
 /** How many buckets of time a range is cut into before it is scanned as one. */
 const MAX_BUCKETS = 1024;
 
+/** What is written into it is taken out before anything else is written. */
+const out = new KeyWriter();
+
 export class Walk {
   prefixes: Uint8Array[] = [EMPTY_BYTES];
   /** Set when the walk stopped before the last step: the rest is a range behind each prefix. */
@@ -50,7 +53,6 @@ export class Walk {
   /** Parts of which only the time bucket could be asked for. */
   readonly inexactParts: string[] = [];
   private readonly applied = new Set<string>();
-  private readonly out = new KeyWriter();
 
   constructor(
     private readonly layout: CompiledLayout,
@@ -125,7 +127,7 @@ export class Walk {
 
   /** The one choice of a salt or bucket that the values lead to, or undefined. */
   private chosen(step: SpreadStep): Uint8Array | undefined {
-    const { out, values } = this;
+    const { values } = this;
     out.length = 0;
     if (step instanceof BucketStep) {
       if (!Object.hasOwn(values, step.element.of)) return undefined;
@@ -224,9 +226,9 @@ export class Walk {
   }
 
   private bucketBytes(step: TimeBucketStep, start: number): Uint8Array {
-    this.out.length = 0;
-    step.writeStart(start, this.out);
-    return this.out.copy();
+    out.length = 0;
+    step.writeStart(start, out);
+    return out.copy();
   }
 
   /** Whether every step from here to the range's own part has its value. */
@@ -240,9 +242,9 @@ export class Walk {
   }
 
   private appendStep(step: Step): boolean {
-    this.out.length = 0;
-    step.encode(this.values, this.out);
-    return this.append(this.out.copy());
+    out.length = 0;
+    step.encode(this.values, out);
+    return this.append(out.copy());
   }
 
   private spread(choices: readonly Uint8Array[], signature: string): void {
