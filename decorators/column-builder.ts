@@ -23,8 +23,8 @@ import type { Versioned } from './versions.js';
 
 /** A property of `defineEntity`: `T` is its type. */
 export interface PropertyDefinition<T, Optional extends boolean = false> {
-  /** Only in types. */
-  readonly $type?: T;
+  /** Only in types: nothing has it. */
+  readonly $type: T;
   /** Only in types. */
   readonly $optional?: Optional;
   /** The property may be undefined or null. */
@@ -37,21 +37,23 @@ export interface PropertyDefinition<T, Optional extends boolean = false> {
 export type PropertyDefinitions = Readonly<Record<string, PropertyDefinition<unknown, boolean>>>;
 
 /** The object that definitions describe. */
-export type ObjectOf<Definitions extends PropertyDefinitions> = {
-  [Name in keyof Definitions as Definitions[Name] extends RequiredProperty ? Name : never]: TypeOf<
-    Definitions[Name]
-  >;
+export type ObjectOf<Definitions extends PropertyDefinitions> = Split<
+  Definitions,
+  {
+    [Name in keyof Definitions]: Definitions[Name] extends RequiredProperty ? Name : never;
+  }[keyof Definitions]
+>;
+
+/** Takes the names of the required properties, so that the compiler looks for them once. */
+type Split<Definitions extends PropertyDefinitions, Required extends keyof Definitions> = {
+  [Name in Required]: Definitions[Name]['$type'];
 } & {
-  [Name in keyof Definitions as Definitions[Name] extends RequiredProperty ? never : Name]?: TypeOf<
-    Definitions[Name]
-  > | null;
+  [Name in Exclude<keyof Definitions, Required>]?: Definitions[Name]['$type'] | null;
 };
 
 interface RequiredProperty {
   readonly $optional?: false;
 }
-
-type TypeOf<Definition> = Definition extends { readonly $type?: infer T } ? Exclude<T, undefined> : never;
 
 /**
  * What `defineEntity` gives its `columns` function: a definition for each decorator of a property. `Name` are the
@@ -117,6 +119,8 @@ export type Flat<T> = { [Name in keyof T]: T[Name] };
 type Declare = (declaration: ClassDeclaration, property: string) => void;
 
 class Definition implements PropertyDefinition<never, boolean> {
+  declare readonly $type: never;
+
   constructor(readonly declare: Declare) {}
 
   optional(): PropertyDefinition<never, true> {

@@ -1,4 +1,4 @@
-import type { ElementNames, KeyElement } from '../src/key/index.js';
+import type { KeyElement } from '../src/key/index.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -9,7 +9,7 @@ import {
 } from './column-builder.js';
 import type { EntityDeclaration, HookMoment, Validator } from './declaration.js';
 import { type AnyClass, declarationOn } from './metadata.js';
-import type { KeyTypes } from './row-key.js';
+import type { KeyRow, KeyTuple } from './row-key.js';
 import type { DefinedTable } from './table.js';
 
 /** What `defineEntity` makes: a class, with the names of its key's parts. */
@@ -24,11 +24,7 @@ export interface DefinedEntity<E extends object, Key extends readonly string[]> 
 export type DefinedObject<
   Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
-> = Flat<
-  {
-    -readonly [Part in keyof KeyTypes<Elements[number]>]: KeyTypes<Elements[number]>[Part];
-  } & ObjectOf<Definitions>
->;
+> = Flat<KeyRow<Elements> & ObjectOf<Definitions>>;
 
 export interface EntityDefinition<
   Family extends string,
@@ -75,7 +71,7 @@ export function defineEntity<
   Definitions extends PropertyDefinitions,
 >(
   definition: EntityDefinition<Family, Elements, Definitions>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, ElementNames<Elements>> {
+): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>> {
   const { name, key, columns, check, hooks, ...entity } = definition;
   const target = namedClass(name, keyNames(key));
   const declaration = declarationOn(target);
@@ -88,7 +84,7 @@ export function defineEntity<
       declaration.hooks.push({ moment: moment as HookMoment, method: method as (entity: object) => unknown });
     }
   }
-  return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, ElementNames<Elements>>;
+  return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>>;
 }
 
 /** The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere. */

@@ -1,4 +1,4 @@
-import type { ElementNames, KeyElement, KeyValue } from '../src/key/index.js';
+import type { DerivedElement, ElementNames, KeyElement, KeyValue, PartElement } from '../src/key/index.js';
 import type { AnyClass } from './metadata.js';
 import { classDecorator } from './modes.js';
 
@@ -17,7 +17,7 @@ import { classDecorator } from './modes.js';
  * }
  * ```
  */
-export function RowKey<const Elements extends readonly KeyElement[]>(
+export function RowKey<Elements extends readonly KeyElement[]>(
   ...elements: Elements
 ): RowKeyDecorator<Elements> {
   return classDecorator('RowKey', (declaration) => declaration.rowKeys.push(elements));
@@ -25,9 +25,20 @@ export function RowKey<const Elements extends readonly KeyElement[]>(
 
 /** Accepts only classes whose key and properties fit the elements. */
 export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(
-  target: C & NoInfer<CheckedClass<C, Elements>>,
-  context?: ClassDecoratorContext<C>,
+  target: C & NoInfer<RowKeyClass<C, Elements>>,
+  context?: ClassDecoratorContext,
 ) => void;
+
+/**
+ * What the class must be. An interface, since the compiler looks into one only when it compares the class with it: a
+ * type that decides at once would be decided three times, twice before the class is known.
+ */
+export interface RowKeyClass<
+  C extends { readonly prototype: unknown },
+  Elements extends readonly KeyElement[],
+> {
+  readonly prototype: CheckedClass<C, Elements>;
+}
 
 /** A message of the compiler about a class. No class has this type. */
 export interface RowKeyMistake<Message extends string> {
@@ -36,25 +47,31 @@ export interface RowKeyMistake<Message extends string> {
 
 /**
  * `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. A class that fits is
- * recognized in one comparison, which is cheap for the compiler; only then is the mistake looked for.
+ * recognized in two comparisons, which is cheap for the compiler; only then is the mistake looked for. Digests take the
+ * slow way: what their property must be depends on the other elements.
  */
-export type CheckedClass<C, Elements extends readonly KeyElement[]> = [C] extends [
-  { readonly key: FlatParts<Elements>; readonly prototype: WholeTypes<Elements[number]> },
-]
-  ? unknown
+export type CheckedClass<
+  C extends { readonly prototype: unknown },
+  Elements extends readonly KeyElement[],
+> = C extends { readonly key: FlatParts<Elements> }
+  ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+    ? unknown
+    : SlowlyChecked<C, Elements>
   : SlowlyChecked<C, Elements>;
 
 /** The parts of all elements, one after the other: the key's, when no element is a digest of another's part. */
-type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & keyof FlatByLength<E>];
+type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & Lengths];
+
+type Lengths = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
 /** Spread without recursion, which costs the compiler a third of it. Longer row keys are checked by recursion. */
 interface FlatByLength<E extends readonly KeyElement[]> {
-  1: readonly [...E[0]['parts']];
-  2: readonly [...E[0]['parts'], ...E[1]['parts']];
-  3: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts']];
-  4: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts']];
-  5: readonly [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts'], ...E[4]['parts']];
-  6: readonly [
+  1: [...E[0]['parts']];
+  2: [...E[0]['parts'], ...E[1]['parts']];
+  3: [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts']];
+  4: [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts']];
+  5: [...E[0]['parts'], ...E[1]['parts'], ...E[2]['parts'], ...E[3]['parts'], ...E[4]['parts']];
+  6: [
     ...E[0]['parts'],
     ...E[1]['parts'],
     ...E[2]['parts'],
@@ -62,7 +79,7 @@ interface FlatByLength<E extends readonly KeyElement[]> {
     ...E[4]['parts'],
     ...E[5]['parts'],
   ];
-  7: readonly [
+  7: [
     ...E[0]['parts'],
     ...E[1]['parts'],
     ...E[2]['parts'],
@@ -71,7 +88,7 @@ interface FlatByLength<E extends readonly KeyElement[]> {
     ...E[5]['parts'],
     ...E[6]['parts'],
   ];
-  8: readonly [
+  8: [
     ...E[0]['parts'],
     ...E[1]['parts'],
     ...E[2]['parts'],
@@ -83,12 +100,28 @@ interface FlatByLength<E extends readonly KeyElement[]> {
   ];
 }
 
-/** The types of the parts, taken as they are: a part without a codec has the union of all, which no property has. */
-type WholeTypes<Element extends { readonly parts: readonly string[]; readonly $value?: unknown }> = {
-  readonly [E in Element as E['parts'][number]]: E['$value'] & {};
+/** The properties that the elements hold, as an object type. */
+export type KeyRow<Elements extends readonly KeyElement[]> = Elements[number] extends {
+  readonly kind: string;
+  readonly $row?: (row: infer Row) => void;
+}
+  ? keyof Row extends string
+    ? Row
+    : WritableKeyTypes<Elements>
+  : WritableKeyTypes<Elements>;
+
+type WritableKeyTypes<Elements extends readonly KeyElement[]> = {
+  -readonly [Part in keyof KeyTypes<Elements[number]>]: KeyTypes<Elements[number]>[Part];
 };
 
-// In tuples: else the compiler would also evaluate these for the constraint of C, at each use.
+/** The same as `ElementNames`, found without recursion where no element is a digest. */
+export type KeyTuple<Elements extends readonly KeyElement[]> = Elements[number] extends {
+  readonly kind: string;
+  readonly $row?: (row: never) => void;
+}
+  ? FlatParts<Elements>
+  : ElementNames<Elements>;
+
 type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
   { readonly key: infer Key; readonly prototype: infer E },
 ]

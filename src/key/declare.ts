@@ -18,20 +18,29 @@ import {
 import type { KeyCodec } from './types.js';
 
 /** One property by an order-preserving codec; without one it is text. */
-export function part<const Name extends string>(name: Name): PartElement<Name, string>;
-export function part<const Name extends string, T>(name: Name, codec: KeyCodec<T>): PartElement<Name, T>;
+export function part<const Name extends string>(
+  name: Name,
+): PartElement<Name, string, { [P in Name]: string }>;
+export function part<const Name extends string, T>(
+  name: Name,
+  codec: KeyCodec<T>,
+): PartElement<Name, T, { [P in Name]: T }>;
 export function part(name: string, codec?: KeyCodec<unknown>): PartElement {
   return makePart(name, codec, undefined);
 }
 
 /** The text with its characters (code points) in reverse: spreads keys that differ in their last characters. */
-export function reverse<const Name extends string>(name: Name): PartElement<Name, string> {
-  return makePart(name, undefined, { kind: 'reverse' }) as PartElement<Name, string>;
+export function reverse<const Name extends string>(
+  name: Name,
+): PartElement<Name, string, { [P in Name]: string }> {
+  return makePart(name, undefined, { kind: 'reverse' });
 }
 
 /** A domain name with its labels in reverse, `www.apache.org` as `org.apache.www`: one domain's hosts stand together. */
-export function reverseDomain<const Name extends string>(name: Name): PartElement<Name, string> {
-  return makePart(name, undefined, { kind: 'reverseDomain' }) as PartElement<Name, string>;
+export function reverseDomain<const Name extends string>(
+  name: Name,
+): PartElement<Name, string, { [P in Name]: string }> {
+  return makePart(name, undefined, { kind: 'reverseDomain' });
 }
 
 interface DigitTypes {
@@ -48,12 +57,9 @@ export function reverseDigits<const Name extends string, As extends keyof DigitT
   name: Name,
   width: number,
   as?: As,
-): PartElement<Name, DigitTypes[As]> {
+): PartElement<Name, DigitTypes[As], { [P in Name]: DigitTypes[As] }> {
   checkInteger('reverseDigits', 'width', width, 1, 38);
-  return makePart(name, undefined, { kind: 'reverseDigits', width, as: as ?? 'number' }) as PartElement<
-    Name,
-    DigitTypes[As]
-  >;
+  return makePart(name, undefined, { kind: 'reverseDigits', width, as: as ?? 'number' });
 }
 
 interface TimestampTypes {
@@ -68,13 +74,13 @@ interface TimestampTypes {
 export function reverseTimestamp<const Name extends string, As extends keyof TimestampTypes = 'date'>(
   name: Name,
   options: { readonly as?: As; readonly text?: boolean } = {},
-): PartElement<Name, TimestampTypes[As]> {
+): PartElement<Name, TimestampTypes[As], { [P in Name]: TimestampTypes[As] }> {
   const transform = {
     kind: 'reverseTimestamp',
     as: options.as ?? 'date',
     text: options.text ?? false,
   } as const;
-  return makePart(name, undefined, transform) as PartElement<Name, TimestampTypes[As]>;
+  return makePart(name, undefined, transform);
 }
 
 /**
@@ -85,10 +91,10 @@ export function substitute<const Name extends string>(
   name: Name,
   dictionary: string,
   options: { readonly bytes?: number } = {},
-): PartElement<Name, string> {
+): PartElement<Name, string, { [P in Name]: string }> {
   const bytes = options.bytes ?? 4;
   checkInteger('substitute', 'bytes', bytes, 1, 6);
-  return makePart(name, undefined, { kind: 'substitute', dictionary, bytes }) as PartElement<Name, string>;
+  return makePart(name, undefined, { kind: 'substitute', dictionary, bytes });
 }
 
 export interface HashOptions {
@@ -266,11 +272,11 @@ export function descendingElement<E extends PartElement | TimeBucketElement>(ele
   return Object.freeze({ ...element, descending: !element.descending });
 }
 
-function makePart(
-  name: string,
-  codec: KeyCodec<unknown> | undefined,
+function makePart<Name extends string, T>(
+  name: Name,
+  codec: KeyCodec<T> | undefined,
   transform: PartTransform | undefined,
-): PartElement {
+): PartElement<Name, T, { [P in Name]: T }> {
   return Object.freeze({
     kind: 'part',
     parts: Object.freeze([checkName(transform?.kind ?? 'part', name)] as const),
@@ -312,8 +318,8 @@ function isPart(value: string | PartElement | readonly string[]): value is PartE
   return typeof value === 'object' && 'kind' in value;
 }
 
-function checkName(element: string, name: unknown): string {
-  if (typeof name !== 'string' || name === '') {
+function checkName<Name extends string>(element: string, name: Name): Name {
+  if (typeof name !== 'string' || (name as string) === '') {
     throw declarationError(`${element}(): the part's name must be a text that is not empty.`);
   }
   return name;

@@ -20,9 +20,14 @@ export type PartTransform =
   | { readonly kind: 'reverseTimestamp'; readonly as: 'date' | 'number'; readonly text: boolean }
   | { readonly kind: 'substitute'; readonly dictionary: string; readonly bytes: number };
 
-/** Holds one property; `T` is the type the property must have. */
-export interface PartElement<Name extends string = string, T = unknown> {
+/**
+ * Holds one property; `T` is the type the property must have. `Row` is the same as an object type: an entity that has
+ * the property. (Held against the class by variance alone, which costs the compiler least; `never`: nothing is known.)
+ */
+export interface PartElement<Name extends string = string, T = unknown, in Row = never> {
   readonly kind: 'part';
+  /** Only in types. */
+  readonly $row?: (row: Row) => void;
   readonly parts: readonly [Name];
   readonly exact: true;
   readonly codec: KeyCodec<T> | undefined;
@@ -41,6 +46,8 @@ export interface HashElement<
   T = unknown,
 > {
   readonly kind: 'hash';
+  /** Only in types: what the property must be depends on the other elements. */
+  readonly $row?: 'digest';
   readonly parts: Names;
   readonly exact: Exact;
   readonly codec: KeyCodec<T> | undefined;
@@ -56,6 +63,8 @@ export interface HashElement<
 /** Holds the start of the span of time that a property is in. */
 export interface TimeBucketElement<Name extends string = string, T = unknown> {
   readonly kind: 'timeBucket';
+  /** Only in types: as of a hash. */
+  readonly $row?: 'digest';
   readonly parts: readonly [Name];
   readonly exact: false;
   readonly width: number;
@@ -98,15 +107,11 @@ export interface RecordTypeElement {
   readonly exact: false;
 }
 
+/** Elements that are no part of conditions. */
+export type DerivedElement = SaltElement | BucketElement | LiteralElement | RecordTypeElement;
+
 /** Anything that may stand in `@RowKey(...)`. */
-export type KeyElement =
-  | PartElement
-  | HashElement
-  | TimeBucketElement
-  | SaltElement
-  | BucketElement
-  | LiteralElement
-  | RecordTypeElement;
+export type KeyElement = PartElement | HashElement | TimeBucketElement | DerivedElement;
 
 /**
  * The names of the queryable parts of `Elements`, in the order of conditions: a digest counts at its place unless the

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { DictionaryLayout } from '../key/index.js';
-import type { ColumnsOf, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
+import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type OperationOptions, type RawRow, type Result, TimeRange } from '../table/index.js';
@@ -50,7 +50,9 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
   }
 
   /** Reads only these columns and the key. The rest is neither fetched nor in the type. */
-  select<const Names extends ColumnsOf<C>>(...names: readonly Names[]): EntityQuery<C, Selected<C, Names>> {
+  select<Names extends keyof C['prototype'] & string>(
+    ...names: readonly (Names & CheckedNames<C, Names>)[]
+  ): EntityQuery<C, Selected<C, Names>> {
     return this.with({ selected: names });
   }
 

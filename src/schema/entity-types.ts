@@ -19,7 +19,10 @@ export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype']
 export type KeyNames<C extends KeyedClass> = C['key'][number] & keyof C['prototype'] & string;
 
 /** One whole key: a value for every part. */
-export type KeyOf<C extends KeyedClass> = Pick<C['prototype'], C['key'][number] & keyof C['prototype']>;
+export type KeyOf<C extends KeyedClass> = Whole<C['prototype'], C['key'][number]>;
+
+/** The properties with these names, which the compiler finds cheaper than with `Pick`. All of them are required. */
+type Whole<E, Names> = { [Name in Names & keyof E]: E[Name] };
 
 /**
  * A condition on one key part other than equality: `in` (counts as equality: further parts may follow), one lower and
@@ -54,47 +57,28 @@ export interface KeyMistake<Message extends string> {
  * when the query is right, else an object type with a {@link KeyMistake} at each wrong part. To be used as
  * `find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>)`.
  *
- * A right query of up to three parts is recognized part by part without recursion, which is cheap for the compiler;
- * whatever is not goes to the slow check, which accepts or says why not.
+ * A right query of up to three parts, equality but for the last, is recognized without recursion, which is cheap for
+ * the compiler; whatever is not goes to the slow check, which accepts or says why not.
  */
-export type CheckedPrefix<C extends KeyedClass, Q> = NoInfer<
-  // An empty query, and the constraint of Q, at which the compiler tries the type as well.
-  Q extends unknown
-    ? Record<never, never> extends Q
-      ? unknown
-      : FastPrefix0<C['key'], C['prototype'], Q>
-    : never
->;
+export type CheckedPrefix<C extends KeyedClass, Q> = NoInfer<Checked<C['key'], C['prototype'], Q>>;
 
-type FastPrefix0<K extends readonly string[], E, Q> = K[0] extends keyof Q
-  ? FastPrefix1<K, E, Q>
-  : SlowPrefix<K, E, Q>;
-
-type FastPrefix1<K extends readonly string[], E, Q> = K[1] extends keyof Q
-  ? FastPrefix2<K, E, Q>
-  : keyof Q extends K[0]
-    ? Defined<K, E, Q>
-    : SlowPrefix<K, E, Q>;
-
-type FastPrefix2<K extends readonly string[], E, Q> =
-  Q[K[0] & keyof Q] extends Equality<E[K[0] & keyof E]>
-    ? K[2] extends keyof Q
-      ? FastPrefix3<K, E, Q>
+// One type and not one for each step, since the compiler would map the parameters anew at each.
+type Checked<K extends readonly string[], E, Q> = Q extends unknown
+  ? // An empty query, and the constraint of Q, at which the compiler tries the type as well.
+    Record<never, never> extends Q
+    ? unknown
+    : keyof Q extends K[0]
+      ? Defined<K, E, Q>
       : keyof Q extends K[0] | K[1]
-        ? Defined<K, E, Q>
-        : SlowPrefix<K, E, Q>
-    : SlowPrefix<K, E, Q>;
-
-type FastPrefix3<K extends readonly string[], E, Q> =
-  Q[K[1] & keyof Q] extends Equality<E[K[1] & keyof E]>
-    ? K[3] extends keyof Q
-      ? SlowPrefix<K, E, Q>
-      : keyof Q extends K[0] | K[1] | K[2]
-        ? Defined<K, E, Q>
-        : SlowPrefix<K, E, Q>
-    : SlowPrefix<K, E, Q>;
-
-type Equality<T> = T | { readonly in: readonly unknown[] };
+        ? Q extends Whole<E, K[0]>
+          ? Defined<K, E, Q>
+          : SlowPrefix<K, E, Q>
+        : keyof Q extends K[0] | K[1] | K[2]
+          ? Q extends Whole<E, K[0] | K[1]>
+            ? Defined<K, E, Q>
+            : SlowPrefix<K, E, Q>
+          : SlowPrefix<K, E, Q>
+  : never;
 
 type Defined<K extends readonly string[], E, Q> = undefined extends Q[keyof Q]
   ? SlowPrefix<K, E, Q>
@@ -213,8 +197,37 @@ export type Patch<C extends KeyedClass> = {
 
 type PatchValue<T> = undefined extends T ? T | null : T | undefined;
 
+/** Values of columns, as opposed to methods; cheap to compare with. */
+type ColumnValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | undefined
+  | { toString(): string; readonly call?: never };
+
+/**
+ * Checks the names given to `select`: `unknown` when all are columns, else a {@link KeyMistake}. It looks at those names
+ * only, where `Names extends ColumnsOf<C>` makes the compiler look at every property of the entity.
+ */
+export type CheckedNames<C extends KeyedClass, Names extends keyof C['prototype']> = NoInfer<
+  // The constraint of Names, at which the compiler tries the type as well.
+  keyof C['prototype'] & string extends Names
+    ? unknown
+    : C['prototype'][Names] extends ColumnValue
+      ? Names & C['key'][number] extends never
+        ? unknown
+        : NameMistake<C, Names>
+      : NameMistake<C, Names>
+>;
+
+type NameMistake<C extends KeyedClass, Names> = [Exclude<Names, ColumnsOf<C>>] extends [never]
+  ? unknown
+  : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, methods never.`>;
+
 /** What `select(...names)` leaves of the entity: those columns and the key. */
-export type Selected<C extends KeyedClass, Names extends ColumnsOf<C>> = Pick<
+export type Selected<C extends KeyedClass, Names extends keyof C['prototype']> = Pick<
   C['prototype'],
-  (Names | KeyNames<C>) & keyof C['prototype']
+  Names | (C['key'][number] & keyof C['prototype'])
 >;
