@@ -241,6 +241,21 @@ describe('a scan', () => {
     await scanner.close();
   });
 
+  it.each([
+    ['rows', { pieces: [['a:1'], ['b:1']] }],
+    ['pieces of a row', { pieces: [['a:1', 'a:2']], partial: [true] }],
+  ] as const)('does not read on where a server repeats its %s', async (_what, repeated) => {
+    peer.handler = (request) => {
+      if (request.method === 'Scan') script = [repeated];
+      return answer(request);
+    };
+    await engine.close();
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0, retries: 2 });
+    const scanner = engine.table('t').scan(new Scan());
+    await expect(scanner.nextBatch(1000)).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+    await scanner.close();
+  });
+
   it('ends with its signal', async () => {
     const controller = new AbortController();
     peer.handler = (request) => request.method === 'Scan' && answer(request) && false;

@@ -1,4 +1,5 @@
-import { compareBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
+import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/cell.js';
 import { Result } from '../../table/result.js';
 
@@ -27,7 +28,18 @@ export class RowAssembler {
     return this.lastOfOpenRow?.row;
   }
 
-  /** Takes the next piece. `mayGoOn`: the next piece may be of the same row. */
+  /** Whether a piece of this row would go on with what is held or handed out of it. */
+  goesOnWith(row: Uint8Array): boolean {
+    return (
+      equalBytes(row, this.heldRow) ||
+      (this.lastOfOpenRow !== undefined && equalBytes(row, this.lastOfOpenRow.row))
+    );
+  }
+
+  /**
+   * Takes the next piece. `mayGoOn`: the next piece may be of the same row.
+   * @throws CorruptionError when it does not come behind the pieces before it: such answers could go on for ever.
+   */
   add(piece: Cell[], mayGoOn: boolean): void {
     const row = piece[0]!.row;
     if (this.heldRow.length > 0 && !equalBytes(row, this.heldRow)) this.completeHeld();
@@ -39,6 +51,8 @@ export class RowAssembler {
       }
       this.heldRow = row;
     }
+    const last = this.held.at(-1);
+    if (last !== undefined && compareInRow(piece[0]!, last) < 0) throw outOfOrder(row);
     const cells = this.skipUpTo === undefined ? piece : this.unseen(piece, this.skipUpTo);
     this.held = this.held.length === 0 ? cells : this.held.concat(cells);
     if (this.batch !== undefined) this.handOutFull(this.batch);
@@ -79,6 +93,14 @@ export class RowAssembler {
     if (!equalBytes(piece[0]!.row, last.row)) return piece;
     return piece.filter((cell) => compareInRow(cell, last) > 0);
   }
+}
+
+/** What a server that repeats itself, or is none, is stopped with. Another one may do better. */
+export function outOfOrder(row: Uint8Array): CorruptionError {
+  return new CorruptionError(
+    `A server answered row ${toStringBinary(row)} of a scan out of order. Try again, or check that server.`,
+    { retryable: true },
+  );
 }
 
 /** The order of cells in a row: families, then qualifiers, newest first, higher types first. */

@@ -13,7 +13,7 @@ import { RemoteError } from '../rpc/errors.js';
 import { ReadType } from '../wire/encode-query.js';
 import { RegionScanner } from './region-scanner.js';
 import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
-import { RowAssembler } from './row-assembler.js';
+import { outOfOrder, RowAssembler } from './row-assembler.js';
 import type { ScanAnswer } from './scan-call.js';
 
 /** Scans of at most this many rows read without the server's read-ahead. */
@@ -45,7 +45,7 @@ export class HBaseScanner implements ResultScanner {
   private finished = false;
   private closed = false;
   private answers = 0;
-  /** Attempts at the present request that failed. */
+  /** Failures since the scan last got ahead: to rows, or to another region. What comes of half a row is lost with it. */
   private attempts = 0;
   private readonly assembler: RowAssembler;
   private scanner: RegionScanner | undefined;
@@ -162,7 +162,6 @@ export class HBaseScanner implements ResultScanner {
     while (this.fetched.length === 0 && !this.finished && !this.closed) {
       try {
         const progress = await this.step(end - performance.now());
-        this.attempts = 0;
         if (progress) end = performance.now() + this.timeout;
         else if (performance.now() >= end) throw this.noRows();
       } catch (thrown) {
@@ -239,6 +238,7 @@ export class HBaseScanner implements ResultScanner {
   private accept(answer: ScanAnswer): boolean {
     const { assembler, fetched } = this;
     const before = fetched.length;
+    this.checkOrder(answer);
     for (let i = 0; i < answer.pieces.length; i++) {
       const piece: Cell[] = answer.pieces[i]!;
       if (piece.length > 0) assembler.add(piece, answer.partial[i]!);
@@ -253,6 +253,15 @@ export class HBaseScanner implements ResultScanner {
       this.leaveRegion(this.scanner!.region);
     }
     return answer.pieces.length > 0 || answer.heartbeat || !answer.moreResultsInRegion;
+  }
+
+  /** One look an answer: a server that repeats an answer is found out, and never has a scan go on for ever. */
+  private checkOrder({ pieces }: ScanAnswer): void {
+    const { lastCompleteRow } = this.assembler;
+    const row = pieces[0]?.[0]?.row;
+    if (row === undefined || lastCompleteRow === undefined || this.assembler.goesOnWith(row)) return;
+    const order = compareBytes(row, lastCompleteRow);
+    if (this.scan.reversed ? order >= 0 : order <= 0) throw outOfOrder(row);
   }
 
   /** Keeps to the limit whatever the server sends. */
@@ -279,6 +288,7 @@ export class HBaseScanner implements ResultScanner {
   private leaveRegion(region: Region): void {
     const { stopRow, includeStopRow, reversed } = this.scan;
     this.scanner = undefined;
+    this.attempts = 0;
     const edge = reversed ? region.startKey : region.endKey;
     const beyond = stopRow.length === 0 ? 0 : compareBytes(edge, stopRow);
     const reached = reversed ? beyond <= 0 : beyond > 0 || (beyond === 0 && !includeStopRow);

@@ -2,6 +2,7 @@ import { type RowanError, throwIfAborted } from '../../errors.js';
 import { asRowanError } from '../rpc/call.js';
 import type { GetAction } from './action.js';
 import type { Cluster } from './cluster.js';
+import { sleep } from './retry.js';
 
 /**
  * A get that a replica may answer: the primary is asked first, and when it has not answered within
@@ -18,14 +19,17 @@ export async function timelineGet<T>(
   const answer = primary.promise();
   if (signal !== undefined) primary.abortWith(signal);
   cluster.dispatcher.submit(primary);
-  const { primaryCallTimeout } = cluster.settings;
-  const early = await Promise.race([
-    answer.then(
-      (value) => ({ value }),
-      () => undefined,
-    ),
-    new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), primaryCallTimeout)),
-  ]);
+  const { primaryCallTimeout, operationTimeout } = cluster.settings;
+  const inTime = answer.then(
+    (value) => ({ value }),
+    () => undefined,
+  );
+  // Before the region was looked up nobody has been asked, and nothing is known of replicas.
+  const located = cluster.locator
+    .locate(primary.table, primary.row, false, operationTimeout)
+    .then(nothing, nothing);
+  const wait = located.then(() => sleep(primaryCallTimeout, signal)).then(nothing);
+  const early = await Promise.race([inTime, wait]);
   if (early !== undefined) return early.value;
   throwIfAborted(signal);
   const others = askReplicas(cluster, primary, make, signal);
@@ -34,6 +38,10 @@ export async function timelineGet<T>(
   } catch (failure) {
     throw asRowanError((failure as AggregateError).errors[0]) satisfies RowanError;
   }
+}
+
+function nothing(): undefined {
+  return undefined;
 }
 
 function askReplicas<T>(
