@@ -179,6 +179,16 @@ describe('declared entities on an engine', () => {
     expect((await hours.find({ metric: 'cpu' }).all()).map(({ points }) => points.size)).toEqual([2, 1]);
   });
 
+  it('are gone when the time of their own is over', async () => {
+    const shops = database.repository(Shop);
+    const written = { timestamp: Date.now() - 100_000 };
+    await shops.put(shop({ id: 'short', name: 'Short', expiresIn: 50_000 }), written);
+    await shops.put(shop({ id: 'long', name: 'Long', expiresIn: 3_600_000 }), written);
+    expect(await shops.get({ id: 'short' })).toBeNull();
+    expect(await shops.find({ id: 'short' }).count()).toBe(0);
+    expect(await shops.get({ id: 'long' })).toMatchObject({ name: 'Long' });
+  });
+
   it('lock optimistically', async () => {
     const documents = database.repository(Document);
     const mine: { id: string; text: string; version?: number } = { id: 'd', text: 'one' };

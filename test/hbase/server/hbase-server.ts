@@ -223,7 +223,7 @@ async function resolveOptions(options: HBaseOptions): Promise<ResolvedOptions> {
     zooKeeperPort: given(options.zooKeeperPort),
     regionServers,
     separateProcesses,
-    sessionTimeout: options.sessionTimeout ?? (separateProcesses ? 4000 : 90_000),
+    sessionTimeout: options.sessionTimeout ?? (separateProcesses ? 4000 : 600_000),
     handlers: options.handlers ?? 8,
     jit: options.jit ?? 'quick',
     heap: options.heap ?? (separateProcesses ? '512m' : '1g'),

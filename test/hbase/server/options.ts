@@ -12,7 +12,7 @@ export interface HBaseOptions {
   readonly masters?: number;
   /** One JVM each for ZooKeeper, the masters and the region servers, so that each can be killed. Default: all in one. */
   readonly separateProcesses?: boolean;
-  /** Milliseconds until a killed server counts as dead. Default 90000, or 4000 with `separateProcesses`. */
+  /** Milliseconds until a killed server counts as dead. Default 600000, or 4000 with `separateProcesses`. */
   readonly sessionTimeout?: number;
   /** Calls that a region server works on at the same time. Default 8; it queues ten times as many and refuses the rest. */
   readonly handlers?: number;
