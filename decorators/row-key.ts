@@ -26,7 +26,7 @@ export function RowKey<Elements extends readonly KeyElement[]>(
 /** Accepts only classes whose key and properties fit the elements. */
 export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(
   target: C & NoInfer<RowKeyClass<C, Elements>>,
-  context?: ClassDecoratorContext,
+  context?: unknown,
 ) => void;
 
 /**

@@ -17,56 +17,87 @@ const COLUMNS = [
   { codec: 'date', type: 'Date', emitted: true },
 ];
 
+/** What is done with each entity beyond declaring it; each adds to the ones before. */
+export const USES = ['declared', 'getAndPut', 'find', 'select'] as const;
+
 export interface BudgetProject {
-  readonly entities: number;
-  readonly columns: number;
+  readonly form: 'classes' | 'defineEntity';
   /** Leaves out the codecs that a compiler in TypeScript's own decorator mode emits the types of. */
   readonly inferCodecs: boolean;
   /** Whether all entities name their parts and columns alike, as those of one tenant do, or each otherwise. */
   readonly sharedNames: boolean;
+  readonly use: (typeof USES)[number];
 }
 
-/** A module of entities, each with six key parts, a repository, a whole key, a prefix with a range and a put. */
+const ENTITIES = 100;
+const COLUMNS_OF_EACH = 20;
+
+/** A module of 100 entities of six key parts and 20 columns, and what an application does with them. */
 export function budgetProject(project: BudgetProject): string {
   const lines = [
-    "import { Column, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
+    "import { Column, type Database, defineEntity, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
     "import { boolean, date, desc, int32, int64, string, text, uint32 } from 'rowan-orm';",
-    "import type { CheckedPrefix, EntityOf, Input, KeyedClass, KeyOf, KeyQuery } from 'rowan-orm';",
     "const table = defineTable({ name: 't', families: { d: {} } });",
-    'interface Repository<C extends KeyedClass> {',
-    '  get(key: KeyOf<C>): EntityOf<C>;',
-    '  find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>): EntityOf<C>[];',
-    '  put(entity: Input<C>): void;',
-    '}',
-    'declare function repository<C extends KeyedClass>(target: C): Repository<C>;',
+    'declare const database: Database;',
   ];
-  for (let i = 0; i < project.entities; i++) lines.push(...entityLines(i, project));
+  for (let i = 0; i < ENTITIES; i++) lines.push(...entityLines(i, project));
   return `${lines.join('\n')}\n`;
 }
 
-function entityLines(i: number, { columns, inferCodecs, sharedNames }: BudgetProject): string[] {
-  const suffix = sharedNames ? '' : `_${i}`;
-  const name = (p: number): string => `k${p}${suffix}`;
-  const elements = KEY_PARTS.map(({ element, codec }, p) => `${element}('${name(p)}'${codec})`);
-  const values = KEY_PARTS.map(({ value }, p) => `${name(p)}: ${value}`);
-  const lines = [
-    `@Entity({ table, recordType: ${i} })`,
-    `@RowKey(salt(16, ['${name(0)}']), ${elements[0]}, recordType(), ${elements.slice(1).join(', ')})`,
-    `class Entity${i} {`,
-    `  declare static readonly key: [${KEY_PARTS.map((_, p) => `'${name(p)}'`).join(', ')}];`,
-    ...KEY_PARTS.map(({ type }, p) => `  ${name(p)}!: ${type};`),
-  ];
-  for (let c = 0; c < columns; c++) {
+function entityLines(i: number, project: BudgetProject): string[] {
+  const suffix = project.sharedNames ? '' : `_${i}`;
+  const elements = KEY_PARTS.map(({ element, codec }, p) => `${element}('k${p}${suffix}'${codec})`);
+  const layout = `salt(16, ['k0${suffix}']), ${elements[0]}, recordType(), ${elements.slice(1).join(', ')}`;
+  const declaration =
+    project.form === 'classes'
+      ? classLines(i, layout, suffix, project.inferCodecs)
+      : definitionLines(i, layout, suffix);
+  return [...declaration, ...useLines(i, suffix, USES.indexOf(project.use))];
+}
+
+function classLines(i: number, layout: string, suffix: string, inferCodecs: boolean): string[] {
+  const key = KEY_PARTS.map((_, p) => `'k${p}${suffix}'`).join(', ');
+  const columns = Array.from({ length: COLUMNS_OF_EACH }, (_, c) => {
     const { codec, type, emitted } = COLUMNS[c % COLUMNS.length]!;
     const written = inferCodecs && emitted ? '' : `, ${codec}`;
-    lines.push(`  @Column('d:${c}'${written}) c${c}${suffix}${c % 2 === 0 ? '!' : '?'}: ${type};`);
-  }
+    return `  @Column('d:${c}'${written}) c${c}${suffix}${c % 2 === 0 ? '!' : '?'}: ${type};`;
+  });
   return [
-    ...lines,
+    `@Entity({ table, recordType: ${i} })`,
+    `@RowKey(${layout})`,
+    `class Entity${i} {`,
+    `  declare static readonly key: [${key}];`,
+    ...KEY_PARTS.map(({ type }, p) => `  k${p}${suffix}!: ${type};`),
+    ...columns,
     '}',
-    `const repository${i} = repository(Entity${i});`,
-    `repository${i}.get({ ${values.join(', ')} });`,
-    `repository${i}.find({ ${values[0]}, ${name(1)}: { gte: new Date(0) } });`,
-    `repository${i}.put(new Entity${i}());`,
   ];
+}
+
+function definitionLines(i: number, layout: string, suffix: string): string[] {
+  const columns = Array.from({ length: COLUMNS_OF_EACH }, (_, c) => {
+    const { codec } = COLUMNS[c % COLUMNS.length]!;
+    return `    c${c}${suffix}: c.column('d:${c}', ${codec})${c % 2 === 0 ? '' : '.optional()'},`;
+  });
+  const head = `name: 'Entity${i}', table, recordType: ${i}, key: [${layout}]`;
+  return [`const Entity${i} = defineEntity({ ${head}, columns: (c) => ({`, ...columns, '  }) });'];
+}
+
+function useLines(i: number, suffix: string, uses: number): string[] {
+  const key = KEY_PARTS.map(({ value }, p) => `k${p}${suffix}: ${value}`).join(', ');
+  const first = `k0${suffix}: ''`;
+  const repository = `repository${i}`;
+  const lines: readonly (readonly string[])[] = [
+    [
+      `const ${repository} = database.repository(Entity${i});`,
+      `export const got${i} = await ${repository}.get({ ${key} });`,
+      `await ${repository}.put(new Entity${i}());`,
+    ],
+    [
+      `export const found${i} = await ${repository}.find({ ${first}, k1${suffix}: { gte: new Date(0) } }).all();`,
+    ],
+    [
+      `export const part${i} = await ${repository}.find({ ${first} }).select('c0${suffix}', 'c1${suffix}').all();`,
+    ],
+  ];
+  return lines.slice(0, uses).flat();
 }

@@ -1,28 +1,53 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { budgetProject } from './budget-project.js';
+import { type BudgetProject, budgetProject, USES } from './budget-project.js';
 import { consumerFolder, MODES, STRICT, tsc, write } from './compiler.js';
-
-/** Type instantiations of 100 entities of 6 key parts and 20 columns, with a get, a find and a put of each. */
-const BUDGET = 30_000;
-/** The same when no two entities share the name of a part or column, so that the compiler can reuse nothing. */
-const BUDGET_OF_DISTINCT_NAMES = 60_000;
 
 beforeAll(() => consumerFolder('budget'));
 
-describe.each(MODES)('with %s', (mode, options) => {
-  it.each([
-    ['shared', true, BUDGET],
-    ['distinct', false, BUDGET_OF_DISTINCT_NAMES],
-  ] as const)('100 entities with %s names stay within the budget', async (names, sharedNames, budget) => {
-    const inferCodecs = mode === 'experimentalDecorators';
-    const file = write(
-      `budget/${names}-${inferCodecs}.ts`,
-      budgetProject({ entities: 100, columns: 20, inferCodecs, sharedNames }),
-    );
-    const { output } = await tsc(...STRICT, ...options, '--extendedDiagnostics', file);
-    expect(output).not.toContain('error');
-    const instantiations = Number(/Instantiations:\s+(\d+)/.exec(output)![1]);
+/** What 100 entities of 6 key parts and 20 columns may cost the compiler, in type instantiations. */
+const BUDGET = 30_000;
+
+type Uses = Readonly<Record<(typeof USES)[number], number>>;
+
+/**
+ * Where less than {@link BUDGET} cannot be had, what is had: a change that makes entities dearer fails here. The columns
+ * are the entities declared; then a repository with a get and a put of each; then a find; then a projection.
+ */
+const CEILINGS: readonly (readonly [
+  form: BudgetProject['form'],
+  names: 'shared' | 'distinct',
+  mode: string,
+  Uses,
+])[] = [
+  ['classes', 'shared', 'experimentalDecorators', uses(BUDGET, BUDGET, BUDGET, 36_500)],
+  ['classes', 'shared', 'standard decorators', uses(BUDGET, BUDGET, BUDGET, 37_000)],
+  ['classes', 'distinct', 'experimentalDecorators', uses(BUDGET, 33_000, 45_000, 57_000)],
+  ['classes', 'distinct', 'standard decorators', uses(BUDGET, BUDGET, 39_000, 51_000)],
+  ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 31_000, 47_000, 63_000)],
+  ['defineEntity', 'distinct', 'standard decorators', uses(44_000, 55_500, 71_500, 87_500)],
+];
+
+function uses(declared: number, getAndPut: number, find: number, select: number): Uses {
+  return { declared, getAndPut, find, select };
+}
+
+async function instantiationsOf(project: BudgetProject, options: readonly string[]): Promise<number> {
+  const { form, use, inferCodecs, sharedNames } = project;
+  const name = `${form}-${use}-${inferCodecs}-${sharedNames}.ts`;
+  const file = write(`budget/${name}`, budgetProject(project));
+  const { output } = await tsc(...STRICT, ...options, '--extendedDiagnostics', file);
+  expect(output).not.toContain('error');
+  return Number(/Instantiations:\s+(\d+)/.exec(output)![1]);
+}
+
+describe.each(CEILINGS)('100 entities as %s with %s names, %s', (form, names, mode, ceilings) => {
+  const options = MODES.find(([name]) => name === mode)![1];
+  const inferCodecs = mode === 'experimentalDecorators';
+
+  it.each(USES)('stay within the budget: %s', async (use) => {
+    const project = { form, use, inferCodecs, sharedNames: names === 'shared' };
+    const instantiations = await instantiationsOf(project, options);
     expect(instantiations).toBeGreaterThan(100);
-    expect(instantiations).toBeLessThan(budget);
+    expect(instantiations).toBeLessThan(ceilings[use]);
   });
 });
