@@ -67,7 +67,7 @@ export class Catalog {
       const files = [...(store?.files.values() ?? [])]
         .sort((a, b) => (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number)
         .map((file) => this.core.openFile(file.number, file.size, file.bulkSeq, family));
-      return new FamilyStore(entry.id, number, family, files, store?.flushedSeq ?? -1);
+      return new FamilyStore(entry.id, number, family, files, store?.flushedSeq ?? -1, this.core.chunkPool);
     });
     return new Region(entry.id, id, entry.startKey, entry.endKey, stores);
   }
@@ -148,7 +148,8 @@ export class Catalog {
     const before = region.byFamily;
     const stores = state.descriptor.families.map((family) => {
       const number = state.familyNumbers.get(family.name)!;
-      const store = before.get(family.name) ?? new FamilyStore(region.id, number, family, [], -1);
+      const store =
+        before.get(family.name) ?? new FamilyStore(region.id, number, family, [], -1, this.core.chunkPool);
       store.descriptor = family;
       return store;
     });
@@ -178,7 +179,8 @@ export class Catalog {
       const number = this.core.newId();
       edits.push({ type: 'regionAdd', id: number, table: id, startKey, endKey });
       const stores = descriptor.families.map(
-        (family) => new FamilyStore(number, familyNumbers.get(family.name)!, family, [], -1),
+        (family) =>
+          new FamilyStore(number, familyNumbers.get(family.name)!, family, [], -1, this.core.chunkPool),
       );
       return new Region(number, id, startKey, endKey, stores);
     });

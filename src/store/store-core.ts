@@ -15,6 +15,7 @@ import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileReader } from './file/sorted-file-reader.js';
 import { type DirectoryLock, type FileSystem, joinPath, sortedFileName, walFileName } from './fs/index.js';
 import type { Edit, Manifest } from './manifest/index.js';
+import { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import { Pressure } from './pressure.js';
 import type { TableScanner } from './read/table-scanner.js';
@@ -58,6 +59,7 @@ export class StoreCore {
   readonly writer: TableWriter;
   readonly recordBuilder = new WriteRecordBuilder();
   readonly cache: BlockCache;
+  readonly chunkPool: ChunkPool;
   closed = false;
   private readonly lock: DirectoryLock;
   private readonly files: FileHandleCache;
@@ -79,6 +81,7 @@ export class StoreCore {
     this.lock = parts.lock;
     this.files = parts.files;
     this.cache = parts.cache;
+    this.chunkPool = new ChunkPool(parts.settings.memstoreFlushSize);
     this.nextFile = Math.max(parts.manifest.state.nextFile, parts.wal.number + 1);
     this.nextId = parts.manifest.state.nextId;
     this.commits = new CommitQueue(parts.wal, parts.lastSeq);

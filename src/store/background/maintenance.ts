@@ -88,15 +88,18 @@ export class Maintenance {
     await core.commits.settle();
     const fileNo = core.newFileNumber();
     const path = core.filePath(fileNo);
-    const { written } = await this.flushExecutor.run({
-      kind: 'flush',
-      path,
-      fileNo,
-      family: store.descriptor,
-      memstore: memstore.share(),
-      now: core.now(),
-      smallestReadPoint: core.smallestReadPoint(),
-    });
+    memstore.retain();
+    const { written } = await this.flushExecutor
+      .run({
+        kind: 'flush',
+        path,
+        fileNo,
+        family: store.descriptor,
+        memstore: memstore.share(),
+        now: core.now(),
+        smallestReadPoint: core.smallestReadPoint(),
+      })
+      .finally(() => memstore.release());
     await core.recordFile(
       fileNo,
       written,

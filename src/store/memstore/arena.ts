@@ -39,17 +39,41 @@ export class Chunk {
   }
 }
 
-/** Grows by cells; nothing is ever freed or moved. Not shared for writing: one thread writes, others read when frozen. */
+/**
+ * Chunks that nobody reads any more, kept for the memstores to come. Shared memory is given back only when every thread
+ * that has ever seen it has collected its garbage, and a worker that mostly waits does so seldom.
+ */
+export class ChunkPool {
+  private readonly free: Chunk[] = [];
+
+  /** `limit`: bytes kept at most. */
+  constructor(private readonly limit: number) {}
+
+  take(): Chunk {
+    return this.free.pop() ?? new Chunk(new SharedArrayBuffer(CHUNK_BYTES));
+  }
+
+  /** Keeps the chunks of regular size among these, as many as there is room for. */
+  giveBack(chunks: readonly Chunk[]): void {
+    for (const chunk of chunks) {
+      if (chunk.bytes.length !== CHUNK_BYTES) continue;
+      if ((this.free.length + 1) * CHUNK_BYTES > this.limit) return;
+      this.free.push(chunk);
+    }
+  }
+}
+
+/** Grows by cells; nothing is moved. Not shared for writing: one thread writes, others read when frozen. */
 export class CellArena {
   readonly chunks: Chunk[] = [];
   private used = CHUNK_BYTES;
   private capacity = 0;
-  /** Bytes of memory taken. */
-  allocated = 0;
+
+  constructor(private readonly pool: ChunkPool) {}
 
   /** A view of chunks that another thread made. */
   static of(buffers: readonly SharedArrayBuffer[]): CellArena {
-    const arena = new CellArena();
+    const arena = new CellArena(new ChunkPool(0));
     for (const buffer of buffers) arena.chunks.push(new Chunk(buffer));
     return arena;
   }
@@ -94,12 +118,20 @@ export class CellArena {
 
   private grow(size: number): void {
     const regular = this.chunks.length === 0 ? FIRST_CHUNK_BYTES : CHUNK_BYTES;
-    const bytes = Math.max(regular, size);
-    this.chunks.push(new Chunk(new SharedArrayBuffer(bytes)));
+    const chunk =
+      regular === CHUNK_BYTES && size <= CHUNK_BYTES
+        ? this.pool.take()
+        : new Chunk(new SharedArrayBuffer(Math.max(regular, size)));
+    this.chunks.push(chunk);
     // Offsets have 20 bits: behind a cell that has a larger chunk of its own there is no room for another.
-    this.capacity = bytes;
+    this.capacity = chunk.bytes.length;
     this.used = 0;
-    this.allocated += bytes;
+  }
+
+  /** Gives its memory back; whoever still reads a cell of it fails. */
+  free(): void {
+    this.pool.giveBack(this.chunks);
+    this.chunks.length = 0;
   }
 }
 

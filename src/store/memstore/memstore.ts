@@ -10,6 +10,7 @@ import {
   CellArena,
   type CellRef,
   Chunk,
+  type ChunkPool,
   cellBytes,
   chunkOf,
   offsetOf,
@@ -25,8 +26,8 @@ export interface SharedMemstore {
 }
 
 export class Memstore {
-  private readonly arena = new CellArena();
-  private readonly list = new CellList(this.arena);
+  private readonly arena: CellArena;
+  private readonly list: CellList;
   /** Bytes of its cells, headers included. */
   bytes = 0;
   minSeq = Number.POSITIVE_INFINITY;
@@ -40,14 +41,27 @@ export class Memstore {
   /** Any cell has a time to live of its own. */
   hasTtl = false;
   private reused: MemstoreCursor | undefined;
+  private holders = 0;
+
+  /** `pool`: where its memory comes from, and goes when nobody holds it any more. */
+  constructor(pool: ChunkPool) {
+    this.arena = new CellArena(pool);
+    this.list = new CellList(this.arena);
+  }
+
+  /** Whoever reads it over an `await` holds it. */
+  retain(): this {
+    this.holders++;
+    return this;
+  }
+
+  /** The last who lets go of it gives its memory back. */
+  release(): void {
+    if (--this.holders === 0) this.arena.free();
+  }
 
   get size(): number {
     return this.list.size;
-  }
-
-  /** Bytes of memory taken. */
-  get allocated(): number {
-    return this.arena.allocated;
   }
 
   add(

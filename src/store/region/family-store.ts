@@ -5,6 +5,7 @@
 
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
+import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
 import type { FamilySource, ReadHint } from '../scan/family-source.js';
 import type { StoreFile } from './store-file.js';
@@ -20,6 +21,8 @@ export class StoreVersion {
     /** Oldest first, the order of compactions; ties of equal cells are won by the later (I6). */
     readonly files: readonly StoreFile[],
   ) {
+    active.retain();
+    for (const memstore of frozen) memstore.retain();
     for (const file of files) file.retain();
   }
 
@@ -29,7 +32,10 @@ export class StoreVersion {
   }
 
   release(): void {
-    if (--this.holders === 0) for (const file of this.files) file.release();
+    if (--this.holders > 0) return;
+    this.active.release();
+    for (const memstore of this.frozen) memstore.release();
+    for (const file of this.files) file.release();
   }
 
   /** Cursors over everything that may hold what is read. */
@@ -83,8 +89,9 @@ export class FamilyStore implements FamilySource {
     files: readonly StoreFile[],
     /** Every write up to this number is in the files. */
     public flushedSeq: number,
+    private readonly pool: ChunkPool,
   ) {
-    this.version = new StoreVersion(new Memstore(), [], files);
+    this.version = new StoreVersion(new Memstore(pool), [], files);
   }
 
   openCursors(hint: ReadHint): CellCursor[] {
@@ -114,7 +121,7 @@ export class FamilyStore implements FamilySource {
   freeze(): boolean {
     const { active, frozen, files } = this.version;
     if (active.size === 0) return false;
-    this.replace(new StoreVersion(new Memstore(), [active, ...frozen], files));
+    this.replace(new StoreVersion(new Memstore(this.pool), [active, ...frozen], files));
     return true;
   }
 

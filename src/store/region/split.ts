@@ -61,7 +61,7 @@ function daughterOf(core: StoreCore, parent: Region, startKey: Uint8Array, endKe
         compareBytes(meta.lastRow, startKey) >= 0 &&
         (endKey.length === 0 || compareBytes(meta.firstRow, endKey) < 0),
     );
-    return new FamilyStore(id, store.familyNumber, store.descriptor, files, store.flushedSeq);
+    return new FamilyStore(id, store.familyNumber, store.descriptor, files, store.flushedSeq, core.chunkPool);
   });
   return new Region(id, parent.table, startKey, endKey, stores);
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareBytes, toBytes } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore, SharedMemstoreCursor } from '../../../src/store/memstore/memstore.js';
 import { CellType } from '../../../src/table/index.js';
 
@@ -69,7 +70,7 @@ const cell = fc.record({
 });
 
 function fill(cells: readonly Omit<Entry, 'seq'>[]): { memstore: Memstore; entries: Entry[] } {
-  const memstore = new Memstore();
+  const memstore = new Memstore(new ChunkPool(0));
   const entries = cells.map((each, seq) => ({ ...each, seq }));
   for (const { row: r, qualifier, timestamp, type: t, seq, ttl, value } of entries) {
     memstore.add(r, qualifier, timestamp, t, seq, ttl, value);
@@ -144,7 +145,7 @@ describe('memstore', () => {
   });
 
   test('of two cells that are equal in everything the later stands', () => {
-    const memstore = new Memstore();
+    const memstore = new Memstore(new ChunkPool(0));
     memstore.add(toBytes('r'), toBytes('q'), 5, CellType.Put, 9, 0, toBytes('a'));
     memstore.add(toBytes('r'), toBytes('q'), 5, CellType.Put, 9, 0, toBytes('b'));
     expect(drain(memstore.cursor()).length).toBe(1);
@@ -154,7 +155,7 @@ describe('memstore', () => {
   });
 
   test('cells larger than a chunk stand beside small ones', () => {
-    const memstore = new Memstore();
+    const memstore = new Memstore(new ChunkPool(0));
     const large = new Uint8Array(3 << 20).fill(7);
     memstore.add(toBytes('b'), toBytes('q'), 1, CellType.Put, 1, 5, large);
     memstore.add(toBytes('a'), toBytes('q'), 1, CellType.Put, 2, 6, toBytes('small'));
@@ -175,7 +176,7 @@ describe('memstore', () => {
     [4, [5, 4, 6]],
     [3, [5, 4, 3, 6]],
   ])('an upsert seen up to %i drops the puts of its column behind the one before it', (readPoint, left) => {
-    const memstore = new Memstore();
+    const memstore = new Memstore(new ChunkPool(0));
     for (let seq = 1; seq <= 5; seq++)
       memstore.add(toBytes('r'), toBytes('q'), seq, CellType.Put, seq, 0, toBytes(`${seq}`));
     memstore.add(toBytes('r'), toBytes('q2'), 1, CellType.Put, 6, 0, toBytes('other'));
