@@ -40,19 +40,24 @@ export class DataBlockSource {
    * @param reuse where to read it to when it is not kept
    */
   block(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
+    const cached = this.cached(index, i);
+    if (cached !== null) return cached;
     const number = index.firstBlocks[i]!;
-    const cached = this.slots.entries[number]!;
-    if (cached !== null) {
-      cached.touched = 1;
-      this.cache.hits++;
-      return cached;
-    }
     this.cache.misses++;
     const kept = keep && this.policy.keep;
     const block = this.load(index.offsets[i]!, index.lengths[i]!, kept ? undefined : reuse);
     block.path = this.file.path;
     block.offset = index.offsets[i]!;
     if (kept) this.cache.insert(this.slots, number, block, this.policy.priority);
+    return block;
+  }
+
+  /** The block of entry `i`, if it is in the cache; null otherwise. */
+  cached(index: BlockIndex, i: number): DataBlock | null {
+    const block = this.slots.entries[index.firstBlocks[i]!]!;
+    if (block === null) return null;
+    block.touched = 1;
+    this.cache.hits++;
     return block;
   }
 

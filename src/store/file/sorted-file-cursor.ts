@@ -73,6 +73,18 @@ export class SortedFileCursor extends CellCursor {
     return this.firstOfNextBlock();
   }
 
+  /** As `seek`, if the target's block is in memory; false otherwise, and nothing has been read then. */
+  seekInMemory(target: SeekKey): boolean {
+    this.valid = false;
+    this.locate(target);
+    const block = this.reader.source.cached(this.index, this.entry);
+    if (block === null) return false;
+    this.decoder.open(this, block);
+    if (this.decoder.seek(this, target)) this.settled();
+    else this.firstOfNextBlock();
+    return true;
+  }
+
   override reseek(target: SeekKey): boolean {
     if (!this.valid) return this.seek(target);
     for (let i = 0; i < WALK; i++) {

@@ -8,12 +8,15 @@ import { type CellCursor, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import type { StoreFile } from '../region/store-file.js';
 import { copyPlainCells } from '../scan/plain-cells.js';
 import { CellMaker } from '../scan/row-builder.js';
 
 /** Reads are synchronous: one key and one bloom key serve them all. */
 const seekKey = new SeekKey();
 const bloomKey = new BloomKey();
+/** Whether the bloom key is that of the row. */
+let hashed = false;
 const makers = new Map<string, CellMaker>();
 
 /** Whether a get wants whole families as they are now. */
@@ -44,7 +47,7 @@ export function readPlainRow(region: Region, get: Get, readPoint: number, raw: R
   seekKey.rowLength = row.length;
   seekKey.qualifierLength = 0;
   seekKey.timestamp = Number.MAX_SAFE_INTEGER;
-  bloomKey.setRow(row);
+  hashed = false;
   const { stores } = region;
   for (let i = 0; i < stores.length; i++) {
     const store = stores[i]!;
@@ -70,14 +73,23 @@ function readFamily(store: FamilyStore, row: Uint8Array, readPoint: number, raw:
     found = cursor;
   }
   for (let i = 0; i < files.length; i++) {
-    const file = files[i]!;
-    if (!file.reader.mayContain(bloomKey)) continue;
-    const cursor = file.pointCursor;
-    if (!cursor.seek(seekKey) || !isInRow(cursor, row)) continue;
+    if (!seekFile(files[i]!, files.length === 1)) continue;
+    const cursor = files[i]!.pointCursor;
+    if (!isInRow(cursor, row)) continue;
     if (found !== undefined) return false;
     found = cursor;
   }
   return found === undefined || copyPlainCells(found, makerOf(name), row, readPoint, raw, null);
+}
+
+/** False when the file has nothing of the row or behind it, or when its filter says that it has not the row. */
+function seekFile(file: StoreFile, only: boolean): boolean {
+  const cursor = file.pointCursor;
+  // The only file most likely has the row: where its block is at hand, the filter would cost more than it spares.
+  if (only && cursor.seekInMemory(seekKey)) return cursor.valid;
+  if (!hashed) bloomKey.setRow(seekKey.row);
+  hashed = true;
+  return file.reader.mayContain(bloomKey) && cursor.seek(seekKey);
 }
 
 function makerOf(family: string): CellMaker {

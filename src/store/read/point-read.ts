@@ -5,6 +5,7 @@ import { type CellCursor, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
+import { ByteSlab } from '../scan/byte-slab.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
@@ -13,6 +14,7 @@ import { readPlainRow, wantsPlainRow } from './plain-row.js';
 /** Reads are synchronous: one key, one bloom key and one place for the found cell serve them all. */
 const seekKey = new SeekKey();
 const bloomKey = new BloomKey();
+const slab = new ByteSlab();
 
 export function readRow(core: StoreCore, state: TableState, get: Get): Result {
   return read(core, regionFor(state, get), get, null) ?? Result.EMPTY;
@@ -103,6 +105,11 @@ function readColumn(
     const file = files[i]!;
     const meta = file.meta;
     if (best && meta.maxTimestamp < best.timestamp && meta.deleteFamilyCount === 0) continue;
+    // The only file most likely has the row: where its block is at hand, the filter would cost more than it spares.
+    if (files.length === 1 && meta.deleteFamilyCount === 0 && file.pointCursor.seekInMemory(seekKey)) {
+      best = newerOf(file.pointCursor, qualifier, readPoint, best);
+      break;
+    }
     if (!hashed) {
       bloomKey.setRow(row).setColumn(qualifier);
       hashed = true;
@@ -114,8 +121,7 @@ function readColumn(
   if (!best) return Result.EMPTY;
   if (best.type !== CellType.Put || best.ttl !== 0) return undefined;
   if (ttl !== FOREVER && best.timestamp < core.now() - ttl * 1000) return undefined;
-  const value = Buffer.allocUnsafe(best.valueLength);
-  value.set(best.value.subarray(best.valueOffset, best.valueOffset + best.valueLength));
+  const value = slab.copy(best.value, best.valueOffset, best.valueLength);
   const cell = new Cell(row, store.descriptor.name, qualifier, best.timestamp, CellType.Put, value);
   return new Result(row, [cell]);
 }
@@ -130,6 +136,16 @@ function newer(
   best: CellCursor | undefined,
 ): CellCursor | undefined {
   cursor.seek(seekKey);
+  return newerOf(cursor, qualifier, readPoint, best);
+}
+
+/** The newer of the first visible cell of the column, where the cursor stands, and `best`. */
+function newerOf(
+  cursor: CellCursor,
+  qualifier: Uint8Array,
+  readPoint: number,
+  best: CellCursor | undefined,
+): CellCursor | undefined {
   while (cursor.valid) {
     if (!isAt(cursor, seekKey.row, qualifier)) return best;
     if (cursor.seq <= readPoint) break;

@@ -3,13 +3,14 @@
 import { compareBytes } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { FileMeta } from '../file/file-meta.js';
+import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import type { SortedFileReader } from '../file/sorted-file-reader.js';
 import type { FileEntry } from '../manifest/index.js';
 import type { ReadHint } from '../scan/family-source.js';
 
 export class StoreFile {
   private holders = 0;
-  private reused: CellCursor | undefined;
+  private reused: SortedFileCursor | undefined;
 
   constructor(
     readonly fileNo: number,
@@ -52,7 +53,7 @@ export class StoreFile {
   }
 
   /** A cursor for point reads, each of which ends before the next begins. */
-  get pointCursor(): CellCursor {
+  get pointCursor(): SortedFileCursor {
     this.reused ??= this.reader.cursor({});
     return this.reused;
   }
