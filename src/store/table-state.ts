@@ -61,9 +61,13 @@ export class TableState {
 
   /** @throws RowanError when a cell is of a family that the table has not, or too large. */
   checkCells(row: Uint8Array, cells: readonly MutationCell[]): void {
+    let family: string | undefined;
     for (let i = 0; i < cells.length; i++) {
       const cell = cells[i]!;
-      if (!this.familyNumbers.has(cell.family)) throw this.noSuchFamily(cell.family);
+      if (cell.family !== family) {
+        family = cell.family;
+        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
+      }
       const bytes = row.length + cell.qualifier.length + cell.value.length;
       if (bytes > MAX_CELL_BYTES) {
         throw new InvalidArgumentError(

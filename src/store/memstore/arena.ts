@@ -67,6 +67,8 @@ export class ChunkPool {
 export class CellArena {
   readonly chunks: Chunk[] = [];
   private used = CHUNK_BYTES;
+  /** Where the last cell begins in the last chunk; -1 when there is none. */
+  private last = -1;
   private capacity = 0;
 
   constructor(private readonly pool: ChunkPool) {}
@@ -78,7 +80,7 @@ export class CellArena {
     return arena;
   }
 
-  /** Writes a cell and gives its place. `ttl` 0 is none. */
+  /** Writes a cell and gives its place. `ttl` 0 is none; `sameRow`: the last cell is of this row, too. */
   write(
     row: Uint8Array,
     qualifier: Uint8Array,
@@ -87,6 +89,7 @@ export class CellArena {
     seq: number,
     ttl: number,
     value: Uint8Array,
+    sameRow: boolean,
   ): CellRef {
     const rowLength = row.length;
     const qualifierLength = qualifier.length;
@@ -107,7 +110,9 @@ export class CellArena {
     ints[(offset >>> 2) + 6] = rowLength | (type << 16) | (ttl !== 0 ? FLAG_TTL << 24 : 0);
     const bytes = chunk.bytes;
     let at = offset + CELL_HEADER_BYTES;
-    put(bytes, at, row, rowLength);
+    if (sameRow && this.last >= 0) putAgain(ints, this.last + CELL_HEADER_BYTES, at, rowLength);
+    else put(bytes, at, row, rowLength);
+    this.last = offset;
     at += rowLength;
     put(bytes, at, qualifier, qualifierLength);
     at += qualifierLength;
@@ -126,6 +131,7 @@ export class CellArena {
     // Offsets have 20 bits: behind a cell that has a larger chunk of its own there is no room for another.
     this.capacity = chunk.bytes.length;
     this.used = 0;
+    this.last = -1;
   }
 
   /** Gives its memory back; whoever still reads a cell of it fails. */
@@ -136,8 +142,14 @@ export class CellArena {
 }
 
 function put(target: Uint8Array, at: number, source: Uint8Array, length: number): void {
-  if (length < 16) for (let i = 0; i < length; i++) target[at + i] = source[i]!;
+  if (length < 32) for (let i = 0; i < length; i++) target[at + i] = source[i]!;
   else target.set(source, at);
+}
+
+/** Copies a row by four bytes: both places are multiples of 4, and the cell has room for what is copied too much. */
+function putAgain(ints: Int32Array, from: number, to: number, length: number): void {
+  const end = (to + length + 3) >>> 2;
+  for (let i = to >>> 2, source = from >>> 2; i < end; i++, source++) ints[i] = ints[source]!;
 }
 
 export function chunkOf(ref: CellRef): number {

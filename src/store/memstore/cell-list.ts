@@ -25,24 +25,47 @@ export class CellList {
   /** Where `locate` found its place. */
   foundLeaf = 0;
   foundIndex = 0;
+  /** Where the last cell was put in. */
+  private lastLeaf = 0;
+  private lastIndex = 0;
 
   constructor(private readonly arena: CellArena) {
     this.leaves = [new Leaf(arena)];
   }
 
-  /** Puts a cell at its place; one equal in everything, seq included, is replaced. True when none was. */
-  insert(ref: CellRef, row: Uint8Array): boolean {
+  /**
+   * Puts a cell at its place; one equal in everything, seq included, is replaced. True when none was. `sameRow`: the
+   * cell that was put in last is of this row, too.
+   */
+  insert(ref: CellRef, row: Uint8Array, sameRow: boolean): boolean {
     this.version++;
-    this.fitShared(row);
+    if (!sameRow) this.fitShared(row);
+    const last = this.lastLeaf;
+    if (this.leaves[last]!.isBehind(this.lastIndex, ref, sameRow, last === this.leaves.length - 1)) {
+      if (!sameRow) this.leaves[last]!.fit(row, this.shared);
+      this.insertAt(last, this.lastIndex + 1, ref, row);
+      return true;
+    }
     this.locateLeaf(ref, row, 0, row.length);
-    let leafNumber = this.foundLeaf;
-    let leaf = this.leaves[leafNumber]!;
+    const leafNumber = this.foundLeaf;
+    const leaf = this.leaves[leafNumber]!;
     leaf.fit(row, this.shared);
-    let index = leaf.locateRef(ref, row, 0, row.length);
+    const index = leaf.locateRef(ref, row, 0, row.length);
     if (index < leaf.count && compareRefs(this.arena, leaf.refs[index]!, ref) === 0) {
       leaf.refs[index] = ref;
+      this.lastLeaf = leafNumber;
+      this.lastIndex = index;
       return false;
     }
+    this.insertAt(leafNumber, index, ref, row);
+    return true;
+  }
+
+  /** The leaf fits the row. */
+  private insertAt(at: number, place: number, ref: CellRef, row: Uint8Array): void {
+    let leafNumber = at;
+    let index = place;
+    let leaf = this.leaves[leafNumber]!;
     if (leaf.count === LEAF_CAPACITY) {
       this.split(leafNumber, index);
       if (index > leaf.count) {
@@ -53,11 +76,10 @@ export class CellList {
       leaf.fit(row, this.shared);
     }
     leaf.insert(index, ref, row);
-    this.foundLeaf = leafNumber;
-    this.foundIndex = index;
+    this.lastLeaf = leafNumber;
+    this.lastIndex = index;
     if (index === 0) this.setFirst(leafNumber);
     this.size++;
-    return true;
   }
 
   /** Takes out the cell at a place. */
@@ -68,6 +90,7 @@ export class CellList {
     this.size--;
     if (leaf.count === 0 && this.leaves.length > 1) {
       this.leaves.splice(leafNumber, 1);
+      this.lastLeaf = 0;
       this.firsts.copyWithin(leafNumber, leafNumber + 1, this.leaves.length + 1);
       this.seconds.copyWithin(leafNumber, leafNumber + 1, this.leaves.length + 1);
     } else if (index === 0) {
@@ -129,13 +152,14 @@ export class CellList {
     }
     const prefix = prefixOf(row, offset, length, shared);
     const second = prefixOf(row, offset, length, shared + PREFIX_BYTES);
-    const last = this.foundLeaf;
+    const last = this.lastLeaf;
     // Cells mostly come next to the last one.
     if (
       last <= high &&
       (last === 0 || this.compareFirst(last, prefix, second, ref) <= 0) &&
       (last === high || this.compareFirst(last + 1, prefix, second, ref) > 0)
     ) {
+      this.foundLeaf = last;
       return;
     }
     while (low < high) {

@@ -14,21 +14,32 @@ export function compareRefs(arena: CellArena, a: CellRef, b: CellRef): number {
   const bOffset = offsetOf(b);
   const aWord = aChunk.ints[(aOffset >>> 2) + 6]!;
   const bWord = bChunk.ints[(bOffset >>> 2) + 6]!;
-  const aRow = aWord & 0xffff;
-  const bRow = bWord & 0xffff;
-  const aStart = aOffset + CELL_HEADER_BYTES;
-  const bStart = bOffset + CELL_HEADER_BYTES;
-  let difference = compareSlices(aChunk.bytes, aStart, aRow, bChunk.bytes, bStart, bRow);
-  if (difference !== 0) return difference;
-  const aQualifier = aChunk.ints[(aOffset >>> 2) + 4]!;
-  const bQualifier = bChunk.ints[(bOffset >>> 2) + 4]!;
-  difference = compareSlices(
+  const difference = compareSlices(
     aChunk.bytes,
-    aStart + aRow,
-    aQualifier,
+    aOffset + CELL_HEADER_BYTES,
+    aWord & 0xffff,
     bChunk.bytes,
-    bStart + bRow,
-    bQualifier,
+    bOffset + CELL_HEADER_BYTES,
+    bWord & 0xffff,
+  );
+  return difference !== 0 ? difference : compareInRow(arena, a, b);
+}
+
+/** R2 for two cells of one row. */
+export function compareInRow(arena: CellArena, a: CellRef, b: CellRef): number {
+  const aChunk = arena.chunks[chunkOf(a)]!;
+  const bChunk = arena.chunks[chunkOf(b)]!;
+  const aOffset = offsetOf(a);
+  const bOffset = offsetOf(b);
+  const aWord = aChunk.ints[(aOffset >>> 2) + 6]!;
+  const bWord = bChunk.ints[(bOffset >>> 2) + 6]!;
+  let difference = compareSlices(
+    aChunk.bytes,
+    aOffset + CELL_HEADER_BYTES + (aWord & 0xffff),
+    aChunk.ints[(aOffset >>> 2) + 4]!,
+    bChunk.bytes,
+    bOffset + CELL_HEADER_BYTES + (bWord & 0xffff),
+    bChunk.ints[(bOffset >>> 2) + 4]!,
   );
   if (difference !== 0) return difference;
   difference = bChunk.doubles[bOffset >>> 3]! - aChunk.doubles[aOffset >>> 3]!;

@@ -2,7 +2,14 @@ import { LATEST_TIMESTAMP } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import type { CellArena, CellRef } from './arena.js';
 import { CELL_HEADER_BYTES, chunkOf, offsetOf } from './arena.js';
-import { compareRefs, compareToKey, prefixOfRef, seekPrefix, sharedWith } from './cell-order.js';
+import {
+  compareInRow,
+  compareRefs,
+  compareToKey,
+  prefixOfRef,
+  seekPrefix,
+  sharedWith,
+} from './cell-order.js';
 import { PREFIX_BYTES, prefixOf } from './row-prefix.js';
 
 export const LEAF_CAPACITY = 256;
@@ -70,6 +77,21 @@ export class Leaf {
       else to = middle;
     }
     return from;
+  }
+
+  /**
+   * Whether a cell's place is directly behind the one at `index`; the last one of the leaf has no such place but in the
+   * `last` leaf. `sameRow`: both are of one row.
+   */
+  isBehind(index: number, ref: CellRef, sameRow: boolean, last: boolean): boolean {
+    const { arena, prefixes, refs } = this;
+    if (index >= this.count) return false;
+    const before = refs[index]!;
+    if ((sameRow ? compareInRow(arena, before, ref) : compareRefs(arena, before, ref)) >= 0) return false;
+    const next = index + 1;
+    if (next === this.count) return last;
+    if (sameRow && prefixes[next] !== prefixes[index]) return true;
+    return compareRefs(arena, ref, refs[next]!) < 0;
   }
 
   /** Makes it ready for a cell of this row. `shared`: bytes that all rows of the memstore, this one too, begin with. */

@@ -64,6 +64,7 @@ export class Memstore {
     return this.list.size;
   }
 
+  /** `sameRow`: the cell added last is of this row, too, which saves looking for the place of this one. */
   add(
     row: Uint8Array,
     qualifier: Uint8Array,
@@ -72,9 +73,10 @@ export class Memstore {
     seq: number,
     ttl: number,
     value: Uint8Array,
+    sameRow = false,
   ): void {
-    const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value);
-    if (this.list.insert(ref, row))
+    const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
+    if (this.list.insert(ref, row, sameRow))
       this.bytes += CELL_HEADER_BYTES + row.length + qualifier.length + value.length;
     if (seq < this.minSeq) this.minSeq = seq;
     if (seq > this.maxSeq) this.maxSeq = seq;

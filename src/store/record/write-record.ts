@@ -63,12 +63,24 @@ export class WriteRecordBuilder {
 
   private varint(value: number): void {
     const buffer = this.buffer;
+    let at = this.length;
     let rest = value;
-    while (rest >= 0x80) {
-      buffer[this.length++] = (rest % 0x80) | 0x80;
-      rest = rest < 0x80000000 ? rest >>> 7 : Math.floor(rest / 0x80);
+    if (rest >= 0x80000000) {
+      // Every time is as large as this. Its lower 28 bits and those above are handled as integers of 32 bits.
+      const high = Math.floor(rest / 0x10000000);
+      const low = rest - high * 0x10000000;
+      buffer[at++] = (low & 0x7f) | 0x80;
+      buffer[at++] = ((low >>> 7) & 0x7f) | 0x80;
+      buffer[at++] = ((low >>> 14) & 0x7f) | 0x80;
+      buffer[at++] = (low >>> 21) | 0x80;
+      rest = high;
     }
-    buffer[this.length++] = rest;
+    while (rest >= 0x80) {
+      buffer[at++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    buffer[at++] = rest;
+    this.length = at;
   }
 
   private bytes(value: Uint8Array): void {

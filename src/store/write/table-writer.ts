@@ -21,6 +21,7 @@ import {
   type RowMutation,
   RowMutations,
 } from '../../table/index.js';
+import type { Memstore } from '../memstore/memstore.js';
 import type { Region } from '../region/region.js';
 import { regionOf } from '../region/region.js';
 import type { StoreCore } from '../store-core.js';
@@ -267,19 +268,36 @@ export class TableWriter {
     const first = core.commits.allocate(rows.length);
     if (durability !== 'SKIP_WAL') this.append(rows, first);
     for (let i = 0; i < rows.length; i++) {
-      const { region, row, cells, now, ttls, ttl } = rows[i]!;
-      region.writeRequests++;
-      let bytes = 0;
-      for (let j = 0; j < cells.length; j++) {
-        const cell = cells[j]!;
-        const timestamp = cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp;
-        const memstore = region.byFamily.get(cell.family)!.version.active;
-        memstore.add(row, cell.qualifier, timestamp, cell.type, first + i, ttls ? ttls[j]! : ttl, cell.value);
-        bytes += cell.value.length;
-      }
-      core.pressure.wrote(region, bytes);
+      const row = rows[i]!;
+      row.region.writeRequests++;
+      core.pressure.wrote(row.region, this.add(row, first + i));
     }
     return first;
+  }
+
+  /** Puts a row's cells into the memstores of their families; the bytes of their values. */
+  private add({ region, row, cells, now, ttls, ttl }: PreparedRow, seq: number): number {
+    let bytes = 0;
+    let family = '';
+    let memstore: Memstore | undefined;
+    for (let i = 0; i < cells.length; i++) {
+      const { family: own, qualifier, timestamp, type, value } = cells[i]!;
+      const sameFamily = own === family;
+      if (!sameFamily) memstore = region.byFamily.get(own)!.version.active;
+      family = own;
+      memstore!.add(
+        row,
+        qualifier,
+        timestamp === LATEST_TIMESTAMP ? now : timestamp,
+        type,
+        seq,
+        ttls ? ttls[i]! : ttl,
+        value,
+        sameFamily,
+      );
+      bytes += value.length;
+    }
+    return bytes;
   }
 
   private append(rows: readonly PreparedRow[], first: number): void {
@@ -288,10 +306,16 @@ export class TableWriter {
     for (let i = 0; i < rows.length; i++) {
       const { state, row, cells, now, ttls, ttl } = rows[i]!;
       builder.beginMutation(state.id, row, cells.length);
+      let family = '';
+      let familyNumber = 0;
       for (let j = 0; j < cells.length; j++) {
         const cell = cells[j]!;
+        if (cell.family !== family) {
+          family = cell.family;
+          familyNumber = state.familyNumbers.get(family)!;
+        }
         builder.cell(
-          state.familyNumbers.get(cell.family)!,
+          familyNumber,
           cell.qualifier,
           cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp,
           cell.type,

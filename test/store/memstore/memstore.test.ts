@@ -102,6 +102,37 @@ describe('memstore', () => {
     );
   });
 
+  test('keeps the order of rows that are added as a whole, while others read and writes are taken back', () => {
+    const written = fc.record({
+      row,
+      cells: fc.array(cell, { minLength: 1, maxLength: 12 }),
+      sorted: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(written, { maxLength: 80 }), fc.func(fc.nat(9)), (rows, dice) => {
+        const memstore = new Memstore(new ChunkPool(0));
+        let entries: Entry[] = [];
+        rows.forEach(({ row: own, cells, sorted }, seq) => {
+          const added = cells.map((each) => ({ ...each, row: own, seq }));
+          if (sorted) added.sort(compareEntries);
+          added.forEach(({ qualifier, timestamp, type: t, ttl, value }, index) => {
+            memstore.add(own, qualifier, timestamp, t, seq, ttl, value, index > 0);
+            const later = added.slice(index + 1);
+            if (later.every((other) => compareEntries(other, added[index]!) !== 0))
+              entries.push(added[index]!);
+          });
+          if (dice(seq) === 0) memstore.cursor().seek(seekKey(rows[dice(seq, 1) % rows.length]!.cells[0]!));
+          if (dice(seq) === 1) {
+            memstore.drop(seq - 3, seq - 1);
+            entries = entries.filter((entry) => entry.seq < seq - 3 || entry.seq === seq);
+          }
+        });
+        expect(drain(memstore.cursor())).toEqual(entries.sort(compareEntries).map(plain));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
   test('seeks to the first cell at or after a key, forwards and to the previous row', () => {
     fc.assert(
       fc.property(fc.array(cell, { maxLength: 400 }), fc.array(cell, { maxLength: 20 }), (cells, targets) => {
