@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase } from '../../../src/hbase/engine.js';
 import { type Engine, Get, Put, tableDescriptor } from '../../../src/table/index.js';
 import { type HBaseServer, startHBase } from '../server/hbase-server.js';
@@ -25,6 +25,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await engine?.close();
   await cluster?.stop();
+});
+
+// A machine that stood still for longer than a session, or a case that failed, has cost servers: the next begins whole.
+beforeEach(async () => {
+  for (const n of [0, 1]) if (!cluster.master(n).running) cluster.startMaster(n);
+  for (const n of [0, 1, 2]) if (!cluster.regionServer(n).running) cluster.startRegionServer(n);
+  await cluster.waitUntilReady();
+  await recovered();
 });
 
 async function emptied(): Promise<void> {
