@@ -7,7 +7,7 @@ import { BlockDecoder } from './block-decoder.js';
 import { badBlockOf, badPayload, DataBlock } from './data-block.js';
 import { RESTART_INTERVAL, TAIL_BYTES } from './delta-format.js';
 import { DeltaKey } from './delta-key.js';
-import { RowTable, rowPrefix } from './row-table.js';
+import { RowTable } from './row-table.js';
 
 /** Checks the table of a payload. The cells are checked when they are decoded. */
 export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {
@@ -146,9 +146,9 @@ export abstract class DeltaDecoder extends BlockDecoder {
       const { row, rowOffset, rowLength } = target;
       const order = table.compareHead(row, rowOffset, rowLength);
       if (order !== 0) return order < 0 ? this.restarts - 1 : from;
-      const prefix = rowPrefix(row, rowOffset, rowLength, table.head.length);
-      low = table.lowerBound(prefix, from);
-      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+      const code = table.codeOf(row, rowOffset, rowLength);
+      low = table.lowerBound(code, from);
+      high = table.has(low, code) ? table.upperBound(code, low) : low;
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -167,11 +167,12 @@ export abstract class DeltaDecoder extends BlockDecoder {
     let shared = 0;
     while (shared < key.rowLength && shared < lastRow.length && key.bytes[shared] === lastRow[shared])
       shared++;
-    const table = new RowTable(restarts, lastRow.subarray(0, shared));
-    for (let i = 0; i < restarts; i++) {
+    const table = new RowTable(restarts, lastRow.subarray(0, shared), (i, row) => {
       this.restart(i);
-      table.set(i, rowPrefix(key.bytes, 0, key.rowLength, shared), i);
-    }
+      row.bytes = key.bytes;
+      row.length = key.rowLength;
+      row.place = i;
+    });
     this.block!.rowTable = table;
     return table;
   }

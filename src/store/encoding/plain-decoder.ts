@@ -3,7 +3,7 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-format.js';
-import { RowTable, rowPrefix } from './row-table.js';
+import { RowTable } from './row-table.js';
 
 /** Checks a payload of the encoding NONE, so that no cursor need check it again. */
 export function parsePlain(bytes: Uint8Array, start: number, end: number): DataBlock {
@@ -120,9 +120,9 @@ export class PlainDecoder extends BlockDecoder {
     let high = this.count;
     let head = this.start;
     if (table !== null) {
-      const prefix = rowPrefix(target.row, target.rowOffset, target.rowLength, this.shared);
-      low = table.lowerBound(prefix, from);
-      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+      const code = table.codeOf(target.row, target.rowOffset, target.rowLength);
+      low = table.lowerBound(code, from);
+      high = table.has(low, code) ? table.upperBound(code, low) : low;
       // Every row of the block has the head; this one is about to be read anyway.
       head = table.place(low < this.count ? low : low - 1);
     }
@@ -159,11 +159,13 @@ export class PlainDecoder extends BlockDecoder {
   private makeTable(): RowTable {
     const { count, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
-    const table = new RowTable(count, bytes.slice(firstRow, firstRow + shared));
-    for (let i = 0; i < count; i++) {
+    const table = new RowTable(count, bytes.slice(firstRow, firstRow + shared), (i, row) => {
       const at = this.place(i);
-      table.set(i, rowPrefix(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), shared), at);
-    }
+      row.bytes = bytes;
+      row.offset = at + CELL_HEADER_BYTES;
+      row.length = view.getUint16(at + 24, true);
+      row.place = at;
+    });
     this.block!.rowTable = table;
     return table;
   }

@@ -3,7 +3,7 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
-import { RowTable, rowPrefix } from './row-table.js';
+import { RowTable } from './row-table.js';
 
 const TAIL_BYTES = 8;
 
@@ -167,9 +167,9 @@ export class RowIndexDecoder extends BlockDecoder {
     let high = rows;
     let head = this.start;
     if (table !== null) {
-      const prefix = rowPrefix(row, rowOffset, rowLength, shared);
-      low = table.lowerBound(prefix, from);
-      high = table.has(low, prefix) ? table.upperBound(prefix, low) : low;
+      const code = table.codeOf(row, rowOffset, rowLength);
+      low = table.lowerBound(code, from);
+      high = table.has(low, code) ? table.upperBound(code, low) : low;
       // Every row of the block has the head; this one is about to be read anyway.
       head = table.place(low < rows ? low : low - 1);
     }
@@ -198,11 +198,13 @@ export class RowIndexDecoder extends BlockDecoder {
   private makeTable(): RowTable {
     const { rows, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
-    const table = new RowTable(rows, bytes.slice(firstRow, firstRow + shared));
-    for (let i = 0; i < rows; i++) {
+    const table = new RowTable(rows, bytes.slice(firstRow, firstRow + shared), (i, row) => {
       const at = this.place(this.rowStart(i));
-      table.set(i, rowPrefix(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), shared), at);
-    }
+      row.bytes = bytes;
+      row.offset = at + CELL_HEADER_BYTES;
+      row.length = view.getUint16(at + 24, true);
+      row.place = at;
+    });
     this.block!.rowTable = table;
     return table;
   }

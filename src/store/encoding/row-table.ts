@@ -1,32 +1,59 @@
+import { ByteRanges, RowCode } from './row-code.js';
+
+/** One row of a block, and whatever the decoder finds its entry by. */
+export class RowPlace {
+  bytes: Uint8Array = new Uint8Array(0);
+  offset = 0;
+  length = 0;
+  place = 0;
+}
+
 /**
- * A block's rows in a few cache lines: 31 bits of each entry's row, behind what all rows of the block begin with, and
- * where the entry is. A search in the cells themselves waits for memory at every step. Made when a block is searched
- * for the second time; scans never need it.
+ * A block's rows in a few cache lines: the number of each entry's row ({@link RowCode}), and where the entry is. A
+ * search in the cells themselves waits for memory at every step. Made when a block is searched for the second time;
+ * scans never need it.
  */
 export class RowTable {
-  /** Two numbers an entry: prefix, and whatever the decoder finds the entry by. */
+  /** Two numbers an entry: code, and whatever the decoder finds the entry by. */
   private readonly pairs: Int32Array;
-  /** The least and the greatest prefix: kept here, nearer than the ends of the array. */
-  private first = 0;
-  private last = 0;
+  private readonly code: RowCode;
+  /** The least and the greatest code: kept here, nearer than the ends of the array. */
+  private readonly first: number;
+  private readonly last: number;
 
-  /** `head`: what all rows begin with; the prefixes are taken behind it. */
+  /**
+   * @param head what all rows begin with
+   * @param entry gives the row of an entry; the rows are in order
+   */
   constructor(
     private readonly count: number,
     readonly head: Uint8Array,
+    entry: (i: number, into: RowPlace) => void,
   ) {
+    const row = new RowPlace();
+    const ranges = new ByteRanges(head.length);
+    for (let i = 0; i < count; i++) {
+      entry(i, row);
+      ranges.add(row.bytes, row.offset, row.length);
+    }
+    this.code = new RowCode(head.length, ranges);
     this.pairs = new Int32Array(2 * count);
+    for (let i = 0; i < count; i++) {
+      entry(i, row);
+      this.pairs[2 * i] = this.code.of(row.bytes, row.offset, row.length);
+      this.pairs[2 * i + 1] = row.place;
+    }
+    this.first = this.pairs[0]!;
+    this.last = this.pairs[2 * count - 2]!;
   }
 
   static bytes(count: number): number {
     return 8 * count;
   }
 
-  set(i: number, prefix: number, place: number): void {
-    if (i === 0) this.first = prefix;
-    if (i === this.count - 1) this.last = prefix;
-    this.pairs[2 * i] = prefix;
-    this.pairs[2 * i + 1] = place;
+  /** The code of a row that begins with the head. */
+  codeOf(row: Uint8Array, offset: number, length: number): number {
+    return this.code.of(row, offset, length);
   }
 
   place(i: number): number {
@@ -45,30 +72,30 @@ export class RowTable {
   }
 
   /**
-   * The first entry whose prefix is not less than `prefix`, at or after `from`. Looks first where it would be if rows
+   * The first entry whose code is not less than `code`, at or after `from`. Looks first where it would be if rows
    * were spread evenly, which spares most of a binary search.
    */
-  lowerBound(prefix: number, from: number): number {
+  lowerBound(code: number, from: number): number {
     const { pairs, count, last } = this;
     if (from >= count) return count;
     const first = from === 0 ? this.first : pairs[2 * from]!;
-    if (prefix <= first) return from;
-    if (prefix > last) return count;
-    // first < prefix <= last, so the two differ and the answer is in (from, count).
-    const guess = from + Math.floor(((prefix - first) / (last - first)) * (count - 1 - from));
+    if (code <= first) return from;
+    if (code > last) return count;
+    // first < code <= last, so the two differ and the answer is in (from, count).
+    const guess = from + Math.floor(((code - first) / (last - first)) * (count - 1 - from));
     let low = from + 1;
     let high = count - 1;
     let step = 4;
-    if (pairs[2 * guess]! < prefix) {
+    if (pairs[2 * guess]! < code) {
       low = guess + 1;
-      while (low + step < high && pairs[2 * (low + step)]! < prefix) {
+      while (low + step < high && pairs[2 * (low + step)]! < code) {
         low += step + 1;
         step *= 2;
       }
       if (low + step < high) high = low + step;
     } else {
       high = guess;
-      while (high - step > low && pairs[2 * (high - step)]! >= prefix) {
+      while (high - step > low && pairs[2 * (high - step)]! >= code) {
         high -= step;
         step *= 2;
       }
@@ -76,42 +103,29 @@ export class RowTable {
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (pairs[2 * middle]! < prefix) low = middle + 1;
+      if (pairs[2 * middle]! < code) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
-  /** The first entry after `from`, whose prefix this is, that has another prefix. */
-  upperBound(prefix: number, from: number): number {
+  /** The first entry after `from`, whose code this is, that has another code. */
+  upperBound(code: number, from: number): number {
     const { pairs, count } = this;
     let low = from + 1;
-    // Most rows are alone with their prefix.
-    if (low >= count || pairs[2 * low]! !== prefix) return low;
+    // Most rows are alone with their code.
+    if (low >= count || pairs[2 * low]! !== code) return low;
     let high = count;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (pairs[2 * middle]! <= prefix) low = middle + 1;
+      if (pairs[2 * middle]! <= code) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
-  /** Whether entry `i` has this prefix. */
-  has(i: number, prefix: number): boolean {
-    return i < this.count && this.pairs[2 * i] === prefix;
+  /** Whether entry `i` has this code. */
+  has(i: number, code: number): boolean {
+    return i < this.count && this.pairs[2 * i] === code;
   }
-}
-
-/**
- * 31 bits of a row from byte `skip` on, as a number that compares as they do; zeros stand for what is not there. No more
- * bits, so that the number is a small integer to V8.
- */
-export function rowPrefix(bytes: Uint8Array, offset: number, length: number, skip: number): number {
-  const at = offset + skip;
-  if (length - skip >= 4)
-    return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 1;
-  let prefix = 0;
-  for (let i = skip; i < skip + 4; i++) prefix = (prefix << 8) | (i < length ? bytes[offset + i]! : 0);
-  return prefix >>> 1;
 }

@@ -8,6 +8,7 @@ import { CacheEntry } from '../cache/cache-entry.js';
 import type { SeekKey } from '../cursor.js';
 import { readU64 } from '../encoding/block-decoder.js';
 import { sharedPrefix } from '../encoding/data-block.js';
+import { RowTable } from '../encoding/row-table.js';
 import { KeyKind } from './file-format.js';
 
 /** count u32, then entries, then keys. */
@@ -18,7 +19,6 @@ export const ENTRY_BYTES = 20;
 const ROW_KEY_BYTES = 3;
 const COLUMN_KEY_BYTES = 7;
 const CELL_KEY_BYTES = 16;
-const PREFIX_BYTES = 6;
 const OBJECT_BYTES = 600;
 
 export function keyHeaderBytes(kind: number): number {
@@ -35,9 +35,7 @@ export class BlockIndex extends CacheEntry {
   private readonly keys: Uint32Array;
   private readonly rows: Uint32Array;
   private readonly rowLengths: Uint16Array;
-  /** 48 bits of each row, behind what all rows begin with. */
-  private readonly prefixes: Float64Array;
-  private readonly shared: number;
+  private readonly table: RowTable;
   private readonly view: DataView;
 
   /** Throws a text that says what is wrong with the payload when it is no index. */
@@ -56,18 +54,21 @@ export class BlockIndex extends CacheEntry {
     this.keys = new Uint32Array(count);
     this.rows = new Uint32Array(count);
     this.rowLengths = new Uint16Array(count);
-    this.prefixes = new Float64Array(count);
     for (let i = 0; i < count; i++) this.readEntry(i, keysStart);
-    this.shared = sharedPrefix(
+    const first = this.rows[0]!;
+    const shared = sharedPrefix(
       bytes,
-      this.rows[0]!,
+      first,
       this.rowLengths[0]!,
       bytes,
       this.rows[count - 1]!,
       this.rowLengths[count - 1]!,
     );
-    for (let i = 0; i < count; i++)
-      this.prefixes[i] = this.prefixOf(bytes, this.rows[i]!, this.rowLengths[i]!);
+    this.table = new RowTable(count, bytes.subarray(first, first + shared), (i, row) => {
+      row.bytes = bytes;
+      row.offset = this.rows[i]!;
+      row.length = this.rowLengths[i]!;
+    });
   }
 
   private readEntry(i: number, keysStart: number): void {
@@ -92,21 +93,16 @@ export class BlockIndex extends CacheEntry {
 
   /** The last entry whose key is at or before `target`, -1 when there is none. */
   find(target: SeekKey): number {
-    const { bytes, shared, prefixes } = this;
+    const { table } = this;
     const { row, rowOffset, rowLength } = target;
-    const first = this.rows[0]!;
-    for (let i = 0; i < shared; i++) {
-      if (i >= rowLength) return -1;
-      const difference = bytes[first + i]! - row[rowOffset + i]!;
-      if (difference !== 0) return difference > 0 ? -1 : this.count - 1;
-    }
-    const prefix = this.prefixOf(row, rowOffset, rowLength);
-    let low = 0;
-    let high = this.count;
+    const order = table.compareHead(row, rowOffset, rowLength);
+    if (order !== 0) return order > 0 ? -1 : this.count - 1;
+    const code = table.codeOf(row, rowOffset, rowLength);
+    let low = table.lowerBound(code, 0);
+    let high = table.has(low, code) ? table.upperBound(code, low) : low;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const at = prefixes[middle]!;
-      if (at < prefix || (at === prefix && this.isAtOrBefore(middle, target))) low = middle + 1;
+      if (this.isAtOrBefore(middle, target)) low = middle + 1;
       else high = middle;
     }
     return low - 1;
@@ -143,20 +139,5 @@ export class BlockIndex extends CacheEntry {
   /** The row of the key of entry `i`, which may be only the beginning of a row. */
   keyRow(i: number): Uint8Array {
     return this.bytes.subarray(this.rows[i]!, this.rows[i]! + this.rowLengths[i]!);
-  }
-
-  private prefixOf(row: Uint8Array, offset: number, length: number): number {
-    const from = offset + this.shared;
-    const end = offset + length;
-    let high = 0;
-    let low = 0;
-    if (from + PREFIX_BYTES <= end) {
-      high = (row[from]! << 16) | (row[from + 1]! << 8) | row[from + 2]!;
-      low = (row[from + 3]! << 16) | (row[from + 4]! << 8) | row[from + 5]!;
-    } else {
-      for (let i = 0; i < 3; i++) high = (high << 8) | (from + i < end ? row[from + i]! : 0);
-      for (let i = 3; i < PREFIX_BYTES; i++) low = (low << 8) | (from + i < end ? row[from + i]! : 0);
-    }
-    return high * 0x1000000 + low;
   }
 }

@@ -1,55 +1,93 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RowTable, rowPrefix } from '../../../src/store/encoding/row-table.js';
+import { RowTable } from '../../../src/store/encoding/row-table.js';
 
-const ascending = fc
-  .array(fc.oneof(fc.nat(5), fc.nat(0x7fffffff), fc.integer({ min: 1000, max: 1100 })), {
-    minLength: 1,
-    maxLength: 300,
-  })
-  .map((numbers) => numbers.sort((a, b) => a - b));
+const HEAD = Buffer.from('user');
+
+function tableOf(rows: readonly Buffer[], head: Buffer = HEAD): RowTable {
+  return new RowTable(rows.length, head, (i, row) => {
+    // Not at the beginning of its bytes, as in a block.
+    row.bytes = Buffer.concat([Buffer.from('--'), rows[i]!, Buffer.from('--')]);
+    row.offset = 2;
+    row.length = rows[i]!.length;
+    row.place = i * 10;
+  });
+}
+
+function codeOf(table: RowTable, row: Buffer): number {
+  return table.codeOf(Buffer.concat([Buffer.of(7), row, Buffer.of(9)]), 1, row.length);
+}
+
+/** What follows the head: digits that count up, any bytes, few different bytes, and long rows that differ late. */
+const tail = fc.oneof(
+  fc.nat(2000).map((n) => Buffer.from(String(n).padStart(9, '0'))),
+  fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
+  fc.uint8Array({ min: 0, max: 2, maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+  fc.nat(300).map((n) => Buffer.from(`a long beginning that is the same ${n}`)),
+);
+const row = tail.map((bytes) => Buffer.concat([HEAD, bytes]));
+const rows = fc
+  .oneof(
+    fc.array(row, { minLength: 1, maxLength: 200 }),
+    fc.array(
+      tail.filter((bytes) => bytes.length === 9).map((bytes) => Buffer.concat([HEAD, bytes])),
+      { minLength: 1, maxLength: 200 },
+    ),
+  )
+  .map((unordered) => unordered.sort(Buffer.compare));
 
 describe('a row table', () => {
-  test('finds the bounds of any prefix, from any entry on', () => {
+  test('bounds where any row may stand, from any entry on', () => {
     fc.assert(
-      fc.property(ascending, fc.nat(0x7fffffff), fc.nat(), fc.nat(), (prefixes, stranger, which, where) => {
-        const table = new RowTable(prefixes.length, new Uint8Array(0));
-        prefixes.forEach((prefix, i) => {
-          table.set(i, prefix, i * 10);
-        });
-        const present = prefixes[which % prefixes.length]!;
-        const from = where % prefixes.length;
-        for (const prefix of [stranger, present, present + 1, Math.max(0, present - 1), 0, 0x7fffffff]) {
-          const expected = prefixes.findIndex((each, i) => i >= from && each >= prefix);
-          const low = expected < 0 ? prefixes.length : expected;
-          expect(table.lowerBound(prefix, from)).toBe(low);
-          expect(table.has(low, prefix)).toBe(prefixes[low] === prefix);
-          if (prefixes[low] !== prefix) continue;
-          const next = prefixes.findIndex((each) => each > prefix);
-          expect(table.upperBound(prefix, low)).toBe(next < 0 ? prefixes.length : next);
-          expect(table.place(low)).toBe(low * 10);
+      fc.property(rows, row, fc.nat(), fc.nat(), (present, stranger, which, where) => {
+        const table = tableOf(present);
+        const from = where % present.length;
+        for (const wanted of [stranger, present[which % present.length]!]) {
+          const code = codeOf(table, wanted);
+          const low = table.lowerBound(code, from);
+          const high = table.has(low, code) ? table.upperBound(code, low) : low;
+          const first = present.findIndex((each, i) => i >= from && Buffer.compare(each, wanted) >= 0);
+          const expected = first < 0 ? present.length : first;
+          expect(low).toBeLessThanOrEqual(expected);
+          expect(high).toBeGreaterThanOrEqual(expected);
+          if (low < present.length) expect(table.place(low)).toBe(low * 10);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 1000 },
     );
   });
 
-  test('takes prefixes that are in the order of their rows', () => {
-    const row = fc.uint8Array({ minLength: 1, maxLength: 8 });
+  test('tells rows of nine digits apart, and rows that count up by where they stand', () => {
+    const counting = Array.from({ length: 400 }, (_, i) =>
+      Buffer.from(`user${String(123456100 + i).padStart(9, '0')}`),
+    );
+    const table = tableOf(counting, Buffer.from('user123456'));
+    const first = codeOf(table, counting[0]!);
+    expect(counting.map((each) => codeOf(table, each) - first)).toEqual(counting.map((_, i) => i));
+    const apart = tableOf([Buffer.from('user000000000'), Buffer.from('user999999999')]);
+    expect(codeOf(apart, Buffer.from('user123456789'))).toBe(123456789);
+  });
+
+  test('gives rows codes in their order', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 3 }), row, row, (head, a, b) => {
-        const [x, y] = [Buffer.concat([head, a]), Buffer.concat([head, b])];
-        const difference = rowPrefix(x, 0, x.length, head.length) - rowPrefix(y, 0, y.length, head.length);
-        if (difference !== 0) expect(Math.sign(difference)).toBe(Math.sign(Buffer.compare(x, y)));
+      fc.property(rows, row, row, (present, a, b) => {
+        const table = tableOf(present);
+        const difference = codeOf(table, a) - codeOf(table, b);
+        // Of rows of the run, and any row against one of them.
+        if (difference !== 0 && present.some((each) => each.equals(a)))
+          expect(Math.sign(difference)).toBe(Math.sign(Buffer.compare(a, b)));
+        const codes = present.map((each) => codeOf(table, each));
+        expect(codes).toEqual([...codes].sort((x, y) => x - y));
+        for (const code of codes) expect(Number.isInteger(code) && code >= 0 && code < 2 ** 31).toBe(true);
       }),
       { numRuns: 500 },
     );
   });
 
   test('tells where rows stand that do not begin with its head', () => {
-    const table = new RowTable(1, Buffer.from('user'));
-    const order = (row: string): number =>
-      Math.sign(table.compareHead(Buffer.from(`--${row}`), 2, row.length));
+    const table = tableOf([HEAD]);
+    const order = (text: string): number =>
+      Math.sign(table.compareHead(Buffer.from(`--${text}`), 2, text.length));
     expect(['user', 'user9', 'used', 'usf', 'use', ''].map(order)).toEqual([0, 0, 1, -1, 1, 1]);
   });
 });
