@@ -75,7 +75,7 @@ class NoteModel {
     if (kind === 'delete') return undefined;
     if (kind === 'insert' && before !== undefined) return 'ERR_CONFLICT';
     const says = Object.values(given).some((value) => value !== undefined);
-    if (kind === 'update' && !says) return 'ERR_INVALID_ARGUMENT';
+    if (kind === 'update' && !says) return 'ERR_QUERY';
     if (kind === 'update' && before === undefined) return 'ERR_NOT_FOUND';
     const after: Values = kind === 'replace' ? {} : { ...before };
     for (const name of NAMES) {
