@@ -1,9 +1,9 @@
 import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
-import { type ColumnSchema, type ColumnWindow, MARKER_VALUE } from '../schema/types.js';
-import { CellType, Delete, Put, type RowMutation } from '../table/index.js';
-import { type MappedEntity, type ObjectShape, type ShapeCode, shapeOf } from './shape.js';
-import { shapeCode } from './shape-code.js';
+import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
+import { CellType, type Delete, Put, type RowMutation } from '../table/index.js';
+import { type MappedEntity, type ObjectShape, shapeOf } from './shape.js';
+import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
 
 /**
  * Makes mutations of objects: a put of every column that has a value, a delete of the columns that are null; undefined
@@ -11,17 +11,22 @@ import { shapeCode } from './shape-code.js';
  * have one timestamp.
  */
 export class CellWriter {
-  private readonly columns: readonly ColumnSchema[];
-  private readonly code: ShapeCode;
+  private readonly writeColumns: ColumnsWriter;
   private readonly known: ReadonlySet<string>;
+  /** Properties of the last plain objects, in their order; all are known. */
+  private readonly lastNames: string[] = [];
   private readonly mayExpire: boolean;
 
   constructor(
     private readonly entity: MappedEntity,
     shape: ObjectShape = shapeOf(entity),
   ) {
-    this.columns = entity.columns;
-    this.code = shapeCode(shape);
+    this.writeColumns = generateColumnsWriter(
+      entity,
+      shape,
+      (column, value, put, del) => this.writeMany(column, value, put, del),
+      (column, cause) => this.failure(column, (cause as Error).message, cause),
+    );
     this.known = new Set([
       ...entity.key.parts.map((part) => part.name),
       ...shape.properties.map((property) => property.name),
@@ -35,23 +40,7 @@ export class CellWriter {
   write(source: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
     this.checkProperties(source);
     const put = new Put(row, timestamp);
-    const values: unknown[] = [];
-    this.code.read(source, values);
-    const { marker } = this.entity;
-    if (marker !== undefined) pushCell(put, marker.family, marker.qualifier, put.timestamp, MARKER_VALUE);
-    let del: Delete | undefined;
-    const columns = this.columns;
-    for (let slot = 0; slot < columns.length; slot++) {
-      const value = values[slot];
-      if (value === undefined) continue;
-      const column = columns[slot]!;
-      if (column.kind === 'column' || column.kind === 'counter') {
-        if (value === null) del = deleteColumn(del, put, column.family, column.qualifier);
-        else pushCell(put, column.family, column.qualifier, put.timestamp, this.encode(column, value));
-      } else {
-        del = this.writeMany(column, value, put, del);
-      }
-    }
+    const del = this.writeColumns(source, put);
     if (this.mayExpire) this.setTtl(put, source);
     if (put.cells.length > 0) return del === undefined ? [put] : [put, del];
     if (del !== undefined) return [del];
@@ -66,15 +55,27 @@ export class CellWriter {
   private checkProperties(source: Readonly<Record<string, unknown>>): void {
     const prototype: unknown = Object.getPrototypeOf(source);
     if (prototype !== Object.prototype && prototype !== null) return;
+    // Objects that are written together mostly have the same properties in the same order.
+    const { lastNames } = this;
+    let index = 0;
     for (const name in source) {
-      if (!this.known.has(name) && source[name] !== undefined) {
-        throw new InvalidArgumentError(
-          `Entity "${this.entity.name}" has no stored property "${name}". Declare it with @Column, or leave it out. ` +
-            `Stored: ${[...this.known].join(', ')}.`,
-          { details: { entity: this.entity.name, property: name } },
-        );
+      if (name !== lastNames[index]) {
+        if (!this.known.has(name)) {
+          if (source[name] !== undefined) throw this.unknownProperty(name);
+          continue;
+        }
+        lastNames[index] = name;
       }
+      index++;
     }
+  }
+
+  private unknownProperty(name: string): InvalidArgumentError {
+    return new InvalidArgumentError(
+      `Entity "${this.entity.name}" has no stored property "${name}". Declare it with @Column, or leave it out. ` +
+        `Stored: ${[...this.known].join(', ')}.`,
+      { details: { entity: this.entity.name, property: name } },
+    );
   }
 
   private setTtl(put: Put, source: Readonly<Record<string, unknown>>): void {
@@ -204,10 +205,6 @@ function pushCell(
   value: Uint8Array,
 ): void {
   put.cells.push({ family, qualifier, timestamp, type: CellType.Put, value });
-}
-
-function deleteColumn(del: Delete | undefined, put: Put, family: string, qualifier: Uint8Array): Delete {
-  return (del ?? new Delete(put.row, put.timestamp)).addColumns(family, qualifier);
 }
 
 function dateText(ms: number): string {

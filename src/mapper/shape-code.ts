@@ -4,7 +4,7 @@
  * cannot load the Avro library either, so there is no other way beside this one.)
  */
 
-import { initialOf, type ObjectShape, refuseEmbedded, type ShapeCode, slotsOf } from './shape.js';
+import { initialOf, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
 
 /** Source of the pieces that functions over one shape are made of. */
 export interface ShapeSource {
@@ -14,7 +14,7 @@ export interface ShapeSource {
   readonly constructors: string[];
   /** By slot: what the column's value is assigned to, with the object in `o`. */
   readonly places: Map<number, string>;
-  /** Statements that put every column's value of `o` into `out`. */
+  /** Statements that read every column's value of `o` into a variable: `v` with the column's slot. */
   readonly reads: string[];
 }
 
@@ -35,15 +35,9 @@ return {
   assign(o, slot, v) { switch (slot) {
 ${assigns.join('\n')}
   } },
-  read(o, out) {
-${parts.reads.join('\n')}
-  },
 };`;
-  const make = new Function('prototypes', 'refuse', source) as (
-    prototypes: readonly object[],
-    refuse: typeof refuseEmbedded,
-  ) => ShapeCode;
-  return make(parts.prototypes, refuseEmbedded);
+  const make = new Function('prototypes', source) as (prototypes: readonly object[]) => ShapeCode;
+  return make(parts.prototypes);
 }
 
 const INITIAL = { undefined: 'undefined', map: 'new Map()', list: '[]' } as const;
@@ -68,7 +62,7 @@ function addShape(
     const name = JSON.stringify(property.name);
     if (property.kind === 'column') {
       parts.places.set(property.slot, target(name));
-      parts.reads.push(`    out[${property.slot}] = ${read}[${name}];`);
+      parts.reads.push(`    v${property.slot} = ${read}[${name}];`);
     } else if (property.kind === 'embedded') {
       addEmbedded(property.shape, property.name, parts, read, path, target(name));
     }
@@ -87,7 +81,7 @@ function addEmbedded(
   const number = parts.prototypes.length;
   const variable = `e${number}`;
   const property = path === '' ? name : `${path}.${name}`;
-  const absent = slotsOf(shape).map((slot) => `out[${slot}] = ${variable};`);
+  const absent = slotsOf(shape).map((slot) => `v${slot} = ${variable};`);
   parts.reads.push(
     `    const ${variable} = ${read}[${JSON.stringify(name)}];`,
     `    if (${variable} === undefined || ${variable} === null) { ${absent.join(' ')} }`,

@@ -37,14 +37,12 @@ export interface ObjectShape {
   readonly properties: readonly ShapeProperty[];
 }
 
-/** What makes and takes apart the objects of one shape. */
+/** What makes the objects of one shape. */
 export interface ShapeCode {
   /** A new object with every property undefined. No constructor of the user's runs. */
   create(): object;
   /** Sets the property of a column; makes the embedded objects on the way. */
   assign(entity: object, slot: number, value: unknown): void;
-  /** Puts the value of every column at its slot; an embedded object that is undefined or null stands for all its columns. */
-  read(entity: object, values: unknown[]): void;
 }
 
 /** The shape of an entity with the columns that `wanted` keeps; all by default. */

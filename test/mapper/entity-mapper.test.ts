@@ -75,6 +75,22 @@ describe('writing', () => {
     });
     expect(stored(instance)).toHaveLength(1);
   });
+
+  it('refuses it in whatever place of whatever object before which others were written', () => {
+    const declared = { name: 'Ann', customerId: 'a', age: 3 };
+    for (const names of [['customerId', 'name'], ['age', 'name', 'customerId'], Object.keys(declared)]) {
+      const right = Object.fromEntries(names.map((name) => [name, declared[name as keyof typeof declared]]));
+      for (let place = 0; place <= names.length; place++) {
+        stored(right);
+        const entries = Object.entries(right);
+        const withExtra = (value: unknown) =>
+          Object.fromEntries([...entries.slice(0, place), ['extra', value], ...entries.slice(place)]);
+        expect(() => stored(withExtra(null))).toThrow(/no stored property "extra"/);
+        expect(stored(withExtra(undefined))).toEqual(stored(right));
+        expect(() => stored(withExtra(0))).toThrow(/no stored property "extra"/);
+      }
+    }
+  });
 });
 
 describe('reading', () => {

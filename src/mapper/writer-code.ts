@@ -1,0 +1,100 @@
+/**
+ * Writes the columns of objects by a function generated for the entity: one step for each column, in the order of cells.
+ * Each step has its own codec and property, so that the machine code of the hot path has no call that it cannot see
+ * through.
+ */
+
+import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
+import { type ColumnSchema, MARKER_VALUE } from '../schema/types.js';
+import { CellType, Delete, type Put } from '../table/index.js';
+import { type MappedEntity, type ObjectShape, refuseEmbedded } from './shape.js';
+import { shapeSource } from './shape-code.js';
+
+/** Adds a cell to the put for every column that has a value; gives the delete of the columns that are null, if any. */
+export type ColumnsWriter = (source: object, put: Put) => Delete | undefined;
+
+/** Writes a property that stands for many cells. */
+export type ManyWriter = (
+  column: ColumnSchema,
+  value: unknown,
+  put: Put,
+  del: Delete | undefined,
+) => Delete | undefined;
+
+/** Makes the error of a value that a column's codec refused. */
+export type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
+
+/** What values are put together in; nothing here re-enters. */
+const shared = new KeyWriter();
+
+/** The generated writer of all columns of a shape. */
+export function generateColumnsWriter(
+  entity: MappedEntity,
+  shape: ObjectShape,
+  many: ManyWriter,
+  failure: EncodeFailure,
+): ColumnsWriter {
+  const { columns, marker } = entity;
+  const locals = columns.map(
+    (_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec, q${i} = k${i}.qualifier;`,
+  );
+  const values = columns.map((_, i) => `v${i}`);
+  const markerCell =
+    marker === undefined ? '' : `    cells.push(${cellSource(marker.family, 'marker', 'markerValue')});`;
+  const make = new Function(
+    'columns',
+    'marker',
+    'markerValue',
+    'out',
+    'many',
+    'deleteColumn',
+    'refuse',
+    'failure',
+    `'use strict';
+${locals.join('\n')}
+return function writeColumns(o, put) {
+  const cells = put.cells, timestamp = put.timestamp;
+  let del, encoding, ${values.join(', ')};
+${shapeSource(shape).reads.join('\n')}
+  try {
+${markerCell}
+${columns.map(stepSource).join('\n')}
+  } catch (cause) {
+    throw encoding === undefined ? cause : failure(encoding, cause);
+  }
+  return del;
+};`,
+  ) as (...given: unknown[]) => ColumnsWriter;
+  return make(columns, marker?.qualifier, MARKER_VALUE, shared, many, deleteColumn, refuseEmbedded, failure);
+}
+
+function stepSource({ kind, family, codec }: ColumnSchema, i: number): string {
+  if (kind !== 'column' && kind !== 'counter') {
+    return `    if (v${i} !== undefined) { encoding = undefined; del = many(k${i}, v${i}, put, del); }`;
+  }
+  // Codecs that make their bytes by themselves know a shorter way than the one over a buffer.
+  const buffered = codec instanceof BaseCodec && codec.encode === BaseCodec.prototype.encode;
+  const value = buffered ? 'out.copy()' : `c${i}.encode(v${i})`;
+  return `    if (v${i} === null) del = deleteColumn(del, put, ${JSON.stringify(family)}, q${i});
+    else if (v${i} !== undefined) {
+      encoding = k${i};
+      ${buffered ? `out.length = 0; c${i}.write(v${i}, out);` : ''}
+      cells.push(${cellSource(family, `q${i}`, value)});
+    }`;
+}
+
+/** As `Put.addColumn`, of a family, qualifier and timestamp that were checked when the schema was compiled. */
+function cellSource(family: string, qualifier: string, value: string): string {
+  const name = JSON.stringify(family);
+  return `{ family: ${name}, qualifier: ${qualifier}, timestamp, type: ${CellType.Put}, value: ${value} }`;
+}
+
+/** The delete, with one column more. */
+export function deleteColumn(
+  del: Delete | undefined,
+  put: Put,
+  family: string,
+  qualifier: Uint8Array,
+): Delete {
+  return (del ?? new Delete(put.row, put.timestamp)).addColumns(family, qualifier);
+}
