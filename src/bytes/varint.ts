@@ -19,9 +19,15 @@ export function varintLength(value: number): number {
 export function writeVarint(target: Uint8Array, offset: number, value: number): number {
   let at = offset;
   let rest = value;
-  while (rest >= 0x80000000) {
-    target[at++] = (rest % 0x80) | 0x80;
-    rest = Math.floor(rest / 0x80);
+  if (rest >= 0x80000000) {
+    // Times are all as large as this. The lower 28 bits and those above are handled as integers of 32 bits.
+    const high = Math.floor(rest / 0x10000000);
+    const low = rest - high * 0x10000000;
+    target[at++] = (low & 0x7f) | 0x80;
+    target[at++] = ((low >>> 7) & 0x7f) | 0x80;
+    target[at++] = ((low >>> 14) & 0x7f) | 0x80;
+    target[at++] = (low >>> 21) | 0x80;
+    rest = high;
   }
   while (rest >= 0x80) {
     target[at++] = (rest & 0x7f) | 0x80;

@@ -9,7 +9,7 @@
  * All the mutations of a record take effect or none does.
  */
 
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 
 const FLAG_TTL = 0x80;
@@ -29,10 +29,11 @@ export class WriteRecordBuilder {
 
   beginMutation(table: number, row: Uint8Array, cells: number): void {
     this.reserve(row.length + 24);
-    this.varint(table);
-    this.varint(row.length);
-    this.bytes(row);
-    this.varint(cells);
+    const { buffer } = this;
+    let at = writeVarint(buffer, this.length, table);
+    at = writeVarint(buffer, at, row.length);
+    at = writeBytes(buffer, at, row);
+    this.length = writeVarint(buffer, at, cells);
   }
 
   cell(
@@ -44,14 +45,15 @@ export class WriteRecordBuilder {
     value: Uint8Array,
   ): void {
     this.reserve(qualifier.length + value.length + 48);
-    this.varint(family);
-    this.buffer[this.length++] = ttl === 0 ? type : type | FLAG_TTL;
-    this.varint(timestamp);
-    this.varint(qualifier.length);
-    this.bytes(qualifier);
-    this.varint(value.length);
-    this.bytes(value);
-    if (ttl !== 0) this.varint(ttl);
+    const { buffer } = this;
+    let at = writeVarint(buffer, this.length, family);
+    buffer[at++] = ttl === 0 ? type : type | FLAG_TTL;
+    at = writeVarint(buffer, at, timestamp);
+    at = writeVarint(buffer, at, qualifier.length);
+    at = writeBytes(buffer, at, qualifier);
+    at = writeVarint(buffer, at, value.length);
+    at = writeBytes(buffer, at, value);
+    this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
   }
 
   private reserve(bytes: number): void {
@@ -60,40 +62,14 @@ export class WriteRecordBuilder {
     larger.set(this.buffer.subarray(0, this.length));
     this.buffer = larger;
   }
+}
 
-  private varint(value: number): void {
-    const buffer = this.buffer;
-    let at = this.length;
-    let rest = value;
-    if (rest >= 0x80000000) {
-      // Every time is as large as this. Its lower 28 bits and those above are handled as integers of 32 bits.
-      const high = Math.floor(rest / 0x10000000);
-      const low = rest - high * 0x10000000;
-      buffer[at++] = (low & 0x7f) | 0x80;
-      buffer[at++] = ((low >>> 7) & 0x7f) | 0x80;
-      buffer[at++] = ((low >>> 14) & 0x7f) | 0x80;
-      buffer[at++] = (low >>> 21) | 0x80;
-      rest = high;
-    }
-    while (rest >= 0x80) {
-      buffer[at++] = (rest & 0x7f) | 0x80;
-      rest >>>= 7;
-    }
-    buffer[at++] = rest;
-    this.length = at;
-  }
-
-  private bytes(value: Uint8Array): void {
-    const length = value.length;
-    if (length < 24) {
-      const buffer = this.buffer;
-      const at = this.length;
-      for (let i = 0; i < length; i++) buffer[at + i] = value[i]!;
-    } else {
-      this.buffer.set(value, this.length);
-    }
-    this.length += length;
-  }
+/** Writes bytes at `offset` and gives the offset after them. */
+function writeBytes(target: Uint8Array, offset: number, value: Uint8Array): number {
+  const length = value.length;
+  if (length < 24) for (let i = 0; i < length; i++) target[offset + i] = value[i]!;
+  else target.set(value, offset);
+  return offset + length;
 }
 
 /** Takes the cells of a record one by one; `mutation` is the index of the row mutation a cell belongs to. */
