@@ -58,7 +58,8 @@ export class FieldStep extends Step {
     if (this.mask !== 0) out.invert(start);
   }
 
-  private frame(start: number, out: KeyWriter): void {
+  /** Appends what ends the value that stands from `start` on, and the escapes that this asks for. */
+  frame(start: number, out: KeyWriter): void {
     if (this.ending === 'escaped') {
       out.escape(start);
       out.push(0);

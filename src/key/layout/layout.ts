@@ -6,6 +6,7 @@ import { KeyWriter } from '../codecs/index.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
 import { SaltStep, TimeBucketStep } from './derived-steps.js';
+import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
 import { planKeys } from './planner.js';
 import { splitPoints } from './splits.js';
 import type { KeyValues, Step } from './step.js';
@@ -19,6 +20,7 @@ export class CompiledLayout implements KeyLayout {
   private readonly writer = new KeyWriter();
   private readonly ends: Int32Array;
   private readonly readSteps: StepsReader;
+  private readonly writeSteps: StepsWriter;
   /** From right to left: a salt may be computed over one that stands behind it. */
   private readonly salts: readonly SaltStep[];
 
@@ -31,18 +33,16 @@ export class CompiledLayout implements KeyLayout {
     this.signature = steps.map((step) => step.signature).join(' ');
     this.ends = new Int32Array(steps.length);
     this.readSteps = generateStepsReader(steps);
+    this.writeSteps = generateStepsWriter(steps);
     this.salts = steps.filter((step) => step instanceof SaltStep).reverse();
     this.deterministic = this.salts.every(({ element }) => element.assign !== 'random');
     for (const part of parts) Object.freeze(part);
   }
 
   encode(values: KeyValues): Uint8Array {
-    const { writer, steps, ends, salts } = this;
+    const { writer, ends, salts } = this;
     writer.length = 0;
-    for (let i = 0; i < steps.length; i++) {
-      steps[i]!.encode(values, writer);
-      ends[i] = writer.length;
-    }
+    this.writeSteps(values, writer, ends);
     for (let i = 0; i < salts.length; i++) salts[i]!.patch(writer, ends);
     if (writer.length === 0 || writer.length > MAX_ROW_LENGTH) throw this.lengthError(writer.length);
     return writer.copy();
