@@ -28,6 +28,11 @@ export class RowAssembler {
     return this.lastOfOpenRow?.row;
   }
 
+  /** Whether whole rows are results as they are: nothing is held, and no row is divided. */
+  get takesWholeRows(): boolean {
+    return this.heldRow.length === 0 && this.skipUpTo === undefined && this.batch === undefined;
+  }
+
   /** Whether a piece of this row would go on with what is held or handed out of it. */
   goesOnWith(row: Uint8Array): boolean {
     return (

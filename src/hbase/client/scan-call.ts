@@ -4,10 +4,12 @@ import type { Scan } from '../../table/scan.js';
 import type { Region } from '../region/region.js';
 import { Call, Priority, type ResponseFrame } from '../rpc/call.js';
 import { ProtocolError } from '../rpc/errors.js';
+import type { CellReader } from '../wire/cell-codec.js';
 import { type ScanPosition, writeScan } from '../wire/encode-query.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import { readResult } from '../wire/result-decoder.js';
+import { BlockRows } from './fetched-rows.js';
 
 /** What one request to a scanner asks. */
 export interface ScanStep {
@@ -25,6 +27,8 @@ export interface ScanStep {
 
 /** What a scanner answered. */
 export class ScanAnswer {
+  /** Whole rows; then there are no pieces. */
+  rows: BlockRows | undefined;
   /** Cells, piece by piece; two pieces after each other may be of one row. */
   readonly pieces: Cell[][] = [];
   /** Of each piece, whether its row may go on. */
@@ -162,9 +166,19 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
         reader.skip(tag);
     }
   }
-  for (const count of counts) answer.pieces.push(cells.read(count));
+  const whole = answer.pieces.length === 0 && !partial.includes(true) && !counts.includes(0);
+  if (whole && counts.length > 0) answer.rows = passRows(cells, counts);
+  else for (const count of counts) answer.pieces.push(cells.read(count));
   for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
   return answer;
+}
+
+function passRows(cells: CellReader, counts: readonly number[]): BlockRows {
+  const reader = cells.fork();
+  cells.pass(counts[0]!);
+  const firstRow = cells.passedRow();
+  for (let i = 1; i < counts.length; i++) cells.pass(counts[i]!);
+  return new BlockRows(reader, counts, firstRow, cells.passedRow());
 }
 
 /** A repeated number, packed or not. */

@@ -11,10 +11,13 @@ import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import { ReadType } from '../wire/encode-query.js';
+import { type BlockRows, type FetchedRows, MadeRows } from './fetched-rows.js';
 import { RegionScanner } from './region-scanner.js';
 import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
 import { outOfOrder, RowAssembler } from './row-assembler.js';
 import type { ScanAnswer } from './scan-call.js';
+
+const NO_ROWS: FetchedRows = new MadeRows([]);
 
 /** Scans of at most this many rows read without the server's read-ahead. */
 const SHORT_SCAN = 100;
@@ -37,8 +40,9 @@ export interface ScannerContext {
  * The `timeout` of its options is for each wait for rows, not for the scan as a whole.
  */
 export class HBaseScanner implements ResultScanner {
-  private ready: Result[] = [];
-  private readyAt = 0;
+  private ready: FetchedRows = NO_ROWS;
+  /** The rows of the next answer: in a block when they came whole, put together otherwise. */
+  private block: BlockRows | undefined;
   private fetched: Result[] = [];
   private fetching: Promise<void> | undefined;
   private failure: RowanError | undefined;
@@ -69,15 +73,18 @@ export class HBaseScanner implements ResultScanner {
     this.signal = options.signal;
   }
 
-  async next(): Promise<Result | undefined> {
-    if (this.readyAt >= this.ready.length && !(await this.refill())) return undefined;
-    return this.take();
+  next(): Promise<Result | undefined> {
+    return this.ready.left > 0 ? Promise.resolve(this.take()) : this.nextOfRefill();
+  }
+
+  private async nextOfRefill(): Promise<Result | undefined> {
+    return (await this.refill()) ? this.take() : undefined;
   }
 
   async nextBatch(count: number): Promise<Result[]> {
     const out: Result[] = [];
     while (out.length < count) {
-      if (this.readyAt >= this.ready.length && !(await this.refill())) break;
+      if (this.ready.left === 0 && !(await this.refill())) break;
       out.push(this.take());
     }
     return out;
@@ -86,8 +93,7 @@ export class HBaseScanner implements ResultScanner {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.ready = [];
-    this.readyAt = 0;
+    this.ready = NO_ROWS;
     const letGo = async (): Promise<void> => {
       await this.scanner?.close();
       this.scanner = undefined;
@@ -99,10 +105,9 @@ export class HBaseScanner implements ResultScanner {
 
   [Symbol.asyncIterator](): AsyncIterator<Result> {
     return {
-      next: async () => {
-        const value = await this.next();
-        return value === undefined ? { done: true, value: undefined } : { done: false, value };
-      },
+      next: () =>
+        // Rows that are there are handed out without a detour: a scan spends much of its time here.
+        this.ready.left > 0 ? Promise.resolve({ done: false, value: this.take() }) : this.iterateOn(),
       return: async () => {
         await this.close();
         return { done: true, value: undefined };
@@ -110,11 +115,16 @@ export class HBaseScanner implements ResultScanner {
     };
   }
 
+  private async iterateOn(): Promise<IteratorResult<Result>> {
+    const value = await this.next();
+    return value === undefined ? { done: true, value: undefined } : { done: false, value };
+  }
+
   private take(): Result {
-    const result = this.ready[this.readyAt++]!;
+    const result = this.ready.take();
     // The first answer may be all that is wanted: what follows it is asked for when half of it was read.
-    const early = this.answers > 1 || this.readyAt * 2 >= this.ready.length;
-    if (early && this.fetched.length === 0 && this.fetching === undefined) this.fetchAhead();
+    const early = this.answers > 1 || this.ready.taken >= this.ready.left;
+    if (early && !this.hasFetched && this.fetching === undefined) this.fetchAhead();
     return result;
   }
 
@@ -125,16 +135,20 @@ export class HBaseScanner implements ResultScanner {
   /** Waits for rows; false at the end of the scan. */
   private async refill(): Promise<boolean> {
     this.check();
-    while (this.fetched.length === 0) {
+    while (!this.hasFetched) {
       if (this.failure !== undefined) throw this.failure;
       if (this.finished) return false;
       await orAborted(this.startFetch(), this.signal);
       this.check();
     }
     this.answers++;
-    this.ready = this.fetched.splice(0);
-    this.readyAt = 0;
+    this.ready = this.block ?? new MadeRows(this.fetched.splice(0));
+    this.block = undefined;
     return true;
+  }
+
+  private get hasFetched(): boolean {
+    return this.block !== undefined || this.fetched.length > 0;
   }
 
   private check(): void {
@@ -159,7 +173,7 @@ export class HBaseScanner implements ResultScanner {
   private async fetch(): Promise<void> {
     this.attempts = 0;
     let end = performance.now() + this.timeout;
-    while (this.fetched.length === 0 && !this.finished && !this.closed) {
+    while (!this.hasFetched && !this.finished && !this.closed) {
       try {
         const progress = await this.step(end - performance.now());
         if (progress) end = performance.now() + this.timeout;
@@ -239,26 +253,44 @@ export class HBaseScanner implements ResultScanner {
     const { assembler, fetched } = this;
     const before = fetched.length;
     this.checkOrder(answer);
+    const got = this.takeRows(answer.rows) || answer.pieces.length > 0;
     for (let i = 0; i < answer.pieces.length; i++) {
       const piece: Cell[] = answer.pieces[i]!;
       if (piece.length > 0) assembler.add(piece, answer.partial[i]!);
     }
     // An empty answer that is no heartbeat ends a row whose last piece was flagged; so does the region's end.
     const regionDone = !answer.moreResultsInRegion || !answer.moreResults;
-    if (regionDone || (answer.pieces.length === 0 && !answer.heartbeat)) assembler.completeHeld();
+    if (regionDone || (!got && !answer.heartbeat)) assembler.completeHeld();
     this.countRows(before);
     if (!answer.moreResults || this.finished) {
       this.finish();
     } else if (!answer.moreResultsInRegion) {
       this.leaveRegion(this.scanner!.region);
     }
-    return answer.pieces.length > 0 || answer.heartbeat || !answer.moreResultsInRegion;
+    return got || answer.heartbeat || !answer.moreResultsInRegion;
+  }
+
+  /** Whole rows wait in their block, unless they go on with a row that came in pieces. False when there are none. */
+  private takeRows(rows: BlockRows | undefined): boolean {
+    if (rows === undefined) return false;
+    const { assembler } = this;
+    if (!assembler.takesWholeRows || this.hasFetched) {
+      while (rows.left > 0) assembler.add([...rows.take().cells], false);
+      return true;
+    }
+    assembler.lastCompleteRow = rows.lastRow;
+    this.block = rows;
+    if (this.scan.limit === undefined) return true;
+    rows.truncate(this.scan.limit - this.rows);
+    this.rows += rows.left;
+    this.finished = this.rows >= this.scan.limit;
+    return true;
   }
 
   /** One look an answer: a server that repeats an answer is found out, and never has a scan go on for ever. */
-  private checkOrder({ pieces }: ScanAnswer): void {
+  private checkOrder({ rows, pieces }: ScanAnswer): void {
     const { lastCompleteRow } = this.assembler;
-    const row = pieces[0]?.[0]?.row;
+    const row = rows?.firstRow ?? pieces[0]?.[0]?.row;
     if (row === undefined || lastCompleteRow === undefined || this.assembler.goesOnWith(row)) return;
     const order = compareBytes(row, lastCompleteRow);
     if (this.scan.reversed ? order >= 0 : order <= 0) throw outOfOrder(row);

@@ -105,6 +105,15 @@ export class CellReader {
   private familyBytes: Uint8Array = EMPTY_BYTES;
   private family = '';
   private failure: RowanError | undefined;
+  /** Of the cell that was opened last: where its parts are. Timestamp, type and value begin at `tail`. */
+  private rowStart = 0;
+  private rowLength = 0;
+  private familyStart = 0;
+  private familyLength = 0;
+  private qualifierStart = 0;
+  private qualifierLength = 0;
+  private tail = 0;
+  private valueLength = 0;
 
   reset(buffer: Uint8Array, position: number, end: number): void {
     this.buffer = buffer;
@@ -113,6 +122,15 @@ export class CellReader {
     this.row = EMPTY_BYTES;
     this.qualifiers.length = 0;
     this.column = 0;
+  }
+
+  /** Another reader of the block, which stands where this one does. */
+  fork(): CellReader {
+    const reader = new CellReader();
+    reader.reset(this.buffer, this.position, this.end);
+    reader.familyBytes = this.familyBytes;
+    reader.family = this.family;
+    return reader;
   }
 
   /** Lets go of the block. */
@@ -126,20 +144,61 @@ export class CellReader {
    * them, when one has a timestamp that is out of range.
    */
   read(count: number): Cell[] {
-    if (count * 24 > this.end - this.position) {
-      throw new ProtocolError(`A result announces ${count} cells, more than its cell block holds.`);
-    }
+    this.checkCount(count);
     const cells: Cell[] = new Array(count);
     for (let i = 0; i < count; i++) cells[i] = this.next();
-    if (this.failure !== undefined) {
-      const failure = this.failure;
-      this.failure = undefined;
-      throw failure;
-    }
+    this.throwFailure();
     return cells;
   }
 
+  /** Checks the next `count` cells and passes over them. @throws as `read`. */
+  pass(count: number): void {
+    this.checkCount(count);
+    for (let i = 0; i < count; i++) {
+      const after = this.open();
+      this.familyAt(this.familyStart, this.familyLength);
+      this.timestampAt(this.tail);
+      cellTypeOf(this.buffer[this.tail + 8]!);
+      this.position = after;
+    }
+    this.throwFailure();
+  }
+
+  /** The row of the cell that was passed last. */
+  passedRow(): Uint8Array {
+    return this.view(this.rowStart, this.rowLength);
+  }
+
+  private checkCount(count: number): void {
+    if (count * 24 <= this.end - this.position) return;
+    throw new ProtocolError(`A result announces ${count} cells, more than its cell block holds.`);
+  }
+
+  private throwFailure(): void {
+    const { failure } = this;
+    if (failure === undefined) return;
+    this.failure = undefined;
+    throw failure;
+  }
+
   private next(): Cell {
+    const after = this.open();
+    const { tail } = this;
+    const row = this.rowAt(this.rowStart, this.rowLength);
+    const cell = new Cell(
+      row,
+      this.familyAt(this.familyStart, this.familyLength),
+      this.qualifierAt(this.qualifierStart, this.qualifierLength),
+      this.timestampAt(tail),
+      cellTypeOf(this.buffer[tail + 8]!),
+      this.view(tail + 9, this.valueLength),
+    );
+    this.position = after;
+    return cell;
+  }
+
+  /** Finds the parts of the cell at the position; where the next one begins. */
+  private open(): number {
     const buffer = this.buffer;
     const start = this.position;
     if (this.end - start < 24) throw new ProtocolError('A cell block ends in the middle of a cell.');
@@ -158,18 +217,15 @@ export class CellReader {
     const qualifierLength = keyLength - KEY_OVERHEAD - rowLength - familyLength;
     if (qualifierLength < 0) throw new ProtocolError('The family of a cell is longer than its key.');
     const qualifierStart = familyStart + familyLength;
-    const tail = qualifierStart + qualifierLength;
-    const row = this.rowAt(rowStart, rowLength);
-    const cell = new Cell(
-      row,
-      this.familyAt(familyStart, familyLength),
-      this.qualifierAt(qualifierStart, qualifierLength),
-      this.timestampAt(tail),
-      cellTypeOf(buffer[tail + 8]!),
-      this.view(tail + 9, valueLength),
-    );
-    this.position = start + 4 + length;
-    return cell;
+    this.rowStart = rowStart;
+    this.rowLength = rowLength;
+    this.familyStart = familyStart;
+    this.familyLength = familyLength;
+    this.qualifierStart = qualifierStart;
+    this.qualifierLength = qualifierLength;
+    this.tail = qualifierStart + qualifierLength;
+    this.valueLength = valueLength;
+    return start + 4 + length;
   }
 
   private timestampAt(at: number): number {
