@@ -6,6 +6,7 @@ import { KeyWriter } from '../codecs/index.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
 import { SaltStep, TimeBucketStep } from './derived-steps.js';
+import { type DirectLayout, directLayout } from './direct-plan.js';
 import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
 import { planKeys } from './planner.js';
 import { splitPoints } from './splits.js';
@@ -17,6 +18,8 @@ const MAX_ROW_LENGTH = 32767;
 export class CompiledLayout implements KeyLayout {
   readonly signature: string;
   readonly deterministic: boolean;
+  /** How plans are made without a walk, where they can be. */
+  readonly direct: DirectLayout | undefined;
   private readonly writer = new KeyWriter();
   private readonly ends: Int32Array;
   private readonly readSteps: StepsReader;
@@ -32,6 +35,7 @@ export class CompiledLayout implements KeyLayout {
   ) {
     this.signature = steps.map((step) => step.signature).join(' ');
     this.ends = new Int32Array(steps.length);
+    this.direct = directLayout(steps);
     this.readSteps = generateStepsReader(steps);
     this.writeSteps = generateStepsWriter(steps);
     this.salts = steps.filter((step) => step instanceof SaltStep).reverse();

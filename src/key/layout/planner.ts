@@ -9,6 +9,7 @@ import type { KeyConditions, KeyPlan, KeyRange } from '../types.js';
 import { rowCheck } from './check.js';
 import { combinations, MAX_RANGES, type OrderedConditions, orderConditions, tooMany } from './conditions.js';
 import { ConstStep, TimeBucketStep } from './derived-steps.js';
+import { planDirectly } from './direct-plan.js';
 import { FieldStep } from './field-step.js';
 import type { CompiledLayout } from './layout.js';
 import { namesOf, Walk } from './walk.js';
@@ -16,6 +17,8 @@ import { namesOf, Walk } from './walk.js';
 /** @throws KeyError as `KeyLayout.plan`. */
 export function planKeys(layout: CompiledLayout, conditions: KeyConditions): KeyPlan {
   const asked = orderConditions(layout.parts, conditions);
+  const plan = layout.direct && planDirectly(layout.direct, asked);
+  if (plan !== undefined) return plan;
   const walks = combinations(asked.fixed).map((values) => new Walk(layout, values, asked.span));
   const ranges = distinct(walks.flatMap((walk) => walk.ranges()));
   if (ranges.length > MAX_RANGES) throw tooMany(layout.parts[0]!.name);

@@ -170,6 +170,8 @@ function bounds(scan: Scan): {
 
 /** The part of a scan that lies in a region. */
 function within(scan: Scan, region: Region, limit: number | undefined): Scan {
+  // A table of one region, the commonest, need not be cut.
+  if (region.startKey.length === 0 && region.endKey.length === 0 && limit === scan.limit) return scan;
   const part = Object.assign(new Scan(), scan);
   part.limit = limit;
   const { startKey, endKey } = region;

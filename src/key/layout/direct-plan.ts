@@ -1,0 +1,68 @@
+/**
+ * The short way to the commonest plans: equality on leading parts, then at most one range, on keys of ordered parts that
+ * stand in the key whole. It gives what walking through the layout gives, without the walk.
+ */
+
+import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
+import { KeyWriter } from '../codecs/index.js';
+import type { KeyPlan } from '../types.js';
+import type { OrderedConditions } from './conditions.js';
+import { ConstStep } from './derived-steps.js';
+import { FieldStep } from './field-step.js';
+import { absoluteRange, EVERYTHING, fieldRanges } from './ranges.js';
+import type { Step } from './step.js';
+
+/** What is written into it is copied before anything else is written. */
+const out = new KeyWriter();
+const NONE: readonly string[] = Object.freeze([]);
+
+/** The fields of a layout that plans can be made for directly, and the bytes before them; undefined for another. */
+export interface DirectLayout {
+  readonly lead: Uint8Array;
+  readonly fields: readonly FieldStep[];
+}
+
+export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
+  const fields: FieldStep[] = [];
+  let lead: Uint8Array = EMPTY_BYTES;
+  for (const step of steps) {
+    if (step instanceof FieldStep && step.codec.ordered) fields.push(step);
+    else if (step instanceof ConstStep && fields.length === 0) lead = concatBytes(lead, step.bytes);
+    else return undefined;
+  }
+  return { lead, fields };
+}
+
+/** The plan; undefined when an `in` list or another condition than a range takes the walk. @throws KeyError. */
+export function planDirectly(
+  { lead, fields }: DirectLayout,
+  { fixed, span }: OrderedConditions,
+): KeyPlan | undefined {
+  if (span !== undefined && span.condition.kind !== 'range') return undefined;
+  out.length = 0;
+  out.append(lead);
+  let count = 0;
+  for (const values of fixed.values()) {
+    if (values.length !== 1) return undefined;
+    fields[count++]!.write(values[0], out);
+  }
+  const prefix = out.copy();
+  if (count === fields.length) return planOf('point', [{ start: prefix, stop: keyAfter(prefix) }]);
+  const behind = span === undefined ? EVERYTHING : fieldRanges(fields[count]!, span.condition).ranges[0]!;
+  const range = absoluteRange(prefix, behind);
+  if (range === undefined) return planOf('ranges', []);
+  return planOf(prefix.length === 0 && span === undefined ? 'full' : 'range', [range]);
+}
+
+function planOf(kind: KeyPlan['kind'], ranges: KeyPlan['ranges']): KeyPlan {
+  return Object.freeze({
+    kind,
+    ranges: Object.freeze(ranges),
+    order: 'sequence',
+    mergeOffset: 0,
+    fanOut: 1,
+    residual: undefined,
+    check: undefined,
+    inexactParts: NONE,
+  });
+}
