@@ -1,6 +1,7 @@
 /**
  * Reads keys by a function generated for the layout: each part is read by its own codec and assigned to its own
- * property, so that the machine code of the hot path has no call that it cannot see through.
+ * property, so that the machine code of the hot path has no call that it cannot see through. Rows that follow each other
+ * mostly have their first texts in common, so the last text of each part is kept with its bytes.
  */
 
 import { FieldStep } from './field-step.js';
@@ -9,10 +10,41 @@ import { partError, type Step } from './step.js';
 /** Reads a row from its start into `target`; gives the end of what it has read. @throws KeyError naming the part. */
 export type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;
 
+/** The bytes of a part, its end included, that were read last, and the text that they are. */
+class LastText {
+  private readonly bytes = new Uint8Array(LONGEST_KEPT);
+  length = 0;
+  value = '';
+
+  /** Whether the row goes on with these bytes at `at`. */
+  isAt(row: Uint8Array, at: number): boolean {
+    const { length, bytes } = this;
+    if (length === 0 || at + length > row.length) return false;
+    for (let i = length - 1; i >= 0; i--) if (bytes[i] !== row[at + i]) return false;
+    return true;
+  }
+
+  keep(value: unknown, row: Uint8Array, at: number, end: number): void {
+    const length = end - at;
+    if (typeof value !== 'string' || length > LONGEST_KEPT) {
+      this.length = 0;
+      return;
+    }
+    for (let i = 0; i < length; i++) this.bytes[i] = row[at + i]!;
+    this.length = length;
+    this.value = value;
+  }
+}
+
+const LONGEST_KEPT = 64;
+
 export function generateStepsReader(steps: readonly Step[]): StepsReader {
-  const locals = steps.map((_, i) => `const s${i} = steps[${i}], c${i} = s${i}.codec;`);
+  const locals = steps.map(
+    (_, i) => `const s${i} = steps[${i}], c${i} = s${i}.codec, last${i} = lasts[${i}];`,
+  );
   const make = new Function(
     'steps',
+    'lasts',
     'failure',
     `'use strict';
 ${locals.join('\n')}
@@ -26,21 +58,35 @@ ${steps.map(stepSource).join('\n')}
   return at;
 };`,
   ) as (...given: unknown[]) => StepsReader;
-  return make(steps, partError);
+  return make(
+    steps,
+    steps.map(() => new LastText()),
+    partError,
+  );
 }
 
 /** A part that stands in the key as its codec writes it is read here, any other by its step. */
 function stepSource(step: Step, index: number): string {
   const bySelf = `at = s${index}.decode(row, at, o);`;
   if (!(step instanceof FieldStep) || step.inverted) return `    ${bySelf}`;
-  const name = JSON.stringify(step.name);
+  const property = `o[${JSON.stringify(step.name)}]`;
   const { endLength } = step;
-  return `    end = s${index}.endAt(row, at);
-    if (end < 0 || s${index}.hasEscapes) ${bySelf}
-    else {
-      part = ${name};
-      o[${name}] = c${index}.read(row, at, end);
-      part = undefined;
-      at = end${endLength === 0 ? '' : ` + ${endLength}`};
+  const read = `
+      part = ${JSON.stringify(step.name)};
+      ${property} = c${index}.read(row, at, end);
+      part = undefined;`;
+  const find = `end = s${index}.endAt(row, at);
+    if (end < 0 || s${index}.hasEscapes) ${bySelf}`;
+  if (endLength === 0) return `    ${find}\n    else {${read}\n      at = end;\n    }`;
+  return `    if (last${index}.isAt(row, at)) {
+      ${property} = last${index}.value;
+      at += last${index}.length;
+    } else {
+    ${find}
+    else {${read}
+      end += ${endLength};
+      last${index}.keep(${property}, row, at, end);
+      at = end;
+    }
     }`;
 }
