@@ -101,7 +101,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
 
   /** Every row, in one array. @throws QueryError when there are more than `max`: nothing is cut off silently. */
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
-    return (await this.ready()).all(options.max);
+    const runner = this.ready();
+    return runner instanceof Promise ? (await runner).all(options.max) : runner.all(options.max);
   }
 
   /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */

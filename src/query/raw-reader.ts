@@ -32,20 +32,26 @@ export function canReadRaw(plan: RunnablePlan, table: SyncTable | undefined): ta
   return plan.rowTest === undefined && table?.getRaw !== undefined;
 }
 
-/** Calls `onRow` with every row of the plan, in order; the row is filled anew for each. */
-export async function readRaw(
+/**
+ * Calls `onRow` with every row of the plan, in order; the row is filled anew for each.
+ * @returns undefined when it has read them all; a promise when there are so many that others get their turn between
+ */
+export function readRaw(
   plan: RunnablePlan,
   table: SyncTable,
   options: RunOptions,
   onRow: (raw: RawRow) => void,
-): Promise<void> {
+): Promise<void> | undefined {
   throwIfAborted(options.signal);
-  if (options.limit === 0) return;
+  if (options.limit === 0) return undefined;
   const ranges = rangesFrom(plan.keyPlan, plan.reversed, options.position);
   const { kind, order } = plan.keyPlan;
-  if (kind === 'point' || kind === 'points') readPoints(plan, table, options, ranges, onRow);
-  else if (order === 'merge' && ranges.length > 1) await readMerged(plan, table, options, ranges, onRow);
-  else await readSequence(plan, table, options, ranges, onRow);
+  if (kind === 'point' || kind === 'points') {
+    readPoints(plan, table, options, ranges, onRow);
+    return undefined;
+  }
+  if (order === 'merge' && ranges.length > 1) return readMerged(plan, table, options, ranges, onRow);
+  return readSequence(plan, table, options, ranges, onRow);
 }
 
 function readPoints(
@@ -67,29 +73,57 @@ function readPoints(
   giveBackRawRow(raw);
 }
 
-async function readSequence(
+function readSequence(
   plan: RunnablePlan,
   table: SyncTable,
   options: RunOptions,
   ranges: readonly KeyRange[],
   onRow: (raw: RawRow) => void,
-): Promise<void> {
+): Promise<void> | undefined {
   const raw = takeRawRow();
   let left = options.limit;
   for (let i = 0; i < ranges.length && left !== 0; i++) {
     const scanner = openScan(plan, table, ranges[i]!, left);
+    let count: number;
     try {
-      for (;;) {
-        const count = readSome(scanner, raw, onRow);
-        if (left !== undefined) left -= count;
-        if (count < ROWS_AT_ONCE) break;
-        await pause(options);
-      }
-    } finally {
+      count = readSome(scanner, raw, onRow);
+    } catch (error) {
       scanner.close();
+      throw error;
     }
+    if (left !== undefined) left -= count;
+    if (count === ROWS_AT_ONCE) {
+      giveBackRawRow(raw);
+      return readOn(plan, table, { ...options, limit: left }, ranges.slice(i + 1), onRow, scanner);
+    }
+    scanner.close();
   }
   giveBackRawRow(raw);
+  return undefined;
+}
+
+/** Goes on with a scan that has more rows, then with the other ranges. */
+async function readOn(
+  plan: RunnablePlan,
+  table: SyncTable,
+  options: RunOptions,
+  others: readonly KeyRange[],
+  onRow: (raw: RawRow) => void,
+  scanner: SyncResultScanner,
+): Promise<void> {
+  const raw = takeRawRow();
+  let left = options.limit;
+  try {
+    for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
+      await pause(options);
+      count = readSome(scanner, raw, onRow);
+      if (left !== undefined) left -= count;
+    }
+  } finally {
+    scanner.close();
+  }
+  giveBackRawRow(raw);
+  await readSequence(plan, table, { ...options, limit: left }, others, onRow);
 }
 
 /** At most `ROWS_AT_ONCE` rows; answers how many. */

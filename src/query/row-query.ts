@@ -61,11 +61,15 @@ export class RowQueryRunner<T> {
   }
 
   /** Every row. @throws QueryError when there are more than `max`. */
-  async all(max: number | undefined): Promise<T[]> {
+  all(max: number | undefined): Promise<T[]> {
     const { limit } = this.options;
     const bounded = max !== undefined && (limit === undefined || limit > max);
-    const items = await this.collect(bounded ? max + 1 : limit);
-    if (bounded && items.length > max) {
+    return bounded ? this.collectUpTo(max) : this.collect(limit);
+  }
+
+  private async collectUpTo(max: number): Promise<T[]> {
+    const items = await this.collect(max + 1);
+    if (items.length > max) {
       throw new QueryError(
         `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
       );
@@ -79,10 +83,11 @@ export class RowQueryRunner<T> {
     const items: T[] = [];
     if (loadRaw !== undefined && canReadRaw(plan, sync)) {
       try {
-        await readRaw(plan, sync, this.runOptions(limit, undefined), (raw) => {
+        const reading = readRaw(plan, sync, this.runOptions(limit, undefined), (raw) => {
           const item = loadRaw(raw);
           if (item !== null) items.push(item);
         });
+        if (reading !== undefined) await reading;
         return items;
       } catch (error) {
         await recoverOrThrow(this.access, error);

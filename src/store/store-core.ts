@@ -65,7 +65,8 @@ export class StoreCore {
   private readonly files: FileHandleCache;
   private nextFile: number;
   private nextId: number;
-  private readonly scanners = new Map<TableScanner, number>();
+  /** Those that are open, each at its slot. */
+  private readonly scanners: TableScanner[] = [];
   private readonly open = new Map<number, StoreFile>();
   private collecting = false;
   private collectAgain = false;
@@ -189,21 +190,25 @@ export class StoreCore {
   }
 
   get openScanners(): number {
-    return this.scanners.size;
+    return this.scanners.length;
   }
 
-  scannerOpened(scanner: TableScanner, readPoint: number): void {
-    this.scanners.set(scanner, readPoint);
+  scannerOpened(scanner: TableScanner): void {
+    scanner.slot = this.scanners.length;
+    this.scanners.push(scanner);
   }
 
   scannerClosed(scanner: TableScanner): void {
-    this.scanners.delete(scanner);
+    const last = this.scanners.pop()!;
+    if (last === scanner) return;
+    this.scanners[scanner.slot] = last;
+    last.slot = scanner.slot;
   }
 
   /** The oldest moment that an open scan still looks at. */
   smallestReadPoint(): number {
     let smallest = this.commits.readPoint;
-    for (const readPoint of this.scanners.values()) if (readPoint < smallest) smallest = readPoint;
+    for (const { readPoint } of this.scanners) if (readPoint < smallest) smallest = readPoint;
     return smallest;
   }
 
@@ -343,7 +348,7 @@ export class StoreCore {
 
   private async closeOnce(): Promise<void> {
     this.closed = true;
-    for (const scanner of [...this.scanners.keys()]) scanner.cutOff();
+    for (const scanner of [...this.scanners]) scanner.cutOff();
     this.pressure.close();
     try {
       await this.maintenance.close();

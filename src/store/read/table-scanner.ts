@@ -26,6 +26,8 @@ export class TableScanner implements SyncResultScanner {
   private position = 0;
   private remaining: number | undefined;
   private closed = false;
+  /** The store's own: where it is among the open ones. */
+  slot = -1;
   private cut = false;
 
   constructor(
@@ -44,7 +46,12 @@ export class TableScanner implements SyncResultScanner {
     const regions = state.regions.filter((region) => overlaps(region, scan));
     if (scan.reversed) regions.reverse();
     this.held = regions.map((region) => ({ region, sources: hold(region, scan) }));
-    core.scannerOpened(this, this.context.readPoint);
+    core.scannerOpened(this);
+  }
+
+  /** It sees the writes up to this number. */
+  get readPoint(): number {
+    return this.context.readPoint;
   }
 
   /** A scan that fails is closed: it would else hold what it reads for ever. */
