@@ -16,7 +16,7 @@ const quick = process.argv.includes('--quick');
 /** Of a few hundred milliseconds each, to see that it works; figures of it mean little. */
 const scale = quick ? 0.05 : 1;
 const rounds = Number(optionOf('--rounds') ?? (quick ? 1 : 3));
-const TABLE_ROWS = 800_000;
+const TABLE_ROWS = 1_600_000;
 
 async function main(): Promise<void> {
   const server = await startHBase({ jit: 'full', handlers: 30, heap: '2g' });

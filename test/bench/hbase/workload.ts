@@ -67,7 +67,7 @@ export const WORKLOADS: readonly Workload[] = [
     operation: 'scan, 1,000 rows a call',
     command: 'scan',
     arguments: ['--caching=1000'],
-    rows: { 1: 600_000, 16: 50_000 },
+    rows: { 1: 600_000, 16: 100_000 },
     target: 2,
   },
   {
