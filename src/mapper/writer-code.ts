@@ -38,7 +38,7 @@ export function generateColumnsWriter(
   const locals = columns.map(
     (_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec, q${i} = k${i}.qualifier;`,
   );
-  const values = columns.map((_, i) => `v${i}`);
+  const variables = ['del', 'encoding', ...columns.map((_, i) => `v${i}`)];
   const markerCell =
     marker === undefined ? '' : `    cells.push(${cellSource(marker.family, 'marker', 'markerValue')});`;
   const make = new Function(
@@ -54,7 +54,7 @@ export function generateColumnsWriter(
 ${locals.join('\n')}
 return function writeColumns(o, put) {
   const cells = put.cells, timestamp = put.timestamp;
-  let del, encoding, ${values.join(', ')};
+  let ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
 ${markerCell}

@@ -7,6 +7,16 @@ import { type EntityMapper, MARKER_VALUE } from '../../src/schema/types.js';
 import { Cell, CellType, type Delete, type Put, RawRow, Result } from '../../src/table/index.js';
 import { Customer, Order, readBoth, resultOf } from './fixtures.js';
 
+@Table({ name: 'visits', families: { d: {} } })
+class Visits {}
+
+@Entity({ table: Visits })
+@RowKey(part('who'))
+class Visit {
+  declare static readonly key: ['who'];
+  who!: string;
+}
+
 const schema = compileSchema([Customer, Order]);
 const customers = schema.entity(Customer);
 const orders = schema.entity(Order);
@@ -38,6 +48,15 @@ describe('writing', () => {
       ['d', CellType.DeleteColumn, 7],
       ['p', CellType.DeleteColumn, 7],
     ]);
+  });
+
+  it('puts the marker alone where an entity has no columns', () => {
+    const { mapper } = compileSchema([Visit]).entity(Visit);
+    const mutations = stored({ who: 'a' }, mapper);
+    expect((mutations[0] as Put).cells.map(({ qualifier }) => Buffer.from(qualifier).toString())).toEqual([
+      '_',
+    ]);
+    expect(readBoth(mapper, resultOf(...mutations))).toEqual(Object.assign(new Visit(), { who: 'a' }));
   });
 
   it('keeps empty text and empty bytes', () => {
