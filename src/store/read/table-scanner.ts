@@ -21,6 +21,8 @@ interface HeldRegion {
 export class TableScanner implements SyncResultScanner {
   private readonly held: HeldRegion[];
   private readonly context: ScanContext;
+  /** As it was when it was handed over: its owner may change it for the next one. */
+  private readonly scan: Scan;
   private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
   private current: RegionScanner | PlainScanner | undefined;
   private position = 0;
@@ -33,9 +35,10 @@ export class TableScanner implements SyncResultScanner {
   constructor(
     private readonly core: StoreCore,
     state: TableState,
-    private readonly scan: Scan,
+    scan: Scan,
   ) {
     state.checkQuery(scan);
+    this.scan = Object.assign(new Scan(), scan);
     this.remaining = scan.limit;
     this.context = {
       readPoint: core.commits.readPoint,

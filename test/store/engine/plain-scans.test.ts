@@ -87,6 +87,20 @@ it('gives what a scan on the long way gives', async () => {
   );
 });
 
+it('scans what it was asked for, though the scan is changed for another meanwhile', async () => {
+  const engine = await openEmbedded('/db', { fileSystem: new MemoryFileSystem() });
+  await engine.admin.createTable(tableDescriptor('t', { a: {} }));
+  const table = engine.table('t');
+  for (let row = 0; row < ROWS; row++) await table.put(new Put(rowName(row)).addColumn('a', 'c', `${row}`));
+  const scan = new Scan().withStartRow(rowName(5)).withStopRow(rowName(9));
+  const scanner = table.scanSync(scan);
+  scan.withStartRow(rowName(20)).setLimit(2);
+  const first = scanner.next();
+  scan.withStopRow(rowName(30)).addFamily('a').readVersions(3);
+  expect([first!, ...scanner].map(({ row }) => text(row))).toEqual([5, 6, 7, 8].map(rowName));
+  await engine.close();
+});
+
 it('goes on where it is when many rows have markers', async () => {
   const steps = Array.from({ length: ROWS }, (_, row) => [
     { kind: 'put' as const, row, at: 1 },
