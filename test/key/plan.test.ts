@@ -53,6 +53,13 @@ describe('the shape of plans', () => {
     expect(plan.ranges[0]?.start).toEqual(salted.encode({ t: 'a', n: 1 }));
   });
 
+  it('calls a plan without conditions full, on plain keys and behind a record type only when nothing narrows it', () => {
+    const plain = compile([part('t', string), part('n', uint8)]);
+    expect(plain.plan({})).toMatchObject({ kind: 'full', check: undefined });
+    expect(plain.plan({ t: eq('a') }).kind).toBe('range');
+    expect(compile([recordType(), part('t', string)], 7).plan({}).kind).toBe('range');
+  });
+
   it('asks every salt for a prefix, and one salt when the parts it is over are given', () => {
     expect(salted.plan({ t: eq('a') })).toMatchObject({
       kind: 'ranges',

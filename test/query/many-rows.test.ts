@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
+import { int32 } from '../../src/codec/index.js';
+import { uint32 } from '../../src/key/index.js';
+import { openTestDatabase } from './test-database.js';
+
+@Table({ name: 'many_rows', families: { d: {} } })
+class ManyRows {}
+
+@Entity({ table: ManyRows })
+@RowKey(part('group'), part('n', uint32))
+class Row {
+  declare static readonly key: ['group', 'n'];
+  group!: string;
+  n!: number;
+  @Column('d:v', int32) value!: number;
+}
+
+/** More than are read between two turns of the event loop. */
+const ROWS = 9000;
+
+it('reads every row of every range, in order, when there are so many that others get their turn', async () => {
+  const db = await openTestDatabase([Row]);
+  const rows = db.repository(Row);
+  for (const group of ['a', 'b', 'c']) {
+    await rows.putMany(Array.from({ length: ROWS }, (_, n) => ({ group, n, value: n })));
+  }
+  const found = await rows.find({ group: { in: ['a', 'c'] } }).all();
+  expect(found.map(({ group, n }) => `${group}${n}`)).toEqual(
+    ['a', 'c'].flatMap((group) => Array.from({ length: ROWS }, (_, n) => `${group}${n}`)),
+  );
+  const limited = await rows
+    .find({ group: { in: ['a', 'c'] } })
+    .limit(ROWS + 1)
+    .all();
+  expect(limited.at(-1)).toMatchObject({ group: 'c', n: 0 });
+  expect(limited.length).toBe(ROWS + 1);
+  await db.dispose();
+});
