@@ -15,9 +15,6 @@ export interface KeyedClass<E extends object = object> extends EntityClass<E> {
 /** What the class makes. (Read off `prototype`: inferring it from the constructor costs the compiler three times more.) */
 export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
 
-/** The names of the key's parts. */
-export type KeyNames<C extends KeyedClass> = C['key'][number] & keyof C['prototype'] & string;
-
 /** One whole key: a value for every part. */
 export type KeyOf<C extends KeyedClass> = Whole<C['prototype'], C['key'][number]>;
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { InvalidArgumentError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
-import { type DirectoryLock, type FileHandle, type FileSystem, parentPath } from './file-system.js';
+import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
 import { errnoOf, ioError } from './io-error.js';
 
 /** What a hard link cannot do on some disks and a copy can. */
@@ -198,9 +198,4 @@ class NodeFileHandle implements FileHandle {
     this.isClosed = true;
     if (this.syncing === 0) attempt('close', this.path, () => fs.closeSync(this.fd));
   }
-}
-
-/** Syncs the folder that `path` is in: a new, renamed or removed name is safe after it. */
-export function syncParent(files: FileSystem, path: string): void {
-  files.syncDirectory(parentPath(path));
 }

@@ -95,11 +95,6 @@ export class Wal {
     return this.writer.poisoned;
   }
 
-  /** Bytes appended since the last sync. */
-  get unsyncedBytes(): number {
-    return Math.max(0, this.writer.end - this.writer.syncedOffset);
-  }
-
   /**
    * Stages one record: `length` bytes of `payload` from `offset`, which are copied. The record holds the writes numbered
    * `firstSeq` to `firstSeq + count - 1`. It reaches the file with the next `flushToOs` or `sync`, or before.
