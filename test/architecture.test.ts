@@ -23,11 +23,12 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database'],
   ['index'],
   ['cli'],
+  ['testing'],
   ['studio'],
 ];
 
 const ENGINES = ['store', 'hbase'];
-const MAY_IMPORT_ENGINES = ['database', 'cli', 'studio'];
+const MAY_IMPORT_ENGINES = ['database', 'cli', 'studio', 'testing'];
 
 /**
  * Upward imports that are right, each with its reason. Types only: nothing of them is left in the compiled code.

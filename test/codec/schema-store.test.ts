@@ -9,7 +9,7 @@ import {
   TableSchemaStore,
 } from '../../src/codec/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { MemoryFileSystem } from '../../src/store/fs/memory-fs.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 let fileSystem: MemoryFileSystem;
 let now = 1000;

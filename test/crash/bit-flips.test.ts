@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { toLatin1 } from '../../src/bytes/index.js';
 import { CorruptionError } from '../../src/errors.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { MemoryFileSystem } from '../../src/store/fs/index.js';
 import {
   BLOOM_FILTERS,
   type Compression,
@@ -12,6 +11,7 @@ import {
   Put,
   tableDescriptor,
 } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from './seeded-random.js';
 import { digestOf, STORE, smallStore } from './workload.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../src/bytes/index.js';
-import { MemoryFileSystem, type MemoryOperation } from '../../src/store/fs/index.js';
+import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, STORE, smallStore, Workload } from './workload.js';

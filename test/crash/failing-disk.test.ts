@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
-import { FaultFileSystem, type FileCall, MemoryFileSystem } from '../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem, type FileCall } from '../store/fs/fault-fs.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { smallStore, Workload } from './workload.js';

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
-import { FaultFileSystem, type FileSystem, MemoryFileSystem } from '../../src/store/fs/index.js';
+import type { FileSystem } from '../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 import { seededRandom } from './seeded-random.js';
 import { ToyStore } from './toy-store.js';
 

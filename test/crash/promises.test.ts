@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { toLatin1 } from '../../src/bytes/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { FaultFileSystem, MemoryFileSystem } from '../../src/store/fs/index.js';
 import { type Durability, Get, Put, RowMutations, tableDescriptor } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Single promises of docs/durability.md, each seen by itself. */

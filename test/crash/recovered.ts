@@ -1,5 +1,5 @@
 import { openEmbedded } from '../../src/store/engine.js';
-import type { MemoryFileSystem } from '../../src/store/fs/index.js';
+import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { digestOf, type Promised, STORE, smallStore } from './workload.js';
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
-import { MemoryFileSystem } from '../../src/store/fs/index.js';
 import { formatCurrent, Manifest, parseCurrent, readManifest } from '../../src/store/manifest/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { BEGINNING, fileEntry } from '../store/manifest/manifest-fixture.js';
 import { mutate } from './mutate.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CorruptionError } from '../../src/errors.js';
 import { fileSeed, WAL_KIND, writeChunkHeader } from '../../src/store/chunk/index.js';
-import { MemoryFileSystem } from '../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import {
   append,

@@ -9,8 +9,8 @@ import {
   TableDictionary,
 } from '../../src/key/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import { MemoryFileSystem } from '../../src/store/fs/memory-fs.js';
 import type { CheckAndMutate, Table } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 let engine: EmbeddedEngine;
 let table: Table;

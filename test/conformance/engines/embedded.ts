@@ -1,5 +1,5 @@
 import { openEmbedded } from '../../../src/store/engine.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import type { EngineUnderTest } from '../harness.js';
 
 /** The embedded engine in memory, which does in the background only what it is asked for. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FileHandleCache } from '../../../src/store/cache/index.js';
-import { ioError, MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { ioError } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 function files(count: number): MemoryFileSystem {
   const fs = new MemoryFileSystem();

@@ -11,7 +11,7 @@ import {
   WAL_KIND,
   writeChunkHeader,
 } from '../../../src/store/chunk/index.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 function written(kind: LogKind, number: number, ...records: readonly string[]): Uint8Array {
   const files = new MemoryFileSystem();

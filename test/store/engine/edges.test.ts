@@ -2,7 +2,6 @@
 
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { FaultFileSystem, MemoryFileSystem } from '../../../src/store/fs/index.js';
 import {
   Append,
   Cell,
@@ -12,6 +11,8 @@ import {
   LATEST_TIMESTAMP,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 import { contents, createTable, memoryStore, put } from './support.js';
 
 test('a batch that only reads works on a read-only table', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { MemoryFileSystem } from '../../../src/store/fs/memory-fs.js';
 import { Delete, Get, Put, tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 it('finds nothing in one column of a row whose family was deleted', async () => {
   const engine = await openEmbedded('/db', { fileSystem: new MemoryFileSystem() });

@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { MemoryFileSystem } from '../../../src/store/fs/memory-fs.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { CellType, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 const VALUE_BYTES = 1000;
 /** Several chunks of 1 MiB. */

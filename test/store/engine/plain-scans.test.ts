@@ -6,7 +6,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { MemoryFileSystem } from '../../../src/store/fs/memory-fs.js';
 import {
   Delete,
   Put,
@@ -17,6 +16,7 @@ import {
   type SyncTable,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 const ROWS = 40;
 const rowName = (index: number): string => `row-${String(index).padStart(2, '0')}`;

@@ -3,8 +3,9 @@
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { FaultFileSystem, MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { Get, Increment } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
 
 const SMALL = { automatic: true, memstoreFlushSize: 1 << 30, memstoreLimit: 20_000 };

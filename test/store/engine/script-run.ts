@@ -1,7 +1,6 @@
 /** Does a script on a store, with flushes, compactions, splits and the like strewn in, and notes every answer. */
 
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
 import {
   BLOOM_FILTERS,
@@ -14,6 +13,7 @@ import {
   type Table,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { type Random, randomOf, resultText, SCRIPT_FAMILIES, type Step } from './script.js';
 
 export interface Setting {

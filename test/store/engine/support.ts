@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import type { StoreEvent } from '../../../src/store/events.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
 import {
   type FamilyOptions,
@@ -16,6 +15,7 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 export interface TestStore {
   engine: EmbeddedEngine;

@@ -10,8 +10,8 @@ import {
   type SortedFileWriterOptions,
   verifySortedFile,
 } from '../../../src/store/file/index.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { anyCells, cell, type TestCell } from './cells.js';
 import { context, FILE_NO, PATH, seekKey, write } from './fixture.js';
 

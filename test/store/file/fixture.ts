@@ -10,7 +10,7 @@ import {
   type SortedFileWriterOptions,
   type WrittenFile,
 } from '../../../src/store/file/index.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { ArrayCursor, compareCells, type TestCell } from './cells.js';
 
 export const PATH = '/000007.sst';

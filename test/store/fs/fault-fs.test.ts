@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FaultFileSystem, MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from './fault-fs.js';
 
 const TEN = new Uint8Array(10).fill(7);
 

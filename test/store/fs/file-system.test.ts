@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { toBytes } from '../../../src/bytes/index.js';
 import { RowanError } from '../../../src/errors.js';
-import {
-  FaultFileSystem,
-  type FileHandle,
-  type FileSystem,
-  joinPath,
-  MemoryFileSystem,
-  NodeFileSystem,
-} from '../../../src/store/fs/index.js';
+import { type FileHandle, type FileSystem, joinPath, NodeFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from './fault-fs.js';
 
 /** One suite that every file system passes. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { Manifest } from '../../../src/store/manifest/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { BEGINNING, closedStore, fileEntry, reopened } from './manifest-fixture.js';
 
 describe('a folder', () => {

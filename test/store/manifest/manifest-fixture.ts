@@ -1,6 +1,6 @@
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { type Edit, type FileEntry, Manifest, type VersionState } from '../../../src/store/manifest/index.js';
 import { tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 export const TABLE = tableDescriptor(
   'shop:crm',

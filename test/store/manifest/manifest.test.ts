@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { crc32, toBytes, toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
 import { ChunkWriter, MANIFEST_KIND } from '../../../src/store/chunk/index.js';
-import { FaultFileSystem, MemoryFileSystem } from '../../../src/store/fs/index.js';
 import {
   applyEdits,
   type Edit,
@@ -12,7 +11,9 @@ import {
   parseCurrent,
   readManifest,
 } from '../../../src/store/manifest/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 import { goldenBytes, goldenText } from '../golden.js';
 import { BEGINNING, closedStore, fileEntry, NAMESPACE, reopened } from './manifest-fixture.js';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { toBytes, toHex } from '../../../src/bytes/index.js';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { Wal } from '../../../src/store/wal/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { goldenBytes } from '../golden.js';
 import { replay } from './wal-fixture.js';
 

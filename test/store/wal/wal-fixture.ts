@@ -1,5 +1,6 @@
-import { type FileSystem, joinPath, MemoryFileSystem, walFileName } from '../../../src/store/fs/index.js';
+import { type FileSystem, joinPath, walFileName } from '../../../src/store/fs/index.js';
 import { type ReplayResult, replayWal, type SegmentToRead, Wal } from '../../../src/store/wal/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 /** What a test sees of a record. */
 export interface SeenRecord {

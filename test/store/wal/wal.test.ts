@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FaultFileSystem, MemoryFileSystem } from '../../../src/store/fs/index.js';
 import { type ClosedSegment, Wal } from '../../../src/store/wal/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 import { append, bytesOf, OPEN_SEGMENT, openWal, replay, type SeenRecord } from './wal-fixture.js';
 
 const nothingKept = () => ({ keepUnsynced: 0, random: seededRandom(1) });

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
-import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
-import { ioError } from './io-error.js';
+import { type DirectoryLock, type FileHandle, type FileSystem, ioError } from '../../store/fs/index.js';
 import { type CrashOptions, crashDirectory, MemoryDirectory, MemoryFile } from './memory-nodes.js';
 
 export type { CrashOptions } from './memory-nodes.js';

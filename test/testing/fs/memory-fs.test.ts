@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MemoryFileSystem } from '../../../src/store/fs/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 
 const keep = (keepUnsynced: number, seed = 1) => ({ keepUnsynced, random: seededRandom(seed) });

@@ -1,5 +1,9 @@
-import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
-import { ioError } from './io-error.js';
+import {
+  type DirectoryLock,
+  type FileHandle,
+  type FileSystem,
+  ioError,
+} from '../../../src/store/fs/index.js';
 
 export type FileCall =
   | 'open'
