@@ -1,12 +1,23 @@
 import { defineConfig } from 'vitest/config';
+import { SCALE } from './test/proof/scale.js';
+import { reportersOf } from './vitest.shared.js';
+
+const HOUR = 3_600_000;
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/hbase/**', 'test/bench/**', '**/node_modules/**'],
+    exclude: [
+      'test/hbase/**',
+      'test/bench/**',
+      '**/node_modules/**',
+      ...(SCALE === 'deep' ? [] : ['**/*.deep.test.ts']),
+    ],
     pool: 'forks',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    reporters: ['default'],
+    // What `npm test` is measured with: two cores. More workers would only wait for each other's compilers and disks.
+    maxWorkers: 2,
+    testTimeout: SCALE === 'deep' ? 4 * HOUR : 60_000,
+    hookTimeout: SCALE === 'deep' ? HOUR : 60_000,
+    reporters: reportersOf('unit'),
   },
 });

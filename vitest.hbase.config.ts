@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { reportersOf } from './vitest.shared.js';
 
 /** The suites that need a real HBase: `npm run test:hbase`. */
 export default defineConfig({
@@ -19,6 +20,6 @@ export default defineConfig({
     maxConcurrency: 12,
     testTimeout: 120_000,
     hookTimeout: 180_000,
-    reporters: ['default'],
+    reporters: reportersOf('hbase'),
   },
 });

@@ -1,7 +1,8 @@
+import { scaled } from '../proof/scale.js';
 import { describeDifferential } from './differential/suite.js';
 import { embeddedEngine } from './engines/embedded.js';
 
 describeDifferential(embeddedEngine, {
-  triples: 100_000,
+  triples: scaled(20_000, 100_000, 1_000_000),
   seed: Number(process.env['ROWAN_SEED'] ?? 1),
 });

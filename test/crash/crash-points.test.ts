@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../src/bytes/index.js';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, STORE, smallStore, Workload } from './workload.js';
 
-const STEPS = Number(process.env['ROWAN_CRASH_STEPS'] ?? 90);
+const STEPS = scaled(30, 90, 400);
 const SEEDS = [1, 2, 3, 4, 5];
 
 interface Crash {
@@ -95,6 +96,5 @@ describe('a store after a crash at every operation on its files', () => {
       expect(disk.recoveries).toBeGreaterThan(disk.points);
       expect(disk.files.openHandles).toBe(0);
     },
-    300_000,
   );
 });

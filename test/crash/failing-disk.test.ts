@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
 import { FaultFileSystem, type FileCall } from '../store/fs/fault-fs.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
@@ -8,7 +9,7 @@ import { smallStore, Workload } from './workload.js';
 
 const STEPS = 40;
 /** Every how many operations a failure is tried; 1 tries each. */
-const STRIDE = Number(process.env['ROWAN_FAULT_STRIDE'] ?? 23);
+const STRIDE = scaled(47, 23, 1);
 
 interface Kind {
   readonly name: string;
@@ -30,38 +31,34 @@ const KINDS: readonly Kind[] = [
 ];
 
 describe('a store on a disk that fails', () => {
-  it.each(KINDS)(
-    'loses nothing acknowledged and shows nothing wrong: $name',
-    async (kind) => {
-      const unhandled: unknown[] = [];
-      const onUnhandled = (error: unknown): void => void unhandled.push(error);
-      process.on('unhandledRejection', onUnhandled);
-      let runs = 0;
-      try {
-        for (let after = 0; ; after += STRIDE) {
-          const disk = new MemoryFileSystem();
-          const files = new FaultFileSystem(disk);
-          const { calls, errno, times } = kind;
-          files.inject({
-            ...(calls.length > 0 ? { calls } : {}),
-            after,
-            times,
-            errno,
-            shortWrite: (length) => length >> 1,
-          });
-          const failed = await runUntilFailure(disk, files, `${kind.name} after ${after}`);
-          if (!failed) break;
-          runs++;
-        }
-      } finally {
-        await new Promise((resolve) => setImmediate(resolve));
-        process.off('unhandledRejection', onUnhandled);
+  it.each(KINDS)('loses nothing acknowledged and shows nothing wrong: $name', async (kind) => {
+    const unhandled: unknown[] = [];
+    const onUnhandled = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', onUnhandled);
+    let runs = 0;
+    try {
+      for (let after = 0; ; after += STRIDE) {
+        const disk = new MemoryFileSystem();
+        const files = new FaultFileSystem(disk);
+        const { calls, errno, times } = kind;
+        files.inject({
+          ...(calls.length > 0 ? { calls } : {}),
+          after,
+          times,
+          errno,
+          shortWrite: (length) => length >> 1,
+        });
+        const failed = await runUntilFailure(disk, files, `${kind.name} after ${after}`);
+        if (!failed) break;
+        runs++;
       }
-      expect(unhandled).toEqual([]);
-      expect(runs).toBeGreaterThan(0);
-    },
-    120_000,
-  );
+    } finally {
+      await new Promise((resolve) => setImmediate(resolve));
+      process.off('unhandledRejection', onUnhandled);
+    }
+    expect(unhandled).toEqual([]);
+    expect(runs).toBeGreaterThan(0);
+  });
 });
 
 /** Runs the script on the failing disk, then looks at what is left. False when no failure was met. */

@@ -5,10 +5,11 @@ import { expect, it } from 'vitest';
 import { toLatin1 } from '../../src/bytes/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Scan } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { runScript } from './run-script.js';
 import { seededRandom } from './seeded-random.js';
 
-const KILLS = Number(process.env['ROWAN_KILLS'] ?? 5);
+const KILLS = scaled(2, 5, 50);
 
 /** What was acknowledged in all lives of the writer. */
 interface Acknowledged {
@@ -94,5 +95,4 @@ it.each(['SYNC_WAL', 'ASYNC_WAL'])(
       rmSync(folder, { recursive: true });
     }
   },
-  300_000,
 );

@@ -3,10 +3,11 @@ import { RowanError } from '../../src/errors.js';
 import { formatCurrent, Manifest, parseCurrent, readManifest } from '../../src/store/manifest/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
+import { scaled } from '../proof/scale.js';
 import { BEGINNING, fileEntry } from '../store/manifest/manifest-fixture.js';
 import { mutate } from './mutate.js';
 
-const RUNS = Number(process.env['ROWAN_FUZZ_RUNS'] ?? 20_000);
+const RUNS = scaled(4000, 20_000, 1_000_000);
 
 describe('a MANIFEST with random damage', () => {
   it('is the state at some edit after CURRENT was written, or is called damaged', () => {

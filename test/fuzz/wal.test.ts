@@ -3,6 +3,7 @@ import { CorruptionError } from '../../src/errors.js';
 import { fileSeed, WAL_KIND, writeChunkHeader } from '../../src/store/chunk/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
+import { scaled } from '../proof/scale.js';
 import {
   append,
   bytesOf,
@@ -14,7 +15,7 @@ import {
 } from '../store/wal/wal-fixture.js';
 import { mutate } from './mutate.js';
 
-const RUNS = Number(process.env['ROWAN_FUZZ_RUNS'] ?? 20_000);
+const RUNS = scaled(4000, 20_000, 1_000_000);
 
 async function segment(): Promise<{ bytes: Uint8Array; records: SeenRecord[] }> {
   const files = new MemoryFileSystem();

@@ -1,0 +1,58 @@
+/** The result file of the deep run, and docs/reliability.md, which is made from it. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Counts } from './evidence.js';
+import { SUITES } from './suites.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Kept in the repository: what the newest deep run of each suite counted. */
+export const RESULTS: string = join(ROOT, 'test/proof/results.json');
+export const PAGE: string = join(ROOT, 'docs/reliability.md');
+
+/** What one run of a suite has done. It is there only if all its tests passed. */
+export interface SuiteResult {
+  readonly counts: Counts;
+  readonly commit: string;
+  readonly date: string;
+  readonly machine: string;
+}
+
+export type Results = Readonly<Record<string, SuiteResult>>;
+
+export function readResults(): Results {
+  return JSON.parse(readFileSync(RESULTS, 'utf8')) as Results;
+}
+
+const BEGIN = '<!-- results: written by npm run test:deep -->';
+const END = '<!-- end of results -->';
+
+/** The page with the table of these results in the place of the one it has. */
+export function pageWith(page: string, results: Results): string {
+  const from = page.indexOf(BEGIN);
+  const to = page.indexOf(END);
+  if (from < 0 || to < from) throw new Error(`docs/reliability.md has lost its "${BEGIN}" or "${END}".`);
+  return `${page.slice(0, from)}${BEGIN}\n\n${tableOf(results)}\n${page.slice(to)}`;
+}
+
+function tableOf(results: Results): string {
+  const lines = [
+    '| promises | suite | what is done | counted, without one failure | run |',
+    '|---|---|---|---|---|',
+  ];
+  for (const { id, promises, file, what } of SUITES) {
+    const result = results[id];
+    const counted = result === undefined ? 'not run in full yet' : countsText(result.counts);
+    const run = result === undefined ? '' : `${result.date}, ${result.commit}, ${result.machine}`;
+    lines.push(`| ${promises} | \`${file}\` | ${what} | ${counted} | ${run} |`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function countsText(counts: Counts): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${count.toLocaleString('en-US')} ${name}`)
+    .join(', ');
+}
