@@ -16,7 +16,7 @@ import type {
   PropertyDeclaration,
   Validator,
 } from './declaration.js';
-import type { EmbeddedOptions } from './embedded.js';
+import type { EmbedOptions } from './embedded.js';
 import type { ClassOf } from './json.js';
 import { declarationOn } from './metadata.js';
 import type { Versioned } from './versions.js';
@@ -29,8 +29,8 @@ export interface PropertyDefinition<T, Optional extends boolean = false> {
   readonly $optional?: Optional;
   /** The property may be undefined or null. */
   optional(): PropertyDefinition<T, true>;
-  /** Holds the property against a Standard Schema validator before each write, as `@Check`. */
-  check(validator: Validator): PropertyDefinition<T, Optional>;
+  /** Holds the property against a Standard Schema validator before each write, as `@Validate`. */
+  validate(validator: Validator): PropertyDefinition<T, Optional>;
 }
 
 /** The properties of one object. */
@@ -97,7 +97,7 @@ export interface ColumnBuilder<Name extends string> {
   embedded<Definitions extends PropertyDefinitions>(
     family: FamilyOf<Name>,
     columns: (builder: ColumnBuilder<string>) => Definitions,
-    options?: EmbeddedOptions,
+    options?: EmbedOptions,
   ): PropertyDefinition<Flat<ObjectOf<Definitions>>>;
   /** As `@Version`. */
   version(column: Name): PropertyDefinition<number, true>;
@@ -127,7 +127,7 @@ class Definition implements PropertyDefinition<never, boolean> {
     return this;
   }
 
-  check(validator: Validator): Definition {
+  validate(validator: Validator): Definition {
     return new Definition((declaration, property) => {
       this.declare(declaration, property);
       declaration.checks.push({ property, validator });
@@ -180,7 +180,7 @@ const builder = {
   embedded(
     family: string,
     columns: (inner: ColumnBuilder<string>) => PropertyDefinitions,
-    options?: EmbeddedOptions,
+    options?: EmbedOptions,
   ) {
     class Embedded {}
     declareProperties(Embedded, columns(builder as unknown as ColumnBuilder<string>));

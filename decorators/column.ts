@@ -4,7 +4,7 @@ import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } 
 
 /**
  * Stores a property in one cell, "family:qualifier". Without a codec it is taken from the property's type where the
- * compiler emits types (`emitDecoratorMetadata` of tsc, swc, Vite): string, number (double), bigint (int64), boolean,
+ * compiler emits types (`emitDecoratorMetadata` of tsc, swc, Vite): string, number (float64), bigint (int64), boolean,
  * Date, Uint8Array. Elsewhere (esbuild, tsx, standard decorators) write the codec; the compiler checks the property's
  * type against it.
  *

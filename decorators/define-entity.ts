@@ -39,8 +39,8 @@ export interface EntityDefinition<
   readonly key: Elements;
   /** The stored properties. */
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
-  /** As `@Check` above a class. */
-  readonly check?: Validator;
+  /** As `@Validate` above a class. */
+  readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
   readonly hooks?: {
     readonly [Moment in HookMoment]?: (entity: DefinedObject<Elements, Definitions>) => void | Promise<void>;
@@ -72,13 +72,13 @@ export function defineEntity<
 >(
   definition: EntityDefinition<Family, Elements, Definitions>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>> {
-  const { name, key, columns, check, hooks, ...entity } = definition;
+  const { name, key, columns, validate, hooks, ...entity } = definition;
   const target = namedClass(name, keyNames(key));
   const declaration = declarationOn(target);
   declaration.entities.push({ ...entity, name, inheritable: true });
   declaration.rowKeys.push(key);
   declareProperties(target, columns(columnBuilder()));
-  if (check !== undefined) declaration.checks.push({ property: undefined, validator: check });
+  if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
     if (method !== undefined) {
       declaration.hooks.push({ moment: moment as HookMoment, method: method as (entity: object) => unknown });

@@ -1,7 +1,7 @@
 import type { ClassOf } from './json.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
-export interface EmbeddedOptions {
+export interface EmbedOptions {
   /** What the qualifiers of the embedded object begin with, e.g. "a." Default: nothing. */
   readonly prefix?: string;
 }
@@ -24,20 +24,17 @@ export interface EmbeddedOptions {
 export function Embedded<T extends object>(
   family: string,
   type: ClassOf<T>,
-  options?: EmbeddedOptions,
+  options?: EmbedOptions,
 ): PropertyDecoratorOf<T>;
-export function Embedded<T extends object>(
-  type: ClassOf<T>,
-  options?: EmbeddedOptions,
-): PropertyDecoratorOf<T>;
+export function Embedded<T extends object>(type: ClassOf<T>, options?: EmbedOptions): PropertyDecoratorOf<T>;
 export function Embedded(
   first: string | ClassOf<object>,
-  second?: ClassOf<object> | EmbeddedOptions,
-  third?: EmbeddedOptions,
+  second?: ClassOf<object> | EmbedOptions,
+  third?: EmbedOptions,
 ): PropertyDecoratorOf<object> {
   const family = typeof first === 'string' ? first : undefined;
   const type = typeof first === 'string' ? (second as ClassOf<object>) : first;
-  const options = typeof first === 'string' ? third : (second as EmbeddedOptions | undefined);
+  const options = typeof first === 'string' ? third : (second as EmbedOptions | undefined);
   const prefix = options?.prefix ?? '';
   return memberDecorator('Embedded', 'field', (declaration, property) => {
     declaration.properties.push({ kind: 'embedded', decorator: 'Embedded', property, family, prefix, type });

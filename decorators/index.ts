@@ -1,6 +1,5 @@
 export * from '../src/key/declare.js';
 export * from './avro.js';
-export * from './check.js';
 export * from './column.js';
 export * from './column-builder.js';
 export * from './columns.js';
@@ -18,4 +17,5 @@ export * from './roles.js';
 export * from './row-key.js';
 export * from './table.js';
 export * from './ttl.js';
+export * from './validate.js';
 export * from './versions.js';

@@ -22,7 +22,7 @@ export interface PackedOptions<V> {
  *   declare static readonly key: ['metric', 'at'];
  *   metric!: string;
  *   at!: Date;
- *   @Packed('t:', { part: 'at', value: double }) points!: Map<number, number>;
+ *   @Packed('t:', { part: 'at', value: float64 }) points!: Map<number, number>;
  * }
  * ```
  */

@@ -28,9 +28,9 @@ export * from './hbase/index.js';
 
 /**
  * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
- * against the declarations; `check`: a missing or contradicting one is an error; `ignore`: nothing.
+ * against the declarations; `verify`: a missing or contradicting one is an error; `ignore`: nothing.
  */
-export type TableHandling = 'create' | 'check' | 'ignore';
+export type TableHandling = 'create' | 'verify' | 'ignore';
 
 interface DatabaseOptions {
   /** The entity classes, each with `@Entity`. */
@@ -71,7 +71,7 @@ export async function connect(options: ConnectOptions): Promise<Database<HBaseEn
   const { entities, tables, ...hbase } = options;
   const schema = compileSchema(checkEntities('connect', entities));
   const { connectHBase } = await import('./hbase/engine.js');
-  return start(schema, await connectHBase(hbase), tables ?? 'check');
+  return start(schema, await connectHBase(hbase), tables ?? 'verify');
 }
 
 function checkEntities(doing: string, entities: readonly EntityClass[]): readonly EntityClass[] {
@@ -87,7 +87,7 @@ async function start<E extends Engine>(
   const database = new Database(schema, engine);
   try {
     if (tables === 'create') await database.createTables();
-    else if (tables === 'check') {
+    else if (tables === 'verify') {
       await checkTables(engine.admin, [...schema.tables, ...systemTables(schema)]);
     }
     if (tables !== 'ignore') await database.registerSchemas();

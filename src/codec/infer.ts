@@ -1,10 +1,10 @@
 /** The codec of a column that is declared without one, from the type that the compiler emitted for the property. */
 
-import { boolean, bytes, date, double, int64, text } from './scalars.js';
+import { boolean, bytes, date, float64, int64, text } from './scalars.js';
 import type { ValueCodec } from './types.js';
 
 /**
- * The value codec of a `design:type`: String text, Number double, Boolean, Date, BigInt int64, Uint8Array and Buffer
+ * The value codec of a `design:type`: String text, Number float64, Boolean, Date, BigInt int64, Uint8Array and Buffer
  * bytes. Undefined for any other: the codec must then be written.
  */
 export function inferValueCodec(designType: unknown): ValueCodec<unknown> | undefined {
@@ -13,7 +13,7 @@ export function inferValueCodec(designType: unknown): ValueCodec<unknown> | unde
 
 const VALUE_CODECS: ReadonlyMap<unknown, ValueCodec<unknown>> = new Map<unknown, ValueCodec<unknown>>([
   [String, text],
-  [Number, double],
+  [Number, float64],
   [Boolean, boolean],
   [Date, date],
   [BigInt, int64],

@@ -43,6 +43,8 @@ export function stampProblems(table: TableSchema, live: TableDescriptor): string
     const written = live.metadata[stampKey(entity)];
     if (written === undefined) continue;
     const before = readStamp(written);
+    const key = before.get('key');
+    if (key !== undefined) before.set('key', withTextCodec(key));
     const now = readStamp(stampText(entity));
     for (const [name, value] of now) {
       const old = before.get(name);
@@ -55,6 +57,11 @@ export function stampProblems(table: TableSchema, live: TableDescriptor): string
     }
   }
   return problems;
+}
+
+/** The key codec `text` was called `string` when the first tables were stamped; its bytes are the same. */
+function withTextCodec(key: string): string {
+  return key.replace(/(?<=[:(])string(?=[ )]|$)/g, 'text');
 }
 
 /** "key a b; marker d:5f; d:6e column text" -> key => "a b", marker => "d:5f", d:6e => "column text". */

@@ -1,6 +1,6 @@
 /** The codec of a key part that is declared without one, from the type that the compiler emitted for the property. */
 
-import { boolean, bytes, date, float64, int64, string } from './codecs/index.js';
+import { boolean, bytes, date, float64, int64, text } from './codecs/index.js';
 import type { KeyCodec } from './types.js';
 
 /**
@@ -12,7 +12,7 @@ export function inferKeyCodec(designType: unknown): KeyCodec<unknown> | undefine
 }
 
 const KEY_CODECS: ReadonlyMap<unknown, KeyCodec<unknown>> = new Map<unknown, KeyCodec<unknown>>([
-  [String, string],
+  [String, text],
   [Number, float64],
   [Boolean, boolean],
   [Date, date],

@@ -96,7 +96,7 @@ export interface KeyPart {
 export interface KeyLayout {
   /** Queryable parts, in the order of conditions. */
   readonly parts: readonly KeyPart[];
-  /** A stable text of the whole layout, e.g. "salt(16) customerId:string recordType(1)". Part of schema hashes. */
+  /** A stable text of the whole layout, e.g. "salt(16) customerId:text recordType(1)". Part of schema hashes. */
   readonly signature: string;
   /** The record type that stands in the keys, or undefined. */
   readonly recordType: number | undefined;

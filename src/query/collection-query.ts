@@ -63,7 +63,7 @@ export class CollectionQuery<C extends KeyedClass> implements AsyncIterable<Enti
   }
 
   /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
-  at(time: number | Date): CollectionQuery<C> {
+  asOf(time: number | Date): CollectionQuery<C> {
     timeRangeAt(time);
     return this.with({ at: Number(time) });
   }

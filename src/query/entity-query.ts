@@ -70,12 +70,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> implements Async
   }
 
   /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
-  at(time: number | Date): EntityQuery<C, T> {
+  asOf(time: number | Date): EntityQuery<C, T> {
     return this.with({ timeRange: timeRangeAt(time) });
   }
 
   /** Only cells written in [from, to). */
-  between(from: number | Date, to: number | Date): EntityQuery<C, T> {
+  writtenBetween(from: number | Date, to: number | Date): EntityQuery<C, T> {
     return this.with({ timeRange: new TimeRange(Number(from), Number(to)) });
   }
 
@@ -190,7 +190,7 @@ export function loadEntity(schema: EntitySchema, row: Result): object | null | P
 export function timeRangeAt(time: number | Date): TimeRange {
   const ms = Number(time);
   if (!Number.isSafeInteger(ms) || ms < 0) {
-    throw new InvalidArgumentError(`at takes a Date or milliseconds since 1970, not ${describe(time)}.`);
+    throw new InvalidArgumentError(`asOf takes a Date or milliseconds since 1970, not ${describe(time)}.`);
   }
   return new TimeRange(0, ms + 1);
 }

@@ -145,7 +145,7 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
-  at(time: number | Date): EntityReader<C> {
+  asOf(time: number | Date): EntityReader<C> {
     return new EntityReader<C>(this.schema, this.access, timeRangeAt(time));
   }
 }

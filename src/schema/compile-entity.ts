@@ -2,7 +2,7 @@
 
 import { emittedType } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
-import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, string } from '../key/index.js';
+import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileLifecycle } from './lifecycle.js';
@@ -97,7 +97,7 @@ function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
 /** A part without a codec is text, unless the compiler emitted another type for the property. */
 function keyCodec(source: CollectedEntity, part: string): KeyCodec<unknown> | undefined {
   const type = emittedType(source.target, part);
-  return type === undefined ? (string as KeyCodec<unknown>) : inferKeyCodec(type);
+  return type === undefined ? (text as KeyCodec<unknown>) : inferKeyCodec(type);
 }
 
 function checkKeyNames(source: CollectedEntity, key: KeyLayout, problems: Problems): void {

@@ -144,8 +144,8 @@ describe('defineEntity', () => {
       name: 'Checked',
       table: crm,
       key: [part('id')],
-      columns: (c) => ({ age: c.column('d:a', int32).check(z.number().min(0)) }),
-      check: z.object({ id: z.string().min(2) }),
+      columns: (c) => ({ age: c.column('d:a', int32).validate(z.number().min(0)) }),
+      validate: z.object({ id: z.string().min(2) }),
       hooks: {
         beforePut(entity) {
           seen.push(`before ${entity.id}`);

@@ -8,7 +8,6 @@ import {
   AvroRecord,
   avro,
   BeforePut,
-  Check,
   Column,
   Columns,
   Counter,
@@ -16,9 +15,9 @@ import {
   date,
   decimal,
   defineTable,
-  double,
   Embedded,
   Entity,
+  float64,
   Packed,
   part,
   RowKey,
@@ -28,6 +27,7 @@ import {
   text,
   timeBucket,
   UpdatedAt,
+  Validate,
   Version,
   type Versioned,
   Versions,
@@ -52,7 +52,7 @@ class Line {
 class Shop {
   declare static readonly key: ['id'];
   id!: string;
-  @Check(z.string().min(2)) @Column('d:n', text) name?: string;
+  @Validate(z.string().min(2)) @Column('d:n', text) name?: string;
   @Embedded('d', () => Address, { prefix: 'a.' }) address?: Address | null;
   @Columns('m:f.', { value: date }) followers!: Map<string, Date | null>;
   @Versions('d:p', decimal(2)) prices!: Versioned<string>[];
@@ -78,7 +78,7 @@ class MetricHour {
   declare static readonly key: ['metric', 'hour'];
   metric!: string;
   hour!: Date;
-  @Packed('m:', { part: 'hour', value: double }) points!: Map<number, number | null>;
+  @Packed('m:', { part: 'hour', value: float64 }) points!: Map<number, number | null>;
 }
 
 @Entity({ table, recordType: 3 })

@@ -23,7 +23,7 @@ import {
   KeyWriter,
   part,
   type ScalarCodec,
-  string,
+  text,
   textNumber,
   uint8,
   uint16,
@@ -34,7 +34,7 @@ import {
 } from '../../src/key/index.js';
 
 /** Text with NUL, characters on both sides of the surrogates, and astral ones. */
-const text = fc.string({
+const texts = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\0', '\x01', 'a', 'b', '\xff', '\ud7ff', '\ue000', '\uffff', '\u{1f600}', '\u{10ffff}'),
     fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
@@ -73,7 +73,7 @@ const decimalText = fc
 const unscaled = (value: string) => BigInt(value.replace('.', ''));
 
 const cases: readonly Case<never>[] = [
-  { codec: string, values: text, compare: textCompare },
+  { codec: text, values: texts, compare: textCompare },
   { codec: int8, values: edgy(-128, 127), compare: numbers },
   { codec: int16, values: edgy(-32768, 32767), compare: numbers },
   { codec: int32, values: edgy(-(2 ** 31), 2 ** 31 - 1), compare: numbers },
@@ -208,7 +208,7 @@ const golden: readonly (readonly [ScalarCodec<never>, unknown, string])[] = [
   [float32, -0, '80000000'],
   [date, new Date(0), '8000000000000000'],
   [date, new Date(-1), '7fffffffffffffff'],
-  [string, 'é😀', 'c3a9f09f9880'],
+  [text, 'é😀', 'c3a9f09f9880'],
   [boolean, true, '01'],
   [uuid, '00112233-4455-6677-8899-aabbccddeeff', '00112233445566778899aabbccddeeff'],
   [ulid, '7ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'ff'.repeat(16)],
@@ -245,9 +245,9 @@ const refused: readonly (readonly [ScalarCodec<never>, unknown])[] = [
   [int64, 2n ** 63n],
   [uint64, -1n],
   [float32, 0.1],
-  [string, 'a\ud800'],
-  [string, '\udc00b'],
-  [string, '\ud800\ud800'],
+  [text, 'a\ud800'],
+  [text, '\udc00b'],
+  [text, '\ud800\ud800'],
   [date, 0],
   [uuid, '00112233-4455-6677-8899-AABBCCDDEEFF'],
   [uuid, '00112233445566778899aabbccddeeff'],
@@ -281,9 +281,9 @@ it.each(refused.map(([codec, value]) => [codec.name, value, codec] as const))(
 it.each([
   ['boolean', boolean, '02'],
   ['int32', int32, '000000'],
-  ['string', string, 'c3'],
-  ['string with an overlong form', string, 'c080'],
-  ['string with an encoded surrogate', string, 'eda080'],
+  ['string', text, 'c3'],
+  ['string with an overlong form', text, 'c080'],
+  ['string with an encoded surrogate', text, 'eda080'],
   ['float64', float64, 'ffffffffffffffff'],
   ['date', date, 'ffffffffffffffff'],
   ['int53', int53, 'ffffffffffffffff'],
@@ -307,7 +307,7 @@ it('keeps a byte order mark and never folds or trims text', () => {
     'x'.repeat(100),
     '\ufeff'.repeat(20),
   ]) {
-    expect(string.decode(string.encode(value))).toBe(value);
+    expect(text.decode(text.encode(value))).toBe(value);
   }
 });
 

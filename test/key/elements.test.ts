@@ -11,8 +11,8 @@ import {
   reverseDigits,
   reverseTimestamp,
   salt,
-  string,
   substitute,
+  text,
   timeBucket,
   uint32,
 } from '../../src/key/index.js';
@@ -24,7 +24,7 @@ it('elements carry the names of the queryable parts, in order', () => {
   const order = tuple(
     salt(16, ['customerId']),
     literal('v1'),
-    part('customerId', string),
+    part('customerId', text),
     recordType(),
     reverseTimestamp('placedAt'),
     desc(part('orderNo', uint32)),
@@ -35,7 +35,7 @@ it('elements carry the names of the queryable parts, in order', () => {
 it('a digest counts at its place, unless the part stands elsewhere whole', () => {
   const digests = tuple(
     hash('host'),
-    hash(part('event', string), { keep: true }),
+    hash(part('event', text), { keep: true }),
     bucket('at', 5),
     timeBucket('at', '1h'),
   );
@@ -43,8 +43,8 @@ it('a digest counts at its place, unless the part stands elsewhere whole', () =>
   const derived = tuple(
     timeBucket('at', '1d'),
     hash(['a', 'b']),
-    part('a', string),
-    part('b', string),
+    part('a', text),
+    part('b', text),
     reverseTimestamp('at'),
   );
   expectTypeOf<ElementNames<typeof derived>>().toEqualTypeOf<['a', 'b', 'at']>();
@@ -72,7 +72,7 @@ it('elements carry the types of the properties', () => {
 });
 
 it('a whole part gives the type where a digest of it would take any', () => {
-  const elements = tuple(hash('t'), part('t', string));
+  const elements = tuple(hash('t'), part('t', text));
   expectTypeOf<ElementTypes<typeof elements>['t']>().toEqualTypeOf<string>();
 });
 

@@ -11,7 +11,7 @@ import {
   reverse,
   reverseTimestamp,
   salt,
-  string,
+  text,
   timeBucket,
   uint8,
 } from '../../src/key/index.js';
@@ -45,7 +45,7 @@ const hexRanges = (layout: KeyLayout, conditions: Parameters<KeyLayout['plan']>[
   layout.plan(conditions).ranges.map(({ start, stop }) => [toHex(start), stop && toHex(stop)]);
 
 describe('the shape of plans', () => {
-  const salted = compile([salt(16), part('t', string), part('n', uint8)]);
+  const salted = compile([salt(16), part('t', text), part('n', uint8)]);
 
   it('makes one point of a whole key, with its one salt', () => {
     const plan = salted.plan({ t: eq('a'), n: eq(1) });
@@ -54,10 +54,10 @@ describe('the shape of plans', () => {
   });
 
   it('calls a plan without conditions full, on plain keys and behind a record type only when nothing narrows it', () => {
-    const plain = compile([part('t', string), part('n', uint8)]);
+    const plain = compile([part('t', text), part('n', uint8)]);
     expect(plain.plan({})).toMatchObject({ kind: 'full', check: undefined });
     expect(plain.plan({ t: eq('a') }).kind).toBe('range');
-    expect(compile([recordType(), part('t', string)], 7).plan({}).kind).toBe('range');
+    expect(compile([recordType(), part('t', text)], 7).plan({}).kind).toBe('range');
   });
 
   it('asks every salt for a prefix, and one salt when the parts it is over are given', () => {
@@ -67,7 +67,7 @@ describe('the shape of plans', () => {
       order: 'merge',
       mergeOffset: 1,
     });
-    const over = compile([salt(16, ['t']), part('t', string), part('n', uint8)]);
+    const over = compile([salt(16, ['t']), part('t', text), part('n', uint8)]);
     expect(over.plan({ t: eq('a') })).toMatchObject({ kind: 'range', fanOut: 1, order: 'sequence' });
     const many = over.plan({ t: { kind: 'in', values: ['a', 'b', 'c', 'a'] } });
     expect(many).toMatchObject({ kind: 'ranges', fanOut: 1, order: 'merge', mergeOffset: 1 });
@@ -77,11 +77,11 @@ describe('the shape of plans', () => {
   it('calls a scan of everything full, however many salts it asks', () => {
     expect(salted.plan({})).toMatchObject({ kind: 'full', fanOut: 16, order: 'merge' });
     expect(salted.plan({}).ranges.at(-1)?.stop).toEqual(Uint8Array.of(16));
-    expect(compile([part('t', string)]).plan({}).ranges).toEqual([
+    expect(compile([part('t', text)]).plan({}).ranges).toEqual([
       { start: new Uint8Array(0), stop: undefined },
     ]);
     expect(
-      compile([salt(256), part('t', string)])
+      compile([salt(256), part('t', text)])
         .plan({})
         .ranges.at(-1)?.stop,
     ).toBeUndefined();
@@ -90,7 +90,7 @@ describe('the shape of plans', () => {
   it('asks for one whole key under every salt that is drawn at random', () => {
     let draws = 0;
     const layout = compileKeyLayout(
-      [salt(['a-', 'b-', 'c-', 'd-'], { assign: 'random' }), part('t', string)],
+      [salt(['a-', 'b-', 'c-', 'd-'], { assign: 'random' }), part('t', text)],
       () => undefined,
       undefined,
       { random: () => [0, 0.3, 0.99][draws++ % 3]! },
@@ -104,13 +104,13 @@ describe('the shape of plans', () => {
   });
 
   it('keeps a prefix from matching longer siblings', () => {
-    const layout = compile([part('t', string), part('n', uint8)]);
+    const layout = compile([part('t', text), part('n', uint8)]);
     expect(hexRanges(layout, { t: eq('f34') })).toEqual([['6633340001', '6633340002']]);
     expect(layout.plan({ t: eq('f34') }).ranges[0]!.stop).toBeDefined();
   });
 
   it('has the bytes of ranges', () => {
-    const layout = compile([part('t', string), part('n', uint8)]);
+    const layout = compile([part('t', text), part('n', uint8)]);
     const range = (lower: unknown, inclusive: boolean, upper: unknown, last: boolean) =>
       ({
         kind: 'range',
@@ -129,7 +129,7 @@ describe('the shape of plans', () => {
   });
 
   it('says which parts only a time bucket was asked for', () => {
-    const layout = compile([part('m', string), timeBucket('at', '1h', { unit: 's' })]);
+    const layout = compile([part('m', text), timeBucket('at', '1h', { unit: 's' })]);
     const range = (from: number, to: number) =>
       ({
         kind: 'range',
@@ -150,7 +150,7 @@ describe('the shape of plans', () => {
       lower: { value: new Date(0), inclusive: true },
       upper: { value: new Date(3 * DAY), inclusive: false },
     } as const;
-    const rising = compile([timeBucket('at', '1d'), part('h', string), part('at', date)]);
+    const rising = compile([timeBucket('at', '1d'), part('h', text), part('at', date)]);
     const plan = rising.plan({ h: eq('a'), at: days });
     expect(plan).toMatchObject({
       kind: 'ranges',
@@ -160,7 +160,7 @@ describe('the shape of plans', () => {
       inexactParts: [],
     });
     expect(plan.ranges).toHaveLength(3);
-    const falling = compile([timeBucket('at', '1d'), part('h', string), reverseTimestamp('at')]);
+    const falling = compile([timeBucket('at', '1d'), part('h', text), reverseTimestamp('at')]);
     expect(falling.plan({ h: eq('a'), at: days })).toMatchObject({ order: 'merge', mergeOffset: 8 });
     const open = { ...days, upper: undefined };
     expect(rising.plan({ h: eq('a'), at: open })).toMatchObject({ kind: 'range', order: 'none', fanOut: 1 });
@@ -169,13 +169,13 @@ describe('the shape of plans', () => {
   it('gives no order to lists of what is kept reversed or as a digest', () => {
     const lists = { n: { kind: 'in', values: [1, 2] }, t: { kind: 'in', values: ['ab', 'ba'] } } as const;
     expect(compile([part('n', uint8), reverse('t')]).plan(lists).order).toBe('none');
-    expect(compile([part('n', uint8), hash(part('t', string))]).plan(lists).order).toBe('none');
-    expect(compile([part('n', uint8), part('t', string)]).plan(lists).order).toBe('sequence');
+    expect(compile([part('n', uint8), hash(part('t', text))]).plan(lists).order).toBe('none');
+    expect(compile([part('n', uint8), part('t', text)]).plan(lists).order).toBe('sequence');
     // Lists under one salt come in sequence, under several they are merged; a salt behind a list leaves no order.
     const many = { ...lists, n: { kind: 'in', values: [0, 1, 2, 3, 4, 5, 6, 7] } } as const;
-    expect(compile([salt(4, ['n']), part('n', uint8), part('t', string)]).plan(many).order).toBe('merge');
-    expect(compile([salt(1, ['n']), part('n', uint8), part('t', string)]).plan(many).order).toBe('sequence');
-    expect(compile([part('n', uint8), salt(4, ['t']), part('t', string)]).plan(lists).order).toBe('none');
+    expect(compile([salt(4, ['n']), part('n', uint8), part('t', text)]).plan(many).order).toBe('merge');
+    expect(compile([salt(1, ['n']), part('n', uint8), part('t', text)]).plan(many).order).toBe('sequence');
+    expect(compile([part('n', uint8), salt(4, ['t']), part('t', text)]).plan(lists).order).toBe('none');
   });
 
   it('lets the engine drop other record types where they stand at a fixed place', () => {
@@ -191,7 +191,7 @@ describe('the shape of plans', () => {
 });
 
 describe('conditions that cannot be', () => {
-  const layout = compile([part('a', string), hash(part('h', string)), part('n', uint8)]);
+  const layout = compile([part('a', text), hash(part('h', text)), part('n', uint8)]);
   it.each([
     ['an unknown part', { x: eq(1) }, /"x" is no part of the row key. Its parts are a, h, n/],
     ['a hole', { a: eq('a'), n: eq(1) }, /"n" cannot be searched without "h"/],
@@ -207,7 +207,7 @@ describe('conditions that cannot be', () => {
       { a: { kind: 'range', lower: { value: undefined, inclusive: true } } },
       /"a" is undefined/,
     ],
-    ['a wrong type', { a: eq(1) }, /"a": string cannot hold 1: it must be a text/],
+    ['a wrong type', { a: eq(1) }, /"a": text cannot hold 1: it must be a text/],
     ['half a surrogate pair', { a: { kind: 'startsWith', value: '\ud800' } }, /half of a surrogate pair/],
     ['a range on a digest', { a: eq('a'), h: { kind: 'startsWith', value: 'x' } }, /digest only/],
     ['a number that is too large', { a: eq('a'), h: eq('h'), n: eq(256) }, /"n": uint8 cannot hold 256/],

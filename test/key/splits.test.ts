@@ -15,7 +15,7 @@ import {
   recordType,
   reverseDigits,
   salt,
-  string,
+  text,
   timeBucket,
   uint8,
   uint32,
@@ -29,7 +29,7 @@ const hex = (keys: readonly Uint8Array[]) => keys.map(toHex);
 
 describe('split points', () => {
   it('stand between salts', () => {
-    const layout = compile([salt(16), part('t', string)]);
+    const layout = compile([salt(16), part('t', text)]);
     expect(hex(layout.splitPoints(16))).toEqual(
       Array.from({ length: 15 }, (_, i) => (i + 1).toString(16).padStart(2, '0')),
     );
@@ -49,7 +49,7 @@ describe('split points', () => {
   });
 
   it('stand between prefixes in byte order', () => {
-    const layout = compile([salt(['c', 'a', 'b', 'd']), part('t', string)]);
+    const layout = compile([salt(['c', 'a', 'b', 'd']), part('t', text)]);
     expect(layout.splitPoints(4).map((key) => Buffer.from(key).toString())).toEqual(['b', 'c', 'd']);
   });
 
@@ -60,10 +60,10 @@ describe('split points', () => {
   });
 
   it.each([2, 3, 7, 16, 100])("are HBase's own for digests, hex and digits: %i regions", (regions) => {
-    expect(hex(compile([hash(part('t', string))]).splitPoints(regions))).toEqual(
+    expect(hex(compile([hash(part('t', text))]).splitPoints(regions))).toEqual(
       hex(splitKeys('UniformSplit', regions)),
     );
-    expect(hex(compile([hash(part('t', string), { encoding: 'hex' })]).splitPoints(regions))).toEqual(
+    expect(hex(compile([hash(part('t', text), { encoding: 'hex' })]).splitPoints(regions))).toEqual(
       hex(splitKeys('HexStringSplit', regions)),
     );
     expect(hex(compile([reverseDigits('n', 10)]).splitPoints(regions))).toEqual(
@@ -72,17 +72,17 @@ describe('split points', () => {
   });
 
   it('use the bytes that a cut digest has, and as many as there are', () => {
-    expect(hex(compile([hash(part('t', string), { bytes: 1 }), part('n', uint8)]).splitPoints(4))).toEqual([
+    expect(hex(compile([hash(part('t', text), { bytes: 1 }), part('n', uint8)]).splitPoints(4))).toEqual([
       '40',
       '80',
       'c0',
     ]);
-    expect(compile([hash(part('t', string), { bytes: 1 })]).splitPoints(1000)).toHaveLength(255);
+    expect(compile([hash(part('t', text), { bytes: 1 })]).splitPoints(1000)).toHaveLength(255);
   });
 
   it('stand between two given times', () => {
     const between = [new Date('2026-01-01'), new Date('2026-01-05')] as const;
-    const layout = compile([timeBucket('at', '1d'), part('h', string)]);
+    const layout = compile([timeBucket('at', '1d'), part('h', text)]);
     const splits = layout.splitPoints(4, { between });
     const days = ['2026-01-02', '2026-01-03', '2026-01-04'].map((day) =>
       layout.encode({ at: new Date(day), h: '' }),
@@ -100,16 +100,16 @@ describe('split points', () => {
   });
 
   it('are none where the layout tells nothing, and refuse a wrong number', () => {
-    expect(compile([part('t', string)]).splitPoints(8)).toEqual([]);
-    expect(() => compile([part('t', string)]).splitPoints(0)).toThrowError(/number of regions/);
-    expect(() => compile([part('t', string)]).splitPoints(1.5)).toThrowError(/number of regions/);
+    expect(compile([part('t', text)]).splitPoints(8)).toEqual([]);
+    expect(() => compile([part('t', text)]).splitPoints(0)).toThrowError(/number of regions/);
+    expect(() => compile([part('t', text)]).splitPoints(1.5)).toThrowError(/number of regions/);
   });
 
   it('are always rising and not empty', () => {
     const layouts = [
       compile([salt(256), part('u', uuid)]),
-      compile([salt(7), hash(part('t', string), { bytes: 2 })]),
-      compile([hash(part('t', string), { bytes: 1 })]),
+      compile([salt(7), hash(part('t', text), { bytes: 2 })]),
+      compile([hash(part('t', text), { bytes: 1 })]),
       compile([reverseDigits('n', 2)]),
     ];
     fc.assert(
@@ -148,7 +148,7 @@ describe('hotspots', () => {
   });
 
   it('finds a salt over one frequent value hot, with the figures of it', () => {
-    const layout = compile([salt(4, ['t']), part('t', string), part('n', uint32)]);
+    const layout = compile([salt(4, ['t']), part('t', text), part('n', uint32)]);
     const report = hotspots(
       layout,
       rising.map(({ n }) => ({ n, t: 'one customer' })),

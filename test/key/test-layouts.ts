@@ -27,7 +27,7 @@ import {
   reverseDomain,
   reverseTimestamp,
   salt,
-  string,
+  text,
   textNumber,
   timeBucket,
   uint8,
@@ -47,7 +47,7 @@ const words = fc.string({
   unit: fc.constantFrom('\0', '\x01', 'a', 'b', '\u00ff', '\ue000', '\u{1f600}'),
   maxLength: 3,
 });
-const text = (name: string, direction: 1 | -1 = 1): TestPart => ({
+const texts = (name: string, direction: 1 | -1 = 1): TestPart => ({
   name,
   values: words,
   compare: textCompare,
@@ -81,11 +81,11 @@ const binary: TestPart = {
 export const compile = (elements: readonly KeyElement[], type?: number): KeyLayout =>
   compileKeyLayout(elements, () => undefined, type);
 
-const customerElements = [salt(4, ['c']), part('c', string), recordType()] as const;
+const customerElements = [salt(4, ['c']), part('c', text), recordType()] as const;
 const customer = compile(customerElements, 1);
 const orderElements = [
   salt(4, ['c']),
-  part('c', string),
+  part('c', text),
   recordType(),
   reverseTimestamp('at'),
   part('n', desc(uint8)),
@@ -98,20 +98,20 @@ const orders = ['', 'a', 'ab', 'b'].map((c) =>
 /** Keys of every sort of element. */
 export const testLayouts: Readonly<Record<string, TestLayout>> = {
   'text and a number behind a salt': {
-    elements: [salt(16), part('t', string), part('n', uint32)],
-    parts: [text('t'), number('n', [0, 1, 255, 256, 0xffffffff])],
+    elements: [salt(16), part('t', text), part('n', uint32)],
+    parts: [texts('t'), number('n', [0, 1, 255, 256, 0xffffffff])],
   },
   'descending text before a number': {
-    elements: [part('t', desc(string)), part('n', int32)],
-    parts: [text('t', -1), number('n', [-(2 ** 31), -1, 0, 1, 2 ** 31 - 1])],
+    elements: [part('t', desc(text)), part('n', int32)],
+    parts: [texts('t', -1), number('n', [-(2 ** 31), -1, 0, 1, 2 ** 31 - 1])],
   },
   'text at the end, ascending': {
-    elements: [part('n', uint8), literal('x'), part('t', string)],
-    parts: [number('n', [0, 1, 254, 255]), text('t')],
+    elements: [part('n', uint8), literal('x'), part('t', text)],
+    parts: [number('n', [0, 1, 254, 255]), texts('t')],
   },
   'text at the end, descending': {
-    elements: [part('n', desc(uint8)), part('t', desc(string))],
-    parts: [number('n', [0, 1, 254, 255], -1), text('t', -1)],
+    elements: [part('n', desc(uint8)), part('t', desc(text))],
+    parts: [number('n', [0, 1, 254, 255], -1), texts('t', -1)],
   },
   'byte strings': {
     elements: [part('b', bytes), part('n', int8)],
@@ -124,43 +124,43 @@ export const testLayouts: Readonly<Record<string, TestLayout>> = {
   'orders among customers': {
     elements: orderElements,
     recordType: 2,
-    parts: [text('c'), time('at', -1), number('n', [0, 1, 255], -1)],
+    parts: [texts('c'), time('at', -1), number('n', [0, 1, 255], -1)],
     strangers: customers,
   },
   'customers among orders': {
     elements: customerElements,
     recordType: 1,
-    parts: [text('c')],
+    parts: [texts('c')],
     strangers: orders,
   },
   'record type at a fixed place behind the part': {
-    elements: [part('n', uint8), recordType(), part('t', string)],
+    elements: [part('n', uint8), recordType(), part('t', text)],
     recordType: 7,
-    parts: [number('n', [0, 7, 255]), text('t')],
+    parts: [number('n', [0, 7, 255]), texts('t')],
     strangers: [Uint8Array.of(7, 8, 97), Uint8Array.of(0, 6, 97), Uint8Array.of(255, 8)],
   },
   'a kept digest': {
-    elements: [hash(part('t', string), { bytes: 1, keep: true }), part('n', uint8)],
-    parts: [text('t'), number('n', [0, 1, 255])],
+    elements: [hash(part('t', text), { bytes: 1, keep: true }), part('n', uint8)],
+    parts: [texts('t'), number('n', [0, 1, 255])],
   },
   'a digest alone': {
-    elements: [hash(part('t', string)), part('n', uint8)],
-    parts: [{ ...text('t'), asks: EXACT }, number('n', [0, 1, 255])],
+    elements: [hash(part('t', text)), part('n', uint8)],
+    parts: [{ ...texts('t'), asks: EXACT }, number('n', [0, 1, 255])],
   },
   'a digest of two parts before them': {
-    elements: [hash(['t', 'n'], { algorithm: 'murmur3' }), part('t', string), part('n', uint8)],
-    parts: [text('t'), number('n', [0, 1, 255])],
+    elements: [hash(['t', 'n'], { algorithm: 'murmur3' }), part('t', text), part('n', uint8)],
+    parts: [texts('t'), number('n', [0, 1, 255])],
   },
   'a digest behind a time bucket': {
-    elements: [timeBucket('at', '1d'), hash(part('t', string)), part('at', date)],
-    parts: [{ ...text('t'), asks: EXACT }, time('at')],
+    elements: [timeBucket('at', '1d'), hash(part('t', text)), part('at', date)],
+    parts: [{ ...texts('t'), asks: EXACT }, time('at')],
   },
   'buckets of a time': {
-    elements: [bucket('at', 5), part('at', date), part('h', string)],
-    parts: [time('at'), text('h')],
+    elements: [bucket('at', 5), part('at', date), part('h', text)],
+    parts: [time('at'), texts('h')],
   },
   'buckets of a descending number': {
-    elements: [bucket('n', 3), part('n', desc(int64)), part('h', string)],
+    elements: [bucket('n', 3), part('n', desc(int64)), part('h', text)],
     parts: [
       {
         name: 'n',
@@ -169,47 +169,51 @@ export const testLayouts: Readonly<Record<string, TestLayout>> = {
         direction: -1,
         asks: ORDERED,
       },
-      text('h'),
+      texts('h'),
     ],
   },
   'time buckets before host and time': {
-    elements: [timeBucket('at', '1d'), part('h', string), part('at', date)],
-    parts: [text('h'), time('at')],
+    elements: [timeBucket('at', '1d'), part('h', text), part('at', date)],
+    parts: [texts('h'), time('at')],
   },
   'salted time buckets, the time descending': {
-    elements: [salt(3, ['h']), timeBucket('at', '1d'), part('h', string), reverseTimestamp('at')],
-    parts: [text('h'), time('at', -1)],
+    elements: [salt(3, ['h']), timeBucket('at', '1d'), part('h', text), reverseTimestamp('at')],
+    parts: [texts('h'), time('at', -1)],
   },
   'rising time buckets of a descending time': {
     elements: [timeBucket('at', '1d'), part('h', uint8), reverseTimestamp('at')],
     parts: [number('h', [7]), { ...time('at', -1), asks: ['range'] }],
   },
   'a digest between two numbers': {
-    elements: [part('n', uint8), hash(part('t', string)), part('m', uint8)],
-    parts: [number('n', [0, 255]), { ...text('t'), asks: EXACT }, number('m', [0, 255])],
+    elements: [part('n', uint8), hash(part('t', text)), part('m', uint8)],
+    parts: [number('n', [0, 255]), { ...texts('t'), asks: EXACT }, number('m', [0, 255])],
   },
   'reversed text between two numbers': {
     elements: [part('n', uint8), reverse('t'), part('m', uint8)],
-    parts: [number('n', [0, 255]), { ...text('t'), asks: EXACT }, number('m', [0, 255])],
+    parts: [number('n', [0, 255]), { ...texts('t'), asks: EXACT }, number('m', [0, 255])],
   },
   'descending time buckets with the time behind them': {
-    elements: [desc(timeBucket('at', '1d')), reverseTimestamp('at'), part('h', string)],
-    parts: [time('at', -1), text('h')],
+    elements: [desc(timeBucket('at', '1d')), reverseTimestamp('at'), part('h', text)],
+    parts: [time('at', -1), texts('h')],
   },
   'a time bucket alone': {
-    elements: [part('m', string), timeBucket('at', '1d'), part('n', uint8)],
-    parts: [text('m'), { ...time('at'), image: (ms: number) => Math.floor(ms / DAY) }, number('n', [0, 255])],
+    elements: [part('m', text), timeBucket('at', '1d'), part('n', uint8)],
+    parts: [
+      texts('m'),
+      { ...time('at'), image: (ms: number) => Math.floor(ms / DAY) },
+      number('n', [0, 255]),
+    ],
     ordered: false,
   },
   'reversed text': {
     elements: [reverse('t'), part('n', uint8)],
-    parts: [text('t'), number('n', [0, 255])],
+    parts: [texts('t'), number('n', [0, 255])],
   },
   'reversed domains': {
     elements: [reverseDomain('t'), part('n', uint8)],
     parts: [
       {
-        ...text('t'),
+        ...texts('t'),
         values: fc.constantFrom('www.a.org', 'a.org', 'xa.org', 'org', '.org', 'a..org', '', 'b.com'),
       },
       number('n', [0, 255]),
@@ -218,38 +222,38 @@ export const testLayouts: Readonly<Record<string, TestLayout>> = {
   'reversed digits': {
     elements: [reverseDigits('d', 4, 'string'), part('n', uint8)],
     parts: [
-      { ...text('d'), values: fc.constantFrom('0000', '0001', '1000', '1234', '4321', '9999', '0010') },
+      { ...texts('d'), values: fc.constantFrom('0000', '0001', '1000', '1234', '4321', '9999', '0010') },
       number('n', [0, 255]),
     ],
   },
   'reversed digits of numbers': {
-    elements: [reverseDigits('n', 4), part('t', string)],
-    parts: [number('n', [0, 1, 10, 12, 120, 9999]), text('t')],
+    elements: [reverseDigits('n', 4), part('t', text)],
+    parts: [number('n', [0, 1, 10, 12, 120, 9999]), texts('t')],
   },
   'reversed timestamps as text': {
-    elements: [part('u', string), reverseTimestamp('at', { as: 'number', text: true })],
-    parts: [text('u'), number('at', [0, 1, 10, 1_700_000_000_000], -1)],
+    elements: [part('u', text), reverseTimestamp('at', { as: 'number', text: true })],
+    parts: [texts('u'), number('at', [0, 1, 10, 1_700_000_000_000], -1)],
   },
   "Phoenix's salt": {
-    elements: [salt(4, { algorithm: 'phoenix' }), part('t', string), part('n', uint8)],
-    parts: [text('t'), number('n', [0, 255])],
+    elements: [salt(4, { algorithm: 'phoenix' }), part('t', text), part('n', uint8)],
+    parts: [texts('t'), number('n', [0, 255])],
   },
   'a salt in the middle': {
-    elements: [part('n', uint8), salt(4, ['t']), part('t', string), part('m', uint8)],
-    parts: [number('n', [0, 3, 255]), text('t'), number('m', [0, 255])],
+    elements: [part('n', uint8), salt(4, ['t']), part('t', text), part('m', uint8)],
+    parts: [number('n', [0, 3, 255]), texts('t'), number('m', [0, 255])],
   },
   'salts as prefixes over one part': {
-    elements: [salt(['b-', 'a-', 'c-'], ['t']), part('t', string), part('n', uint8)],
-    parts: [text('t'), number('n', [0, 255])],
+    elements: [salt(['b-', 'a-', 'c-'], ['t']), part('t', text), part('n', uint8)],
+    parts: [texts('t'), number('n', [0, 255])],
   },
   'a salt over separate parts': {
-    elements: [salt(5, ['t', 'm']), part('t', string), part('n', uint8), part('m', uint8)],
-    parts: [text('t'), number('n', [0, 255]), number('m', [0, 1, 2])],
+    elements: [salt(5, ['t', 'm']), part('t', text), part('n', uint8), part('m', uint8)],
+    parts: [texts('t'), number('n', [0, 255]), number('m', [0, 1, 2])],
   },
   'fixed text and digits': {
     elements: [part('f', fixedString(3)), part('n', textNumber(4))],
     parts: [
-      { ...text('f'), values: fc.constantFrom('', 'a', 'a b', 'ab', 'b', '~~~') },
+      { ...texts('f'), values: fc.constantFrom('', 'a', 'a b', 'ab', 'b', '~~~') },
       number('n', [0, 9, 10, 9999]),
     ],
   },
@@ -284,7 +288,7 @@ export const testLayouts: Readonly<Record<string, TestLayout>> = {
         asks: ORDERED,
       },
       {
-        ...text('u'),
+        ...texts('u'),
         values: fc.constantFrom(
           '00000000-0000-0000-0000-000000000000',
           'ffffffff-ffff-ffff-ffff-ffffffffffff',

@@ -25,8 +25,8 @@ import {
   counter,
   date,
   decimal,
-  double,
   enumeration,
+  float64,
   int64,
   text,
   uint8,
@@ -64,7 +64,7 @@ class Everything {
   id!: bigint;
   at!: Date;
   @Column('d:text', text) text?: string | null;
-  @Column('d:double', double) double?: number;
+  @Column('d:double', float64) double?: number;
   @Column('d:boolean', boolean) boolean?: boolean;
   @Column('d:date', date) date?: Date;
   @Column('d:int64', int64) int64?: bigint;

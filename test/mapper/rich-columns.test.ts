@@ -19,7 +19,7 @@ import {
   type Versioned,
   Versions,
 } from '../../decorators/index.js';
-import { date, decimal, double, int32, int64, text, uint32 } from '../../src/codec/index.js';
+import { date, decimal, float64, int32, int64, text, uint32 } from '../../src/codec/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityMapper } from '../../src/schema/types.js';
 import { Cell, CellType, type Delete, type Put, Result } from '../../src/table/index.js';
@@ -39,8 +39,8 @@ class LineItem {
 }
 
 class Geo {
-  @Column('lat', double) lat!: number;
-  @Column('lon', double) lon!: number;
+  @Column('lat', float64) lat!: number;
+  @Column('lon', float64) lon!: number;
 }
 
 class Address {
@@ -281,7 +281,7 @@ describe('@Packed', () => {
     declare static readonly key: ['metric', 'at'];
     metric!: string;
     at!: Date;
-    @Packed('t:', { part: 'at', value: double }) points!: Map<number, number | null>;
+    @Packed('t:', { part: 'at', value: float64 }) points!: Map<number, number | null>;
   }
   const hours = compileSchema([Hour]).entity(Hour);
   const hour: EntityMapper = hours.mapper;

@@ -341,7 +341,7 @@ describe('pages', () => {
       orders.find({ customerId: 'b' }),
       query.reverse(),
       query.where({ status: 'open' }),
-      query.at(5),
+      query.asOf(5),
     ];
     for (const other of others) {
       await expect(other.page({ size: 3, cursor })).rejects.toThrow(/cursor is of another query/);
@@ -416,8 +416,8 @@ test('times in the past are seen as far as they are kept', async () => {
   await orders.put({ ...key, status: 'shipped', total: '1.00' }, { timestamp: 2000 });
   await orders.delete(key, { timestamp: 3000 });
   expect(await orders.get(key)).toBeNull();
-  expect(await orders.at(2500).get(key)).toMatchObject({ status: 'shipped' });
-  expect(await orders.find({ customerId: 'past' }).at(1500).first()).toMatchObject({ status: 'open' });
-  expect(await orders.at(500).exists(key)).toBe(false);
-  expect(() => orders.at(-1)).toThrow(/milliseconds/);
+  expect(await orders.asOf(2500).get(key)).toMatchObject({ status: 'shipped' });
+  expect(await orders.find({ customerId: 'past' }).asOf(1500).first()).toMatchObject({ status: 'open' });
+  expect(await orders.asOf(500).exists(key)).toBe(false);
+  expect(() => orders.asOf(-1)).toThrow(/milliseconds/);
 });

@@ -68,7 +68,7 @@ class EmbeddedTestStore implements TestStore {
   }
 
   async openChecked(...entities: EntityClass[]): Promise<Database> {
-    return this.openWith(entities, 'check');
+    return this.openWith(entities, 'verify');
   }
 
   async dispose(): Promise<void> {
@@ -95,7 +95,7 @@ class HBaseTestStore implements TestStore {
   }
 
   async openChecked(...entities: EntityClass[]): Promise<Database> {
-    return this.openWith(entities, 'check');
+    return this.openWith(entities, 'verify');
   }
 
   async dispose(): Promise<void> {

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Column, Entity, part, RowKey, salt, Table } from '../../decorators/index.js';
-import { bytes, date, double, int32, json, text } from '../../src/codec/index.js';
+import { bytes, date, float64, int32, json, text } from '../../src/codec/index.js';
 import { uint32 } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { onHBase, openTestDatabase, type TestDatabase } from '../query/test-database.js';
@@ -20,7 +20,7 @@ class Note {
   @Column('d:s', text) s?: string | null;
   @Column('d:b', bytes) b?: Uint8Array | null;
   @Column('e:i', int32) i?: number | null;
-  @Column('e:f', double) f?: number | null;
+  @Column('e:f', float64) f?: number | null;
   @Column('e:d', date) d?: Date | null;
   @Column('d:j', json<unknown>()) j?: unknown;
 }

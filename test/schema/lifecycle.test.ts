@@ -4,7 +4,6 @@ import {
   AfterLoad,
   AfterPut,
   BeforePut,
-  Check,
   Column,
   CreatedAt,
   defineTable,
@@ -12,6 +11,7 @@ import {
   part,
   RowKey,
   UpdatedAt,
+  Validate,
 } from '../../decorators/index.js';
 import { int32, int53, text } from '../../src/codec/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
@@ -29,7 +29,7 @@ abstract class Base {
 
 @Entity({ table })
 @RowKey(part('id'))
-@Check(
+@Validate(
   z
     .object({ id: z.string(), low: z.number(), high: z.number() })
     .refine((e) => e.low <= e.high, 'low is above high'),
@@ -37,8 +37,8 @@ abstract class Base {
 class Range extends Base {
   declare static readonly key: ['id'];
   id!: string;
-  @Check(z.number().min(0)) @Column('d:l', int32) low!: number;
-  @Check(z.number().max(100)) @Column('d:h', int32) high!: number;
+  @Validate(z.number().min(0)) @Column('d:l', int32) low!: number;
+  @Validate(z.number().max(100)) @Column('d:h', int32) high!: number;
   @Column('d:n', text) note?: string | null;
   @UpdatedAt('d:u', int53) updatedAt?: number;
   @BeforePut() async trim(): Promise<void> {
@@ -110,8 +110,8 @@ describe('beforeWrite', () => {
     class Slow {
       declare static readonly key: ['id'];
       id!: string;
-      @Check(validator) @Column('d:a', text) a!: string;
-      @Check(validator) @Column('d:b', text) b!: string;
+      @Validate(validator) @Column('d:a', text) a!: string;
+      @Validate(validator) @Column('d:b', text) b!: string;
     }
     const slow = compileSchema([Slow]).entity(Slow).lifecycle;
     await expect(slow.beforeWrite!({ id: 'x', a: 'ok', b: 'ok' }, 'put', 0)).resolves.toBeUndefined();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Column, defineTable, Entity, part, RowKey, recordType, salt } from '../../decorators/index.js';
-import { double, text } from '../../src/codec/index.js';
+import { float64, text } from '../../src/codec/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 
 const table = defineTable({ name: 'shapes', families: { d: {} } });
@@ -16,7 +16,7 @@ abstract class Shape {
 
 @Entity({ table, recordType: 1 })
 class Circle extends Shape {
-  @Column('d:r', double) radius!: number;
+  @Column('d:r', float64) radius!: number;
   area(): number {
     return Math.PI * this.radius ** 2;
   }
@@ -24,8 +24,8 @@ class Circle extends Shape {
 
 @Entity({ table, recordType: 2 })
 class Box extends Shape {
-  @Column('d:w', double) width!: number;
-  @Column('d:h', double) height!: number;
+  @Column('d:w', float64) width!: number;
+  @Column('d:h', float64) height!: number;
   area(): number {
     return this.width * this.height;
   }

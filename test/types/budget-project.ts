@@ -6,7 +6,7 @@ const KEY_PARTS = [
   { element: 'part', codec: ', uint32', type: 'number', value: '1' },
   { element: 'part', codec: ', int64', type: 'bigint', value: '1n' },
   { element: 'reverseTimestamp', codec: '', type: 'Date', value: 'new Date(0)' },
-  { element: 'part', codec: ', desc(string)', type: 'string', value: "''" },
+  { element: 'part', codec: ', desc(text)', type: 'string', value: "''" },
 ];
 
 const COLUMNS = [

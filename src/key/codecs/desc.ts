@@ -55,7 +55,7 @@ export function baseCodec<T>(codec: KeyCodec<T>): BaseCodec<T> {
   if (codec instanceof BaseCodec) return codec;
   const name = (codec as { name?: unknown } | undefined)?.name;
   throw new SchemaError(
-    `${typeof name === 'string' ? `"${name}"` : String(codec)} is no key codec. Use one of Rowan's (string, int32, date, ...).`,
+    `${typeof name === 'string' ? `"${name}"` : String(codec)} is no key codec. Use one of Rowan's (text, int32, date, ...).`,
   );
 }
 

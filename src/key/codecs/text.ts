@@ -43,11 +43,11 @@ export class StringCodec extends BaseCodec<string> {
   }
 
   override get order(): BaseCodec<string> {
-    return string as BaseCodec<string>;
+    return text as BaseCodec<string>;
   }
 }
 
-export const string: ScalarCodec<string> = new StringCodec('string');
+export const text: ScalarCodec<string> = new StringCodec('text');
 
 /** A text that `separator` (one ASCII character) ends where more follows; it must not hold it. */
 export function separatedString(name: string, separator: string): ScalarCodec<string> {

@@ -5,7 +5,7 @@ import { BaseCodec, badBytes, badValue, type Framing } from './base.js';
 import { bigint } from './bignum.js';
 import { IntegerCodec, wrongLength } from './integers.js';
 import { date, int53, MAX_DATE, readSafe, timeOf, writeSafe } from './long.js';
-import { digitsOf, readDigits, string, writeDigits } from './text.js';
+import { digitsOf, readDigits, text, writeDigits } from './text.js';
 import { readUtf8, writeUtf8 } from './utf8.js';
 import type { KeyWriter } from './writer.js';
 
@@ -39,12 +39,12 @@ abstract class TurnedTextCodec extends BaseCodec<string> {
   }
 
   override get order(): BaseCodec<string> {
-    return string as BaseCodec<string>;
+    return text as BaseCodec<string>;
   }
 }
 
 class ReverseCodec extends TurnedTextCodec {
-  readonly name = 'reverse(string)';
+  readonly name = 'reverse(text)';
 
   protected turn(text: string): string {
     return reverseText(text);
@@ -57,7 +57,7 @@ class ReverseCodec extends TurnedTextCodec {
 }
 
 class ReverseDomainCodec extends TurnedTextCodec {
-  readonly name = 'reverseDomain(string)';
+  readonly name = 'reverseDomain(text)';
 
   protected turn(text: string): string {
     return text.split('.').reverse().join('.');
@@ -125,7 +125,7 @@ class ReverseDigitsCodec<T extends number | bigint | string> extends BaseCodec<T
   }
 
   override get order(): BaseCodec<T> {
-    const order: unknown = this.as === 'number' ? int53 : this.as === 'bigint' ? bigint : string;
+    const order: unknown = this.as === 'number' ? int53 : this.as === 'bigint' ? bigint : text;
     return order as BaseCodec<T>;
   }
 }

@@ -11,7 +11,7 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import { string, uint64 } from '../codecs/index.js';
+import { text, uint64 } from '../codecs/index.js';
 
 /** Gives each text an id of its own, from 1 on. Ids never change and are never given twice. */
 export interface KeyDictionary {
@@ -57,15 +57,13 @@ export class TableDictionary implements KeyDictionary {
     if (name === '' || name.includes('\0')) {
       throw new KeyError(`"${name}" is no name of a dictionary: it must not be empty or hold NUL.`);
     }
-    this.prefix = Buffer.concat([string.encode(name), Buffer.of(0)]);
+    this.prefix = Buffer.concat([text.encode(name), Buffer.of(0)]);
   }
 
   async ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]> {
     const missing = [...new Set(values)].filter((value) => !this.idOf.has(value));
     if (missing.length > 0) {
-      const results = await this.table.getAll(
-        missing.map((value) => this.get('t', string.encode(value), ID)),
-      );
+      const results = await this.table.getAll(missing.map((value) => this.get('t', text.encode(value), ID)));
       for (const [i, value] of missing.entries()) {
         const found = results[i]?.getValue(FAMILY, ID);
         if (found !== undefined) this.remember(value, Number(uint64.decode(found)));
@@ -83,7 +81,7 @@ export class TableDictionary implements KeyDictionary {
       );
       for (const [i, id] of missing.entries()) {
         const found = results[i]?.getValue(FAMILY, TEXT);
-        if (found !== undefined) this.remember(string.decode(found), id);
+        if (found !== undefined) this.remember(text.decode(found), id);
       }
     }
     return ids.map((id) => {
@@ -128,12 +126,12 @@ export class TableDictionary implements KeyDictionary {
       throw new KeyError(`The counter of the dictionary "${this.name}" stands at ${id}, which is no id.`);
     }
     const idRow = this.row('i', uint64.encode(id));
-    await this.table.put(new Put(idRow).addColumn(FAMILY, TEXT, string.encode(value)));
-    const put = new Put(this.row('t', string.encode(value))).addColumn(FAMILY, ID, uint64.encode(id));
+    await this.table.put(new Put(idRow).addColumn(FAMILY, TEXT, text.encode(value)));
+    const put = new Put(this.row('t', text.encode(value))).addColumn(FAMILY, ID, uint64.encode(id));
     const { success } = await this.table.checkAndMutate(CheckAndMutate.ifNotExists(FAMILY, ID, put));
     if (success) return Number(id);
     await this.table.delete(new Delete(idRow));
-    const winner = await this.table.get(this.get('t', string.encode(value), ID));
+    const winner = await this.table.get(this.get('t', text.encode(value), ID));
     const bytes = winner.getValue(FAMILY, ID);
     if (bytes === undefined)
       throw new KeyError(`The dictionary "${this.name}" lost the id of a text while it was read.`);

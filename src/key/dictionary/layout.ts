@@ -2,7 +2,7 @@
 
 import { KeyError } from '../../errors.js';
 import { describeValue } from '../codecs/base.js';
-import { string } from '../codecs/index.js';
+import { text } from '../codecs/index.js';
 import type {
   KeyCodec,
   KeyConditions,
@@ -38,7 +38,7 @@ export class DictionaryLayout implements KeyLayout {
   ) {
     const substituted = new Set(inner.substitutions.map(({ part }) => part));
     this.parts = inner.parts.map((part) =>
-      substituted.has(part.name) ? Object.freeze({ ...part, codec: string as KeyCodec<unknown> }) : part,
+      substituted.has(part.name) ? Object.freeze({ ...part, codec: text as KeyCodec<unknown> }) : part,
     );
     this.signature = inner.signature;
     this.recordType = inner.recordType;

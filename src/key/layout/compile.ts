@@ -165,7 +165,7 @@ class LayoutCompiler {
     const codec = this.resolveCodec(name);
     if (codec === undefined) {
       throw new SchemaError(
-        `Part "${name}" has no codec, and its type does not tell one. Write it: part('${name}', string).`,
+        `Part "${name}" has no codec, and its type does not tell one. Write it: part('${name}', text).`,
       );
     }
     return baseCodec(codec);

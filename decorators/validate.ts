@@ -2,25 +2,25 @@ import type { Validator } from './declaration.js';
 import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
 
 /** Decorates a property or a class. */
-export type CheckDecorator = AnyPropertyDecorator &
+export type ValidateDecorator = AnyPropertyDecorator &
   ((target: unknown, context?: ClassDecoratorContext) => void);
 
 /**
  * Holds a property, or above a class the whole entity, against a Standard Schema validator (zod, valibot, arktype, ...)
  * before each write; a property that is undefined or null is not checked. The write throws with every issue. The
- * validator's own output is not used: a check changes nothing.
+ * validator's own output is not used: a validator changes nothing.
  *
  * @example
  * ```ts
- * @Check(z.string().email())
+ * @Validate(z.string().email())
  * @Column('d:e', text) email!: string;
  * ```
  */
-export function Check(validator: Validator): CheckDecorator {
-  const onProperty = memberDecorator('Check', 'field', (declaration, property) => {
+export function Validate(validator: Validator): ValidateDecorator {
+  const onProperty = memberDecorator('Validate', 'field', (declaration, property) => {
     declaration.checks.push({ property, validator });
   });
-  const onClass = classDecorator('Check', (declaration) => {
+  const onClass = classDecorator('Validate', (declaration) => {
     declaration.checks.push({ property: undefined, validator });
   });
   return (target: unknown, context?: unknown) => {
