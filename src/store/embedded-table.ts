@@ -1,6 +1,6 @@
 /** One table of an embedded store. */
 
-import { InvalidArgumentError, RowanError, throwIfAborted, UnsupportedError } from '../errors.js';
+import { throwIfAborted, UnsupportedError } from '../errors.js';
 import {
   type Append,
   type BatchAction,
@@ -8,6 +8,7 @@ import {
   type BatchOutcome,
   type CheckAndMutate,
   type CheckAndMutateResult,
+  type CommitOutcome,
   type Delete,
   Get,
   type Increment,
@@ -18,15 +19,18 @@ import {
   type ResultScanner,
   type RowMutation,
   type RowMutations,
+  type RowRead,
   type Scan,
   type SyncResultScanner,
   type SyncTable,
+  type TableChange,
 } from '../table/index.js';
 import { AsyncScanner } from './read/async-scanner.js';
 import { readRawRow, readRow } from './read/point-read.js';
 import { TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
+import { asRowanError } from './write/state-change.js';
 
 export class EmbeddedTable implements SyncTable {
   constructor(
@@ -104,6 +108,21 @@ export class EmbeddedTable implements SyncTable {
     return Promise.all(outcomes);
   }
 
+  async commit(
+    decide: (read: RowRead) => readonly (readonly TableChange[])[],
+    options?: OperationOptions,
+  ): Promise<readonly CommitOutcome[]> {
+    const state = await this.writable(options);
+    const stateOf = (table: string): TableState =>
+      table === this.name ? state : this.core.writableTable(table);
+    const read: RowRead = (get, table = this.name) => this.core.rowReader(stateOf(table), get.row).read(get);
+    // From here to the append of the record nothing is awaited.
+    const groups = decide(read).map((group) =>
+      group.map(({ table, change }) => ({ state: stateOf(table), change })),
+    );
+    return this.core.writer.commit(groups);
+  }
+
   scan(scan: Scan, options?: OperationOptions): ResultScanner {
     return new AsyncScanner(this.scanSync(scan), options?.signal);
   }
@@ -169,9 +188,4 @@ function isGet(action: BatchAction): boolean {
 
 function isPut(action: BatchAction): boolean {
   return !(action instanceof Get) && action.kind === 'put';
-}
-
-function asRowanError(error: unknown): RowanError {
-  if (error instanceof RowanError) return error;
-  return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
 }

@@ -1,6 +1,6 @@
 import type { RowanError } from '../errors.js';
 import type { Get } from './get.js';
-import type { Append, Delete, Increment, Put } from './mutation.js';
+import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
 import type { RawRow } from './raw-row.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
@@ -67,8 +67,33 @@ export interface Table {
   scan(scan: Scan, options?: OperationOptions): ResultScanner;
 }
 
+/** A change of one row, which may be of another table than those it is committed with. */
+export interface TableChange {
+  readonly table: string;
+  readonly change: RowMutation | RowMutations;
+}
+
+/** What became of one group of a commit: an answer for each change, or the error that kept the whole group out. */
+export type CommitOutcome =
+  | { readonly ok: true; readonly results: readonly Result[] }
+  | { readonly ok: false; readonly error: RowanError };
+
+/** Reads a row of this table, or of another of the store. */
+export type RowRead = (get: Get, table?: string) => Result;
+
 /** A table that answers without leaving the thread (capability `sync`). */
 export interface SyncTable extends Table {
+  /**
+   * Applies what `decide` answers, in one step with what `decide` reads: no other write comes between. It runs once there
+   * is room for a write, in the turn in which its changes are ordered, and must not wait; `read` sees every write so far,
+   * those of others that are not acknowledged yet, too. Each group is applied whole or not at all; all groups become
+   * visible and durable together. What `decide` throws is thrown, and nothing is written.
+   * @throws InvalidArgumentError when a change reads a row (increments, appends) that another one changes.
+   */
+  commit?(
+    decide: (read: RowRead) => readonly (readonly TableChange[])[],
+    options?: OperationOptions,
+  ): Promise<readonly CommitOutcome[]>;
   getSync(get: Get): Result;
   /** As `getSync`, into a row that is used again and again; false when there is nothing. */
   getRaw?(get: Get, into: RawRow): boolean;

@@ -3,14 +3,13 @@
  * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
  */
 
-import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, type RowanError } from '../../errors.js';
 import {
   type Append,
   Cell,
-  CellType,
   type CheckAndMutate,
   type CheckAndMutateResult,
+  type CommitOutcome,
   type Delete,
   type Durability,
   type Increment,
@@ -28,6 +27,7 @@ import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
 import { checkRow, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
+import { asRowanError, checkIndependent, type StateChange } from './state-change.js';
 
 /** One row's cells, ready to be written: what may still fail has been checked. */
 class PreparedRow {
@@ -133,7 +133,7 @@ export class TableWriter {
    * @throws InvalidArgumentError when one reads what another of them writes: it would not see it.
    */
   async mutateAll(state: TableState, mutations: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
-    checkIndependent(mutations);
+    checkIndependent(mutations.map((change) => ({ state, change })));
     const now = this.core.now();
     const rows: PreparedRow[] = [];
     let durability: SettledDurability = 'SKIP_WAL';
@@ -156,6 +156,47 @@ export class TableWriter {
       results[i] = row.result;
     }
     return results;
+  }
+
+  /**
+   * Groups of changes, of any tables, in one record of the log: a group is applied whole or, when one of its changes is
+   * refused, not at all.
+   * @throws InvalidArgumentError as {@link mutateAll}; what the log throws: nothing was written.
+   */
+  async commit(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
+    checkIndependent(groups.flat());
+    const now = this.core.now();
+    const rows: PreparedRow[] = [];
+    let durability: SettledDurability = 'SKIP_WAL';
+    const outcomes = groups.map((group): CommitOutcome => {
+      try {
+        const own = group.map(({ state, change }) => this.prepareChange(state, change, now));
+        for (const row of own) {
+          rows.push(row.prepared);
+          durability = strictest(durability, row.durability);
+        }
+        return { ok: true, results: own.map(({ prepared }) => prepared.result) };
+      } catch (error) {
+        return { ok: false, error: asRowanError(error) };
+      }
+    });
+    // What was decided on may not be durable yet; the answer must not outlive it.
+    if (rows.length === 0) await this.core.commits.settle();
+    else await this.write(rows, durability);
+    for (const row of rows) this.upsert(row);
+    return outcomes;
+  }
+
+  private prepareChange(
+    state: TableState,
+    change: RowMutation | RowMutations,
+    now: number,
+  ): { prepared: PreparedRow; durability: SettledDurability } {
+    if (change instanceof RowMutations) return this.prepareRow(state, change, now, 0);
+    return {
+      prepared: this.prepare(state, change, now, 0),
+      durability: this.durabilityOf(state, change.durability),
+    };
   }
 
   /** Checks a change and settles its cells. @throws RowanError when it cannot be applied; nothing has happened then. */
@@ -340,31 +381,6 @@ export class TableWriter {
     const ofTable = state.descriptor.durability;
     return ofTable !== 'USE_DEFAULT' ? ofTable : this.core.settings.durability;
   }
-}
-
-/** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
-function checkIndependent(mutations: readonly (RowMutation | RowMutations)[]): void {
-  if (mutations.every((mutation) => mutation.kind === 'put')) return;
-  const readers = new Set<string>();
-  const seen = new Set<string>();
-  for (const mutation of mutations) {
-    const row = Buffer.from(mutation.row).toString('latin1');
-    const reads = readsItsRow(mutation);
-    if (readers.has(row) || (reads && seen.has(row))) {
-      throw new InvalidArgumentError(
-        `An atomic batch has several changes of row ${toStringBinary(mutation.row)}, one of which reads it ` +
-          '(increment, append, row mutations). Put all changes of that row into one RowMutations.',
-      );
-    }
-    seen.add(row);
-    if (reads) readers.add(row);
-  }
-}
-
-function readsItsRow(mutation: RowMutation | RowMutations): boolean {
-  if (mutation.kind === 'put') return false;
-  if (mutation.kind !== 'delete') return true;
-  return mutation.cells.some((cell) => cell.type === CellType.Delete && cell.timestamp === LATEST_TIMESTAMP);
 }
 
 function empty(what: string, call: string): RowanError {
