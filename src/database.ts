@@ -16,7 +16,7 @@ import { bindDictionaries, compileSchema } from './mapper/index.js';
 import { CollectionQuery, checkFindOptions, type FindOptions, type TableAccess } from './query/index.js';
 import { parseKeyConditions } from './query/key-conditions.js';
 import { DeleteClock, Repository } from './repository/index.js';
-import type { CheckedPrefix, KeyedClass, KeyQuery } from './schema/entity-types.js';
+import type { CheckedPrefixes, KeyedClass, KeyQuery } from './schema/entity-types.js';
 import { avroColumns, type Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
@@ -149,7 +149,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const Q extends KeyQuery<Classes[0]>,
   >(
     classes: Classes,
-    prefix: Q & CheckedPrefix<Classes[0], Q>,
+    prefix: Q & CheckedPrefixes<Classes, Q>,
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
     const schemas = classes.map((target) => this.boundSchema(target));

@@ -22,6 +22,8 @@ export interface Test {
   readonly kind: 'test';
   /** The property, with dots for embedded objects. */
   readonly property: string;
+  /** Of a column that holds an object (JSON, Avro): which property in it is asked. Such tests are decided here. */
+  readonly inside?: readonly string[] | undefined;
   readonly operator: TestOperator;
   readonly negated: boolean;
   /** One value; for `in` any number of them; for `exists` none. */
@@ -36,8 +38,11 @@ export type Condition =
 
 /** Which properties there are, so that nested objects are told from operators. */
 export interface PropertyResolver {
-  /** `value`: a column or key part; `object`: the head of embedded columns; undefined: no such property. */
-  kindOf(property: string): 'value' | 'object' | undefined;
+  /**
+   * `value`: a column or key part; `document`: a column that holds an object; `object`: the head of embedded columns;
+   * undefined: no such property.
+   */
+  kindOf(property: string): 'value' | 'document' | 'object' | undefined;
   readonly entity: string;
   readonly names: readonly string[];
 }
@@ -79,8 +84,12 @@ export function parseWhere(
         { details: { entity: resolver.entity, property } },
       );
     }
-    if (kind === 'value') conditions.push(...parseTests(resolver.entity, property, value));
-    else if (isOperators(value)) conditions.push(parseWhere(resolver, value, property));
+    if (kind === 'document' && asksInside(value)) {
+      conditions.push(...parseDocument(resolver.entity, property, [], value));
+    } else if (kind !== 'object') conditions.push(...parseTests(resolver.entity, property, value));
+    else if (value === null || isExistsTest(value)) {
+      conditions.push(embeddedExists(resolver, property, value?.exists ?? false));
+    } else if (isOperators(value)) conditions.push(parseWhere(resolver, value, property));
     else {
       throw new QueryError(
         `where: ${resolver.entity}.${property} is an embedded object. Ask for its properties: { ${key}: { … } }.`,
@@ -89,6 +98,52 @@ export function parseWhere(
     }
   }
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions };
+}
+
+/** Whether an operand names properties of the object that a column holds, and not operators. */
+function asksInside(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isOperators(value)) return false;
+  const keys = Object.keys(value);
+  return keys.length > 0 && !keys.every((key) => OPERATORS.includes(key));
+}
+
+function parseDocument(
+  entity: string,
+  property: string,
+  path: readonly string[],
+  input: Readonly<Record<string, unknown>>,
+): Condition[] {
+  return Object.keys(input).flatMap((key) => {
+    const value = input[key];
+    const inside = [...path, key];
+    const name = [property, ...inside].join('.');
+    if (value === undefined) {
+      throw new QueryError(
+        `where: ${entity}.${name} is undefined. Give a value, null for "absent", or leave it out.`,
+        { details: { entity, property: name } },
+      );
+    }
+    if (asksInside(value)) return parseDocument(entity, property, inside, value);
+    return parseTests(entity, name, value).map((condition) => moveInside(condition, property, inside));
+  });
+}
+
+function moveInside(condition: Condition, property: string, inside: readonly string[]): Condition {
+  if (condition.kind === 'test') return { ...condition, property, inside };
+  return { ...condition, conditions: condition.conditions.map((part) => moveInside(part, property, inside)) };
+}
+
+function isExistsTest(value: unknown): value is { readonly exists: boolean } {
+  return isOperators(value) && Object.keys(value).join() === 'exists' && typeof value['exists'] === 'boolean';
+}
+
+/** An embedded object is there when at least one of its columns is. */
+function embeddedExists(resolver: PropertyResolver, property: string, exists: boolean): Condition {
+  const columns = resolver.names.filter((name) => name.startsWith(`${property}.`));
+  return {
+    kind: exists ? 'any' : 'all',
+    conditions: columns.map((name) => test(name, 'exists', [], !exists)),
+  };
 }
 
 function unknownProperty(resolver: PropertyResolver, property: string): QueryError {
@@ -219,6 +274,11 @@ export function testedProperties(condition: Condition, into: Set<string> = new S
   return into;
 }
 
+/** What is tested, with dots: a property, or one inside of the object that it holds. */
+export function testedName({ property, inside }: Pick<Test, 'property' | 'inside'>): string {
+  return inside === undefined ? property : [property, ...inside].join('.');
+}
+
 const SIGNS: Readonly<Record<TestOperator, string>> = {
   eq: '=',
   lt: '<',
@@ -239,7 +299,8 @@ export function describeCondition(condition: Condition): string {
     const texts = condition.conditions.map(describeCondition);
     return texts.length === 1 ? texts[0]! : `(${texts.join(condition.kind === 'all' ? ' and ' : ' or ')})`;
   }
-  const { property, operator, negated, values } = condition;
+  const { operator, negated, values } = condition;
+  const property = testedName(condition);
   if (operator === 'exists') return `${property} is ${negated ? 'absent' : 'present'}`;
   if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${describeValue(values[0])}`;
   if (operator === 'in') {

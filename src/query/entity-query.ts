@@ -1,9 +1,10 @@
 /** The lazy query on one entity. */
 
+import { AvroCodec } from '../codec/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { DictionaryLayout } from '../key/index.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type OperationOptions, type RawRow, type Result, TimeRange } from '../table/index.js';
 import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
@@ -214,13 +215,18 @@ export function resolverOf(schema: EntitySchema): PropertyResolver {
     entity: schema.name,
     names: propertyNames(schema),
     kindOf(property) {
-      const column = schema.columnsByProperty.has(property);
-      if (column || schema.key.parts.some((part) => part.name === property && part.recoverable))
-        return 'value';
+      const column = schema.columnsByProperty.get(property);
+      if (column !== undefined) return isDocument(column) ? 'document' : 'value';
+      if (schema.key.parts.some((part) => part.name === property && part.recoverable)) return 'value';
       const head = `${property}.`;
       return schema.columns.some((other) => other.property.startsWith(head)) ? 'object' : undefined;
     },
   };
+}
+
+/** Whether the column holds objects whose properties can be asked. */
+function isDocument({ kind, codec }: ColumnSchema): boolean {
+  return kind === 'column' && (codec instanceof AvroCodec || codec.name.startsWith('json'));
 }
 
 /** @throws QueryError on options that can never be right. */

@@ -24,6 +24,7 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
   const column = schema.columnsByProperty.get(test.property);
   if (column === undefined) return compileKeyTest(test, schema);
   if (column.kind === 'columns') return compileMapTest(test, column);
+  if (test.inside !== undefined) return compileDocumentTest(test, test.inside, column);
   const holds = compileValueTest(test, {
     encode: (value) => encodeOperand(column, value),
     ordered: isOrdered(column.codec),
@@ -33,6 +34,32 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
     const present = stored !== undefined && holds(stored, () => column.codec.decode(stored));
     return present !== test.negated;
   };
+}
+
+/** Values of one property differ in type from document to document: what cannot be compared does not pass. */
+function compileDocumentTest(test: Test, inside: readonly string[], column: ColumnSchema): RowTest {
+  const holds = compileValueTest(test, undefined);
+  return (result) => {
+    const stored = result.getValue(column.family, column.qualifier);
+    const value = stored === undefined ? undefined : valueInside(column.codec.decode(stored), inside);
+    const comparable =
+      test.operator === 'exists' || test.values.some((operand) => sort(operand) === sort(value));
+    const present = value !== undefined && value !== null && comparable;
+    return (present && holds(undefined, () => value)) !== test.negated;
+  };
+}
+
+function valueInside(document: unknown, path: readonly string[]): unknown {
+  let value = document;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[name];
+  }
+  return value;
+}
+
+function sort(value: unknown): string {
+  return isNumeric(value) ? 'numeric' : typeName(value);
 }
 
 function compileMapTest(test: Test, column: ColumnSchema): RowTest {
@@ -80,7 +107,14 @@ function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest
     case 'eq':
     case 'in': {
       if (encoding === undefined) {
-        return (_, decode) => operands.some((operand) => compareValues(test, decode(), operand) === 0);
+        return (_, decode) => {
+          const value = decode();
+          return operands.some(
+            (operand) =>
+              (test.inside === undefined || sort(operand) === sort(value)) &&
+              compareValues(test, value, operand) === 0,
+          );
+        };
       }
       const wanted = operands.map(encoding.encode);
       return (stored) => wanted.some((bytes) => equalBytes(bytes, stored!));

@@ -44,7 +44,7 @@ export function pushCondition(
 }
 
 function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
-  if (column.kind === 'columns') return undefined;
+  if (column.kind === 'columns' || test.inside !== undefined) return undefined;
   checkAskable(test, column);
   const single = (operator: CompareOperator, value: Uint8Array | Comparator): Filter =>
     filters.singleColumnValue(column.family, column.qualifier, operator, value, {
@@ -90,7 +90,7 @@ export function isOrdered(codec: ValueCodec<unknown>): boolean {
 function checkAskable(test: Test, column: ColumnSchema): void {
   if (test.operator === 'exists' || !(column.codec instanceof AvroCodec)) return;
   throw new QueryError(
-    `where: ${column.property} holds Avro, which can only be asked whether it { exists: true }. Keep what is searched in a column of its own.`,
+    `where: ${column.property} holds Avro, which cannot be compared as a whole. Ask whether it { exists: true }, or for its properties: { ${column.property}: { name: … } }.`,
     { details: { property: column.property } },
   );
 }

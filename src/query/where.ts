@@ -18,13 +18,16 @@ export interface ColumnOperators<V> {
   readonly between?: readonly [V, V];
   readonly in?: readonly (V | null)[];
   readonly notIn?: readonly (V | null)[];
-  readonly startsWith?: V extends string | Uint8Array ? V : never;
+  readonly startsWith?: V extends string ? string : V extends Uint8Array ? Uint8Array : never;
   readonly endsWith?: V extends string ? string : never;
   readonly contains?: V extends string ? string : never;
   readonly exists?: boolean;
 }
 
-type ColumnTest<V> = V extends Scalar
+/** A union of scalars is asked as one: `{ in: ['open', 'shipped'] }`. */
+type ColumnTest<V> = [V] extends [Scalar] ? V | ColumnOperators<V> : MemberTest<V>;
+
+type MemberTest<V> = V extends Scalar
   ? V | ColumnOperators<V>
   : V extends readonly unknown[] | ReadonlyMap<unknown, unknown>
     ? { readonly exists: boolean }

@@ -77,6 +77,17 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
           : SlowPrefix<K, E, Q>
   : never;
 
+/** Checks one prefix against the keys of several classes: a right one is a {@link CheckedPrefix} of each. */
+export type CheckedPrefixes<Classes extends readonly KeyedClass[], Q> = Classes extends readonly [
+  infer C extends KeyedClass,
+  ...infer Rest extends readonly KeyedClass[],
+]
+  ? CheckedPrefix<C, Q> & NoInfer<CheckedTypes<C, Q>> & CheckedPrefixes<Rest, Q>
+  : unknown;
+
+/** Which `Q extends KeyQuery<C>` would say of a query on one class. */
+type CheckedTypes<C extends KeyedClass, Q> = Q extends KeyQuery<C> ? unknown : KeyQuery<C>;
+
 type Defined<K extends readonly string[], E, Q> = undefined extends Q[keyof Q]
   ? SlowPrefix<K, E, Q>
   : unknown;
@@ -174,22 +185,66 @@ export type ColumnsOf<C extends KeyedClass> = Exclude<PropertiesOf<C['prototype'
 
 /**
  * What `put` and `insert` take: an instance, or an object with the same properties without the methods. An optional
- * property may be left out or undefined (a stored cell stays as it is) or null (the cell is deleted).
+ * property may be left out or undefined (a stored cell stays as it is) or null (the cell is deleted). Maps and histories
+ * may be left out too, and so may what is `readonly` and no part of the key: the compiler cannot tell a getter from a
+ * readonly column.
  */
-export type Input<C extends { readonly prototype: unknown }> = InputOf<C['prototype']>;
+export type Input<C extends KeyedClass> = InputOf<C['prototype'], C['key'][number]>;
 
-/** Which the compiler accepts an instance for without looking at its properties one by one. */
-type InputOf<E> = E | PlainInput<E>;
+/**
+ * Which the compiler accepts an instance for without looking at its properties one by one. (Of a union it first looks into
+ * every intersection, but not into one that is behind `NoInfer`.)
+ */
+type InputOf<E, Key> = E | NoInfer<PlainInput<E, Key>>;
 
-type PlainInput<E> = {
-  readonly [Name in keyof E as E[Name] extends (...args: never[]) => unknown
+type PlainInput<E, Key> = {
+  readonly [Name in keyof E as E[Name] extends Method
     ? never
-    : Name]: undefined extends E[Name] ? E[Name] | null | undefined : E[Name];
+    : Exclude<Name, Omittable<E, Key, Name>>]: E[Name];
+} & {
+  readonly [Name in keyof E as Omittable<E, Key, Name>]?:
+    | (undefined extends E[Name] ? E[Name] | null : E[Name])
+    | undefined;
 };
 
-/** What `update` takes: any of the columns; undefined leaves one alone, null deletes an optional one. */
-export type Patch<C extends KeyedClass> = {
-  readonly [Name in ColumnsOf<C>]?: PatchValue<C['prototype'][Name & keyof C['prototype']]>;
+type Method = (...args: never[]) => unknown;
+
+/** The name of a property that a put may leave out. */
+type Omittable<E, Key, Name extends keyof E> = Name extends Key
+  ? never
+  : undefined extends E[Name]
+    ? Name
+    : E[Name] extends ReadonlyMap<unknown, unknown>
+      ? Name
+      : E[Name] extends readonly (infer Item)[]
+        ? HistoryName<Name, Item>
+        : ReadonlyName<E, Name>;
+
+/** The name of a list that is a history: one of `Versioned`, and not of other objects that have a value. */
+type HistoryName<Name, Item> = Item extends { readonly value: unknown; readonly timestamp?: number }
+  ? 'timestamp' extends keyof Item
+    ? Name
+    : never
+  : never;
+
+/** The name of a property if it is readonly: only comparing whole types tells. */
+type ReadonlyName<E, Name extends keyof E> =
+  (<T>() => T extends Pick<E, Name> ? 1 : 2) extends <T>() => T extends Readonly<Pick<E, Name>> ? 1 : 2
+    ? Name
+    : never;
+
+/**
+ * What `update` takes: any of the columns; undefined leaves one alone, null deletes an optional one. What is `readonly`
+ * (a getter, a column that is set once) cannot be updated.
+ */
+export type Patch<C extends KeyedClass> = PatchOf<C['prototype'], C['key'][number]>;
+
+type PatchOf<E, Key> = {
+  readonly [Name in keyof E as Name extends Key
+    ? never
+    : E[Name] extends Method | undefined
+      ? never
+      : Exclude<Name, ReadonlyName<E, Name>>]?: PatchValue<E[Name]>;
 };
 
 type PatchValue<T> = undefined extends T ? T | null : T | undefined;
@@ -209,9 +264,9 @@ type ColumnValue =
  * only, where `Names extends ColumnsOf<C>` makes the compiler look at every property of the entity.
  */
 export type CheckedNames<C extends KeyedClass, Names extends keyof C['prototype']> = NoInfer<
-  // The constraint of Names, at which the compiler tries the type as well.
+  // Every property, the key's among them; the compiler tries the type at this constraint of Names as well.
   keyof C['prototype'] & string extends Names
-    ? unknown
+    ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
     : C['prototype'][Names] extends ColumnValue
       ? Names & C['key'][number] extends never
         ? unknown

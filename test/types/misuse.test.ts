@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
-const FIXTURES = ['row-key.ts', 'prefix.ts', 'properties.ts', 'projection.ts'].map((name) =>
+const FIXTURES = ['row-key.ts', 'prefix.ts', 'properties.ts', 'projection.ts', 'inputs.ts'].map((name) =>
   join(ROOT, 'test/types/fixtures', name),
 );
 
