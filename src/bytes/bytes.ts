@@ -83,14 +83,14 @@ export function prefixEnd(prefix: Uint8Array): Uint8Array | undefined {
   let last = prefix.length - 1;
   while (last >= 0 && prefix[last] === 0xff) last--;
   if (last < 0) return undefined;
-  const out = prefix.slice(0, last + 1);
+  const out = copyBytes(prefix, 0, last + 1);
   out[last] = out[last]! + 1;
   return out;
 }
 
-/** A copy that shares no memory with `bytes`. */
-export function copyBytes(bytes: Uint8Array): Uint8Array {
-  const out = new Uint8Array(bytes.length);
-  out.set(bytes);
+/** A copy of `bytes[start..end)` that shares no memory with it. (`slice` of a Buffer gives a view.) */
+export function copyBytes(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint8Array {
+  const out = new Uint8Array(end - start);
+  out.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
   return out;
 }

@@ -1,6 +1,6 @@
 /** Constants, and what is computed from parts: salts, buckets, digests, time buckets. */
 
-import { equalBytes, toHex } from '../../bytes/index.js';
+import { copyBytes, equalBytes, toHex } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { describeValue, type ValueRange } from '../codecs/base.js';
 import type { BaseCodec } from '../codecs/index.js';
@@ -318,7 +318,7 @@ export class TimeBucketStep extends Step {
 
   /** The start in ms of the bucket at byte `at` of a row. */
   startAt(row: Uint8Array, at: number): number {
-    const own = row.slice(at, at + this.width);
+    const own = copyBytes(row, at, at + this.width);
     if (this.inverted) for (let i = 0; i < own.length; i++) own[i] = ~own[i]!;
     return this.width === 8 ? readSafe(own, 0, 0x80) : getInteger(own, 0, 4) * 1000;
   }

@@ -3,6 +3,7 @@
  * `desc(...)` is Phoenix's DESC; `salt(n, { algorithm: 'phoenix' })` its SALT_BUCKETS. A null VARCHAR is the empty text.
  */
 
+import { copyBytes } from '../../bytes/index.js';
 import { BaseCodec, badBytes, badValue, type ScalarCodec } from '../codecs/base.js';
 import { BytesCodec, boolean, bytes, fixedBytes } from '../codecs/binary.js';
 import { float32, float64 } from '../codecs/floats.js';
@@ -32,7 +33,7 @@ class PhoenixFloatCodec extends BaseCodec<number> {
 
   read(bytes: Uint8Array, start: number, end: number): number {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
-    const own = bytes.slice(start, end);
+    const own = copyBytes(bytes, start, end);
     addOne(own, 0, own.length, -1);
     return this.inner.read(own, 0, own.length);
   }

@@ -1,4 +1,4 @@
-import { compareBytes } from '../../bytes/index.js';
+import { compareBytes, copyBytes } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import { FilterEvaluator } from './filter-evaluator.js';
 import type { FilterFamily, FilterHint } from './filter-hint.js';
@@ -86,12 +86,12 @@ function fuzzyRowBefore(row: Uint8Array, pair: FuzzyPair): Uint8Array | undefine
   const at = firstMismatch(row, 0, row.length, pair);
   if (row[at]! > pair.row[at]!) return belowNext(ending(row, at, pair.row[at]!));
   // All rows between differ from the pair where this one does, but for the beginning that they share.
-  return at > 0 ? row.slice(0, at) : undefined;
+  return at > 0 ? copyBytes(row, 0, at) : undefined;
 }
 
 /** The first `at` bytes of the row and one more. */
 function ending(row: Uint8Array, at: number, byte: number): Uint8Array {
-  const out = row.slice(0, at + 1);
+  const out = copyBytes(row, 0, at + 1);
   out[at] = byte;
   return out;
 }
