@@ -8,7 +8,7 @@ import { prepareCodecs, prepareInstalledCodecs } from './codec/index.js';
 import { type DirectoryLock, type FileSystem, NodeFileSystem } from './fs/index.js';
 import { inspectDirectory, Manifest, makeDirectory } from './manifest/index.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from './options.js';
-import { readWriteRecord, type WriteRecordSink } from './record/write-record.js';
+import { CLOCK_TABLE, readWriteRecord, type WriteRecordSink } from './record/write-record.js';
 import { regionOf } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -78,7 +78,7 @@ async function open(
     manifest.log([
       ...(closed ? [{ type: 'walClosed' as const, ...closed }] : []),
       { type: 'walAdd', number },
-      { type: 'counters', lastSeq: replay.lastSeq },
+      { type: 'counters', lastSeq: replay.lastSeq, clock: core.rowClock.highest },
     ]);
     core.commits.recovered(replay.lastSeq);
     // Else a store that is opened often and written to little would replay ever more segments.
@@ -141,6 +141,10 @@ class Replay implements WriteRecordSink {
     ttl: number,
     value: Uint8Array,
   ): void {
+    if (tableId === CLOCK_TABLE) {
+      this.core.rowClock.restore(timestamp);
+      return;
+    }
     if (this.table?.id !== tableId) this.table = this.core.catalog.byNumber(tableId);
     // A table or family that was deleted after the write.
     const family = this.table && this.familyName(this.table, familyNumber);

@@ -28,6 +28,7 @@ import type { FamilySource } from './scan/family-source.js';
 import type { TableState } from './table-state.js';
 import type { Wal } from './wal/index.js';
 import { CommitQueue } from './write/commit-queue.js';
+import { RowClock } from './write/row-clock.js';
 import type { RowReader } from './write/row-operations.js';
 import { TableWriter } from './write/table-writer.js';
 
@@ -57,6 +58,7 @@ export class StoreCore {
   readonly pressure: Pressure;
   readonly maintenance: Maintenance;
   readonly writer: TableWriter;
+  readonly rowClock: RowClock;
   readonly recordBuilder = new WriteRecordBuilder();
   readonly cache: BlockCache;
   readonly chunkPool: ChunkPool;
@@ -85,6 +87,8 @@ export class StoreCore {
     this.chunkPool = new ChunkPool(parts.settings.memstoreFlushSize);
     this.nextFile = Math.max(parts.manifest.state.nextFile, parts.wal.number + 1);
     this.nextId = parts.manifest.state.nextId;
+    this.rowClock = new RowClock(parts.settings.clock);
+    this.rowClock.restore(parts.manifest.state.clock);
     this.commits = new CommitQueue(parts.wal, parts.lastSeq);
     this.catalog = new Catalog(this);
     this.maintenance = new Maintenance(this, parts.flushExecutor, parts.compactionExecutor);
@@ -218,7 +222,7 @@ export class StoreCore {
    */
   async record(edits: readonly Edit[]): Promise<void> {
     await this.wal.sync();
-    await this.manifest.logAsync(edits);
+    await this.manifest.logAsync([...edits, this.clockEdit()]);
   }
 
   /** Records a file that was written, and has `adopt` take it in. Removes it when it could not be recorded. */
@@ -245,6 +249,7 @@ export class StoreCore {
       this.manifest.log([
         { type: 'walClosed', ...closed },
         { type: 'walAdd', number: opened },
+        this.clockEdit(),
       ]);
     });
     this.maintenance.requestLogCollection();
@@ -367,6 +372,11 @@ export class StoreCore {
 
   private closeLog(): void {
     if (this.wal.poisoned) this.wal.abandon();
-    else this.manifest.log([{ type: 'walClosed', ...this.wal.close() }]);
+    else this.manifest.log([{ type: 'walClosed', ...this.wal.close() }, this.clockEdit()]);
+  }
+
+  /** What the log has told of the clock must outlive the log. */
+  private clockEdit(): Edit {
+    return { type: 'counters', clock: this.rowClock.highest };
   }
 }

@@ -100,6 +100,7 @@ function fromJson(json: Json): Edit {
         nextFile: optional(json, 'nextFile'),
         nextId: optional(json, 'nextId'),
         lastSeq: optional(json, 'lastSeq'),
+        clock: optional(json, 'clock'),
       };
     default:
       return storeEdit(type, json);

@@ -78,4 +78,6 @@ export type Edit =
       readonly nextId?: number | undefined;
       /** No write in a file or segment has a greater number. */
       readonly lastSeq?: number | undefined;
+      /** The greatest timestamp that the store has given to a write; the next opener gives no lower one. */
+      readonly clock?: number | undefined;
     };

@@ -45,6 +45,8 @@ export interface VersionState {
   readonly nextFile: number;
   readonly nextId: number;
   readonly lastSeq: number;
+  /** The greatest timestamp that the store has given to a write. */
+  readonly clock: number;
 }
 
 export const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: new Map() });
@@ -59,6 +61,7 @@ export function emptyState(): VersionState {
     nextFile: 1,
     nextId: 1,
     lastSeq: 0,
+    clock: 0,
   };
 }
 
@@ -75,8 +78,8 @@ export function liveFiles(state: VersionState): Map<number, FileEntry> {
 
 /** The edits that make `state` of nothing. */
 export function snapshotEdits(state: VersionState): Edit[] {
-  const { nextFile, nextId, lastSeq } = state;
-  const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq }];
+  const { nextFile, nextId, lastSeq, clock } = state;
+  const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq, ...(clock > 0 ? { clock } : {}) }];
   for (const name of state.namespaces) edits.push({ type: 'namespaceAdd', name });
   for (const table of state.tables.values()) edits.push({ type: 'tableAdd', ...table });
   for (const { stores, ...region } of state.regions.values()) {
@@ -113,6 +116,7 @@ class NextState {
   private nextFile: number;
   private nextId: number;
   private lastSeq: number;
+  private clock: number;
 
   constructor(state: VersionState) {
     this.namespaces = new Set(state.namespaces);
@@ -122,11 +126,12 @@ class NextState {
     this.nextFile = state.nextFile;
     this.nextId = state.nextId;
     this.lastSeq = state.lastSeq;
+    this.clock = state.clock;
   }
 
   state(): VersionState {
-    const { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq } = this;
-    return { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq };
+    const { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq, clock } = this;
+    return { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq, clock };
   }
 
   apply(edit: Edit): void {
@@ -161,6 +166,7 @@ class NextState {
         this.nextFile = Math.max(this.nextFile, edit.nextFile ?? 0);
         this.nextId = Math.max(this.nextId, edit.nextId ?? 0);
         this.lastSeq = Math.max(this.lastSeq, edit.lastSeq ?? 0);
+        this.clock = Math.max(this.clock, edit.clock ?? 0);
         return;
     }
   }

@@ -6,16 +6,21 @@
  *     cell       family number varint | type uint8, 80 set when a ttl follows | timestamp varint
  *                | qualifier length varint | qualifier | value length varint | value | ttl varint
  *
- * All the mutations of a record take effect or none does.
+ * All the mutations of a record take effect or none does. The last may be one of table 0, which no table has, with an
+ * empty row and one cell: its timestamp is the clock of the store (`RowClock.highest`) at the time of the record.
  */
 
 import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
+import { CellType } from '../../table/index.js';
 
 const FLAG_TTL = 0x80;
 const INITIAL_BYTES = 1 << 16;
 /** A longer buffer is given back after its record, so that one large value does not hold its memory for ever. */
 const KEPT_BYTES = 1 << 22;
+
+/** The number of no table: what carries the clock of the store. */
+export const CLOCK_TABLE = 0;
 
 /** Builds one record at a time in a buffer that is used again. */
 export class WriteRecordBuilder {
@@ -54,6 +59,12 @@ export class WriteRecordBuilder {
     at = writeVarint(buffer, at, value.length);
     at = writeBytes(buffer, at, value);
     this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
+  }
+
+  /** The last mutation of a record: the clock of the store. */
+  clock(time: number): void {
+    this.beginMutation(CLOCK_TABLE, EMPTY_BYTES, 1);
+    this.cell(0, EMPTY_BYTES, time, CellType.Put, 0, EMPTY_BYTES);
   }
 
   private reserve(bytes: number): void {

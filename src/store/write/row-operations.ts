@@ -33,7 +33,7 @@ export interface RowReader {
   readonly families: readonly string[];
 }
 
-/** The markers of a delete with their timestamps settled. */
+/** The markers of a delete with their timestamps settled; `now` is that of those which are given none. */
 export function prepareDelete(del: Delete, reader: RowReader, now: number): MutationCell[] {
   if (del.cells.length === 0) {
     const timestamp = del.timestamp === LATEST_TIMESTAMP ? now : del.timestamp;
@@ -59,8 +59,16 @@ export function prepareDelete(del: Delete, reader: RowReader, now: number): Muta
   });
 }
 
-/** The new cells of an increment or append. @throws InvalidArgumentError when an incremented value has not 8 bytes. */
-export function prepareDelta(mutation: Increment | Append, reader: RowReader, now: number): PreparedCell[] {
+/**
+ * The new cells of an increment or append. `timeAfter` gives the timestamp of a cell that takes the place of another.
+ * @throws InvalidArgumentError when an incremented value has not 8 bytes.
+ */
+export function prepareDelta(
+  mutation: Increment | Append,
+  reader: RowReader,
+  now: number,
+  timeAfter: (cell: Cell) => number,
+): PreparedCell[] {
   const get = new Get(mutation.row);
   get.timeRange = mutation.timeRange;
   for (const column of mutation.columns) get.addColumn(column.family, column.qualifier);
@@ -69,19 +77,21 @@ export function prepareDelta(mutation: Increment | Append, reader: RowReader, no
   if (mutation.kind === 'increment') {
     for (const column of mutation.columns) {
       const cell = current.getLatest(column.family, column.qualifier);
-      out.push(successor(column, cell, addInt64(cell, column.amount, column), mutation, reader, now));
+      out.push(
+        successor(column, cell, addInt64(cell, column.amount, column), mutation, reader, now, timeAfter),
+      );
     }
   } else {
     for (const column of mutation.columns) {
       const cell = current.getLatest(column.family, column.qualifier);
       const value = cell ? concatBytes(cell.value, column.value) : column.value;
-      out.push(successor(column, cell, value, mutation, reader, now));
+      out.push(successor(column, cell, value, mutation, reader, now, timeAfter));
     }
   }
   return out;
 }
 
-/** The cell that takes the place of `cell`: never eclipsed by it (R67), with its time to live or the mutation's (R69). */
+/** The cell that takes the place of `cell`, with its time to live or the mutation's (R69). */
 function successor(
   column: { readonly family: string; readonly qualifier: Uint8Array },
   cell: Cell | undefined,
@@ -89,11 +99,12 @@ function successor(
   mutation: RowMutation,
   reader: RowReader,
   now: number,
+  timeAfter: (cell: Cell) => number,
 ): PreparedCell {
   return {
     family: column.family,
     qualifier: column.qualifier,
-    timestamp: cell ? timestampAfter(cell, now) : now,
+    timestamp: cell ? timeAfter(cell) : now,
     type: CellType.Put,
     value,
     ttl: mutation.ttl ?? (cell ? reader.ttlOf(cell) : 0),
@@ -101,9 +112,8 @@ function successor(
 }
 
 /** @throws InvalidArgumentError behind the greatest timestamp: a value written there would not be the newest. */
-function timestampAfter(cell: Cell, now: number): number {
-  const timestamp = Math.max(now, cell.timestamp + 1);
-  if (timestamp < LATEST_TIMESTAMP) return timestamp;
+export function nextTimestamp(cell: Cell): number {
+  if (cell.timestamp + 1 < LATEST_TIMESTAMP) return cell.timestamp + 1;
   throw new InvalidArgumentError(
     `Cannot increment or append to ${cell.family}:${Buffer.from(cell.qualifier).toString('latin1')}: its value has ` +
       'the greatest timestamp there is, so none can come after it. Delete that version first.',

@@ -26,7 +26,7 @@ import { regionOf } from '../region/region.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
-import { checkRow, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
+import { checkRow, nextTimestamp, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
 import { asRowanError, checkIndependent, type StateChange } from './state-change.js';
 
 /** One row's cells, ready to be written: what may still fail has been checked. */
@@ -59,12 +59,19 @@ export function strictest(a: SettledDurability, b: SettledDurability): SettledDu
   return RANK[a] >= RANK[b] ? a : b;
 }
 
+/** How far counters with several versions may run ahead of the clock: milliseconds. */
+const MAX_AHEAD = 1_000;
+
 export class TableWriter {
+  /** The clock of the store as the log has it. */
+  private clockInLog = 0;
+
   constructor(private readonly core: StoreCore) {}
 
   /** Applies one change; resolves when it is as durable as it asks to be. */
   async mutate(state: TableState, mutation: RowMutation): Promise<Result> {
-    const prepared = this.prepare(state, mutation, this.core.now(), 0);
+    this.core.rowClock.now();
+    const prepared = this.prepare(state, mutation, 0);
     const durability = this.durabilityOf(state, mutation.durability);
     await this.write([prepared], durability);
     this.upsert(prepared);
@@ -72,7 +79,8 @@ export class TableWriter {
   }
 
   async mutateRow(state: TableState, mutations: RowMutations): Promise<Result> {
-    const { prepared, durability } = this.prepareRow(state, mutations, this.core.now(), 0);
+    this.core.rowClock.now();
+    const { prepared, durability } = this.prepareRow(state, mutations, 0);
     await this.write([prepared], durability);
     this.upsert(prepared);
     return prepared.result;
@@ -89,14 +97,14 @@ export class TableWriter {
       await this.core.commits.settle();
       return { success: false, result: undefined };
     }
-    const now = this.core.now();
+    this.core.rowClock.now();
     const action = check.action;
     let prepared: PreparedRow;
     let durability: SettledDurability;
     if (action instanceof RowMutations) {
-      ({ prepared, durability } = this.prepareRow(state, action, now, outcome.timestamp));
+      ({ prepared, durability } = this.prepareRow(state, action, outcome.timestamp));
     } else {
-      prepared = this.prepare(state, action, now, outcome.timestamp);
+      prepared = this.prepare(state, action, outcome.timestamp);
       durability = this.durabilityOf(state, action.durability);
     }
     await this.write([prepared], durability);
@@ -106,14 +114,14 @@ export class TableWriter {
 
   /** Puts, each for itself, in one record of the log: what became of each, undefined when it was written. */
   async putEach(state: TableState, puts: readonly Put[]): Promise<(unknown | undefined)[]> {
-    const now = this.core.now();
+    this.core.rowClock.now();
     const rows: PreparedRow[] = [];
     const errors: (unknown | undefined)[] = new Array(puts.length);
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < puts.length; i++) {
       const put = puts[i]!;
       try {
-        rows.push(this.prepare(state, put, now, 0));
+        rows.push(this.prepare(state, put, 0));
         durability = strictest(durability, this.durabilityOf(state, put.durability));
       } catch (error) {
         errors[i] = error;
@@ -134,16 +142,16 @@ export class TableWriter {
    */
   async mutateAll(state: TableState, mutations: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
     checkIndependent(mutations.map((change) => ({ state, change })));
-    const now = this.core.now();
+    this.core.rowClock.now();
     const rows: PreparedRow[] = [];
     let durability: SettledDurability = 'SKIP_WAL';
     for (const mutation of mutations) {
       if (mutation instanceof RowMutations) {
-        const row = this.prepareRow(state, mutation, now, 0);
+        const row = this.prepareRow(state, mutation, 0);
         rows.push(row.prepared);
         durability = strictest(durability, row.durability);
       } else {
-        rows.push(this.prepare(state, mutation, now, 0));
+        rows.push(this.prepare(state, mutation, 0));
         durability = strictest(durability, this.durabilityOf(state, mutation.durability));
       }
     }
@@ -165,12 +173,12 @@ export class TableWriter {
    */
   async commit(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
     checkIndependent(groups.flat());
-    const now = this.core.now();
+    this.core.rowClock.now();
     const rows: PreparedRow[] = [];
     let durability: SettledDurability = 'SKIP_WAL';
     const outcomes = groups.map((group): CommitOutcome => {
       try {
-        const own = group.map(({ state, change }) => this.prepareChange(state, change, now));
+        const own = group.map(({ state, change }) => this.prepareChange(state, change));
         for (const row of own) {
           rows.push(row.prepared);
           durability = strictest(durability, row.durability);
@@ -190,51 +198,65 @@ export class TableWriter {
   private prepareChange(
     state: TableState,
     change: RowMutation | RowMutations,
-    now: number,
   ): { prepared: PreparedRow; durability: SettledDurability } {
-    if (change instanceof RowMutations) return this.prepareRow(state, change, now, 0);
+    if (change instanceof RowMutations) return this.prepareRow(state, change, 0);
     return {
-      prepared: this.prepare(state, change, now, 0),
+      prepared: this.prepare(state, change, 0),
       durability: this.durabilityOf(state, change.durability),
     };
   }
 
-  /** Checks a change and settles its cells. @throws RowanError when it cannot be applied; nothing has happened then. */
-  private prepare(state: TableState, mutation: RowMutation, now: number, notBefore: number): PreparedRow {
+  /**
+   * Checks a change and settles its cells. `time` is that of the row mutations it is part of.
+   * @throws RowanError when it cannot be applied; nothing has happened then.
+   */
+  private prepare(state: TableState, mutation: RowMutation, notBefore: number, time?: number): PreparedRow {
     const { row } = mutation;
     const region = regionOf(state.regions, row);
     if (mutation.kind === 'increment' || mutation.kind === 'append') {
-      return this.prepareDelta(state, region, mutation, now);
+      return this.prepareDelta(state, region, mutation, time);
     }
+    const { rowClock } = this.core;
     let cells: readonly MutationCell[] = mutation.cells;
-    let time = now;
+    let now: number;
     if (mutation.kind === 'put') {
       if (cells.length === 0) throw empty('put', 'addColumn');
       state.checkCells(row, cells);
-      if (notBefore > now) time = notBefore;
+      now = time ?? rowClock.ofPut(state.id, row);
+      if (notBefore > now) now = notBefore;
     } else {
+      now = time ?? rowClock.ofDelete(state.id, row);
       cells = this.deleteCells(state, mutation, now);
     }
     const ttl = mutation.ttl ?? 0;
-    return new PreparedRow(state, region, row, cells, time, ttl, undefined, undefined, Result.EMPTY);
+    return new PreparedRow(state, region, row, cells, now, ttl, undefined, undefined, Result.EMPTY);
   }
 
   private deleteCells(state: TableState, del: Delete, now: number): MutationCell[] {
     state.checkCells(del.row, del.cells);
-    return prepareDelete(del, this.core.rowReader(state, del.row), now);
+    const cells = prepareDelete(del, this.core.rowReader(state, del.row), now);
+    // A version that was found in the future has a timestamp that was given to it: it counts for nobody else.
+    const given = (cell: MutationCell, index: number): boolean =>
+      (del.cells[index] ?? del).timestamp === LATEST_TIMESTAMP && cell.timestamp <= now;
+    for (const [index, cell] of cells.entries()) {
+      if (given(cell, index)) this.core.rowClock.deleted(state.id, del.row, cell.timestamp);
+    }
+    return cells;
   }
 
   private prepareDelta(
     state: TableState,
     region: Region,
     mutation: Increment | Append,
-    now: number,
+    time: number | undefined,
   ): PreparedRow {
     if (mutation.columns.length === 0) throw empty(mutation.kind, 'addColumn');
     for (const column of mutation.columns) {
       if (!state.familyNumbers.has(column.family)) throw state.noSuchFamily(column.family);
     }
-    const cells = prepareDelta(mutation, this.core.rowReader(state, mutation.row), now);
+    const now = time ?? this.core.rowClock.ofPut(state.id, mutation.row);
+    const timeAfter = (cell: Cell): number => this.timeAfter(state, region, cell, now);
+    const cells = prepareDelta(mutation, this.core.rowReader(state, mutation.row), now, timeAfter);
     state.checkCells(mutation.row, cells);
     return new PreparedRow(
       state,
@@ -249,14 +271,30 @@ export class TableWriter {
     );
   }
 
+  /**
+   * The time of a new value of `cell`'s column: later than `cell`, as in HBase (R67). But of cells with times of this
+   * store only as far as the family keeps more than one version, and within {@link MAX_AHEAD}: of two values of one
+   * time the later stands, and a counter must not run away from the clock.
+   */
+  private timeAfter(state: TableState, region: Region, cell: Cell, now: number): number {
+    if (cell.timestamp < now) return now;
+    const next = nextTimestamp(cell);
+    if (cell.timestamp > now) return next;
+    const { rowClock } = this.core;
+    if (region.byFamily.get(cell.family)!.descriptor.versions === 1 || next > rowClock.time + MAX_AHEAD)
+      return now;
+    rowClock.written(state.id, cell.row, next);
+    return next;
+  }
+
   private prepareRow(
     state: TableState,
     mutations: RowMutations,
-    now: number,
     notBefore: number,
   ): { prepared: PreparedRow; durability: SettledDurability } {
     if (mutations.mutations.length === 0) throw empty('row mutations', 'add');
-    const parts = mutations.mutations.map((mutation) => this.prepare(state, mutation, now, notBefore));
+    const now = this.core.rowClock.ofPut(state.id, mutations.row);
+    const parts = mutations.mutations.map((mutation) => this.prepare(state, mutation, notBefore, now));
     let durability: SettledDurability = 'SKIP_WAL';
     for (const mutation of mutations.mutations) {
       durability = strictest(durability, this.durabilityOf(state, mutation.durability));
@@ -291,8 +329,9 @@ export class TableWriter {
   private async write(rows: readonly PreparedRow[], durability: SettledDurability): Promise<void> {
     const first = this.apply(rows, durability);
     try {
-      await this.core.commits.commit(first + rows.length - 1, durability);
+      await this.core.commits.commit(first + rows.length, durability);
     } catch (error) {
+      this.clockInLog = 0;
       for (const { state, region, row } of rows) {
         // A split has taken the cells along to a daughter.
         const holder = region.retired ? regionOf(state.regions, row) : region;
@@ -306,7 +345,7 @@ export class TableWriter {
   private apply(rows: readonly PreparedRow[], durability: SettledDurability): number {
     const core = this.core;
     core.commits.checkWritable();
-    const first = core.commits.allocate(rows.length);
+    const first = core.commits.allocate(rows.length + 1);
     if (durability !== 'SKIP_WAL') this.append(rows, first);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
@@ -365,7 +404,11 @@ export class TableWriter {
         );
       }
     }
-    this.core.appendToLog(first, rows.length, builder);
+    const { highest } = this.core.rowClock;
+    const moved = highest > this.clockInLog;
+    if (moved) builder.clock(highest);
+    this.core.appendToLog(first, moved ? rows.length + 1 : rows.length, builder);
+    this.clockInLog = highest;
   }
 
   private upsert(row: PreparedRow): void {

@@ -37,22 +37,17 @@ export async function compareWithModel(
   triples: number,
 ): Promise<{ triples: number; difference: string | undefined }> {
   const clock = new TestClock(START);
-  const opened = await engineUnderTest.open({ clock });
   let done = 0;
-  try {
-    for (let seed = firstSeed; done < triples; seed++) {
-      const sequence = makeSequence(seed, clock);
-      const difference = await runSequence(sequence, opened.engine, clock);
-      done += STEPS * QUERIES_A_STEP;
-      if (difference) {
-        const short = await shorten(sequence, opened.engine, clock);
-        return { triples: done, difference: short };
-      }
+  for (let seed = firstSeed; done < triples; seed++) {
+    const sequence = makeSequence(seed, clock);
+    const difference = await runSequence(sequence, engineUnderTest, clock);
+    done += STEPS * QUERIES_A_STEP;
+    if (difference) {
+      const short = await shorten(sequence, engineUnderTest, clock);
+      return { triples: done, difference: short };
     }
-    return { triples: done, difference: undefined };
-  } finally {
-    await opened.close();
   }
+  return { triples: done, difference: undefined };
 }
 
 /** Writes and queries of one table; the clock is at its start again afterwards. */
@@ -62,6 +57,7 @@ export function makeSequence(seed: number, clock: TestClock): Sequence {
   const world = makeWorld(random);
   const steps: Step[] = [];
   for (let i = 0; i < STEPS; i++) {
+    clock.advance(1);
     const step = makeStep(random, world, clock);
     steps.push(step);
     if (step.name === 'advance') clock.advance(step.subject as number);
@@ -91,17 +87,20 @@ let tables = 0;
 /** The first step that is answered otherwise than by the model, as text. */
 async function runSequence(
   sequence: Sequence,
-  engine: Engine,
+  engineUnderTest: EngineUnderTest,
   clock: TestClock,
 ): Promise<string | undefined> {
   const name = `random_${tables++}`;
   clock.time = START;
+  const { engine, close } = await engineUnderTest.open({ clock });
   const model = new ModelEngine({ now: clock.now, random: () => 0.5 });
   const descriptor = tableDescriptor(name, sequence.world.families);
   await engine.admin.createTable(descriptor, sequence.world.splitKeys);
   await model.admin.createTable(descriptor);
   try {
     for (const [index, step] of sequence.steps.entries()) {
+      // Of two writes of one millisecond the embedded engine lets the later stand, where HBase does not.
+      if (step.name !== 'get' && step.name !== 'scan') clock.advance(1);
       const expected = await answer(step, model);
       const answered = await answer(step, engine);
       if (!isDeepStrictEqual(answered, expected)) {
@@ -112,6 +111,7 @@ async function runSequence(
   } finally {
     await engine.admin.disableTable(name);
     await engine.admin.deleteTable(name);
+    await close();
   }
 
   async function answer(step: Step, on: Engine): Promise<unknown> {
@@ -125,7 +125,7 @@ async function runSequence(
 }
 
 /** Leaves out steps as long as a difference remains. */
-async function shorten(sequence: Sequence, engine: Engine, clock: TestClock): Promise<string> {
+async function shorten(sequence: Sequence, engine: EngineUnderTest, clock: TestClock): Promise<string> {
   let steps = [...sequence.steps];
   let difference = (await runSequence(sequence, engine, clock))!;
   for (let i = steps.length - 1; i >= 0; i--) {
