@@ -85,7 +85,7 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
-    return this.core.writer.mutateRow(await this.writable(options), mutations);
+    return this.core.writer.mutate(await this.writable(options), mutations);
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
@@ -149,11 +149,7 @@ export class EmbeddedTable implements SyncTable {
         const { success, result } = await this.core.writer.checkAndMutate(state, action);
         return { ok: true, result: result ?? Result.EMPTY, success };
       }
-      const done =
-        action.kind === 'rowMutations'
-          ? this.core.writer.mutateRow(state, action)
-          : this.core.writer.mutate(state, action);
-      return { ok: true, result: await done };
+      return { ok: true, result: await this.core.writer.mutate(state, action) };
     } catch (error) {
       return { ok: false, error: asRowanError(error) };
     }
