@@ -34,7 +34,8 @@ export type ErrorCode =
   | 'ERR_CODEC'
   | 'ERR_CONNECTION'
   | 'ERR_REMOTE'
-  | 'ERR_SECURITY';
+  | 'ERR_SECURITY'
+  | 'ERR_JOB';
 
 /** What was being done when the error arose. Keys are shown decoded where a schema is known, and in hex. */
 export interface ErrorDetails {

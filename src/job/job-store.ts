@@ -1,0 +1,192 @@
+/**
+ * The state of jobs in the table `rowan_jobs` (docs/jobs.md).
+ *
+ * Each state is one cell, and each change of it a checkAndMutate on the very bytes before: whoever lost a split to another
+ * worker finds out at its next change, and a change whose answer was lost is recognised by reading it back.
+ */
+
+import { equalBytes, fromHex, toHex } from '../bytes/index.js';
+import type { JsonValue } from '../codec/index.js';
+import { RowanError } from '../errors.js';
+import {
+  CheckAndMutate,
+  Delete,
+  Get,
+  Put,
+  Scan,
+  type Table,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../table/index.js';
+import type { Counters, RowRange } from './types.js';
+
+const FAMILY = 'j';
+const JOB = Buffer.from('job', 'latin1');
+const PLAN = Buffer.from('plan', 'latin1');
+const SPLIT = Buffer.from('split', 'latin1');
+
+/** The table that holds the state of jobs. */
+export function jobTableDescriptor(): TableDescriptor {
+  return tableDescriptor('rowan_jobs', { [FAMILY]: {} });
+}
+
+export interface JobHeader {
+  readonly signature: string;
+  /** Counts the times that the job was begun from its beginning, from 0: plans and splits are of one of them. */
+  readonly run: number;
+  readonly state: 'running' | 'done';
+  /** The phase being worked; with `done` the number of phases. */
+  readonly phase: number;
+  /** Milliseconds since 1970, for people; nothing is decided by it. */
+  readonly created: number;
+  readonly finished?: number;
+}
+
+export interface SplitState {
+  readonly state: 'running' | 'waiting' | 'done';
+  readonly owner: string;
+  /** Changes with every sign of life. */
+  readonly beat: number;
+  readonly attempt: number;
+  /** The last row that is done, in hex. */
+  readonly position?: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly counters: Counters;
+  readonly work?: JsonValue;
+  /** Why the last attempt ended early. */
+  readonly error?: string;
+}
+
+/** A state with the bytes that it stands in: what the next change is checked against. */
+export interface Stored<T> {
+  readonly value: T;
+  readonly bytes: Uint8Array;
+}
+
+/** The states of one job. What was forgotten is never written again, for a delete may hide what follows it at once. */
+export class JobStore {
+  /** The run that plans and splits are of. */
+  run = 0;
+
+  constructor(
+    private readonly table: Table,
+    readonly job: string,
+  ) {}
+
+  header(): Promise<Stored<JobHeader> | undefined> {
+    return this.read<JobHeader>(this.headerRow(), JOB);
+  }
+
+  /** Answers what stands there afterwards if it is the new header, undefined if another worker changed it. */
+  setHeader(
+    before: Stored<JobHeader> | undefined,
+    header: JobHeader,
+  ): Promise<Stored<JobHeader> | undefined> {
+    return this.change(this.headerRow(), JOB, before?.bytes, header);
+  }
+
+  /** The splits of a phase as they were planned; planned now if nobody has. */
+  async plan(phase: number, make: () => Promise<readonly RowRange[]>): Promise<readonly RowRange[]> {
+    const row = this.rowOf('p', phase);
+    const planned = await this.read<readonly [string, string][]>(row, PLAN);
+    if (planned !== undefined) return fromPlan(planned.value);
+    const splits = await make();
+    const plan = splits.map(({ start, stop }): [string, string] => [toHex(start), toHex(stop)]);
+    const written = await this.change(row, PLAN, undefined, plan);
+    return written === undefined ? this.plan(phase, make) : splits;
+  }
+
+  /** The states of a phase's splits by their numbers; those that nobody has begun are missing. */
+  async splits(phase: number): Promise<Map<number, Stored<SplitState>>> {
+    const found = new Map<number, Stored<SplitState>>();
+    const prefix = this.rowOf('s', phase);
+    const scanner = this.table.scan(new Scan().setStartStopRowForPrefix(prefix).addColumn(FAMILY, SPLIT));
+    for await (const { row, cells } of scanner) {
+      const cell = cells[0];
+      if (cell === undefined) continue;
+      const number = Buffer.from(row.buffer, row.byteOffset, row.length).readUInt32BE(row.length - 4);
+      found.set(number, { value: parse<SplitState>(cell.value), bytes: new Uint8Array(cell.value) });
+    }
+    return found;
+  }
+
+  /** As {@link setHeader}, of one split. */
+  setSplit(
+    phase: number,
+    split: number,
+    before: Stored<SplitState> | undefined,
+    state: SplitState,
+  ): Promise<Stored<SplitState> | undefined> {
+    return this.change(this.rowOf('s', phase, split), SPLIT, before?.bytes, state);
+  }
+
+  /** Deletes the plans and splits of the runs before this one. */
+  async forgetEarlierRuns(): Promise<void> {
+    for (const kind of ['p', 's'] as const) {
+      const from = this.rowOf(kind).subarray(0, -4);
+      const rows: Uint8Array[] = [];
+      for await (const { row } of this.table.scan(
+        new Scan().withStartRow(from).withStopRow(this.rowOf(kind)),
+      ))
+        rows.push(new Uint8Array(row));
+      const outcomes = await this.table.batch(rows.map((row) => new Delete(row)));
+      for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+    }
+  }
+
+  private async read<T>(row: Uint8Array, column: Uint8Array): Promise<Stored<T> | undefined> {
+    const bytes = (await this.table.get(new Get(row).addColumn(FAMILY, column))).getValue(FAMILY, column);
+    return bytes === undefined ? undefined : { value: parse<T>(bytes), bytes: new Uint8Array(bytes) };
+  }
+
+  private async change<T>(
+    row: Uint8Array,
+    column: Uint8Array,
+    before: Uint8Array | undefined,
+    value: T,
+  ): Promise<Stored<T> | undefined> {
+    const bytes = new Uint8Array(Buffer.from(JSON.stringify(value)));
+    const put = new Put(row).addColumn(FAMILY, column, bytes);
+    const check =
+      before === undefined
+        ? CheckAndMutate.ifNotExists(FAMILY, column, put)
+        : CheckAndMutate.ifEquals(FAMILY, column, before, put);
+    try {
+      const { success } = await this.table.checkAndMutate(check);
+      return success ? { value, bytes } : undefined;
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+      // It may have been written all the same: the bytes are this worker's own.
+      const now = await this.read<T>(row, column).catch(() => undefined);
+      if (now !== undefined && equalBytes(now.bytes, bytes)) return now;
+      throw error;
+    }
+  }
+
+  private headerRow(): Uint8Array {
+    return Buffer.concat([Buffer.from(this.job), Buffer.from('\0h', 'latin1')]);
+  }
+
+  /** A row of this run, or what all rows of the phase or of the run begin with. */
+  private rowOf(kind: 'p' | 's', phase?: number, split?: number): Uint8Array {
+    const parts = [Buffer.from(this.job), Buffer.from(`\0${kind}`, 'latin1'), uint32(this.run)];
+    if (phase !== undefined) parts.push(Buffer.of(phase));
+    if (split !== undefined) parts.push(uint32(split));
+    return Buffer.concat(parts);
+  }
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+function parse<T>(bytes: Uint8Array): T {
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as T;
+}
+
+function fromPlan(plan: readonly [string, string][]): RowRange[] {
+  return plan.map(([start, stop]) => ({ start: fromHex(start), stop: fromHex(stop) }));
+}

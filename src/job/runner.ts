@@ -1,0 +1,330 @@
+/**
+ * Runs jobs. Any number of workers, in one process or many, may run the same job at once; what they know of each other
+ * stands in `rowan_jobs`.
+ *
+ * 1. A phase begins when every split of the one before is done.
+ * 2. A split is worked by who claimed it last; a claim is a change of its state that only one worker can make.
+ * 3. A split of a living owner is left alone: its owner is dead when its state stays the same for `leaseMs` of this
+ *    worker's clock, or at once where only one process can have the store and this one knows no such owner.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { RowanError, throwIfAborted } from '../errors.js';
+import type { Engine } from '../table/index.js';
+import { CounterSet } from './counters.js';
+import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
+import { type RunSettings, runSettings } from './options.js';
+import { ProgressMeter } from './progress.js';
+import { sleep } from './sleep.js';
+import { planSplits } from './split-plan.js';
+import { type SplitEnvironment, SplitRun } from './split-run.js';
+import { Throttle } from './throttle.js';
+import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
+
+/** How often a split whose error may pass is begun again by one worker. */
+const ATTEMPTS = 5;
+const FIRST_RETRY_MS = 200;
+
+/** Runs that are under way in this process. */
+const living = new Set<string>();
+
+/**
+ * Runs a job to its end, or goes on with it where it stood.
+ * @throws RowanError `ERR_JOB` when an unfinished job of this name does something else; `ERR_ABORTED`; what the work threw.
+ */
+export async function runJob(
+  engine: Engine,
+  definition: JobDefinition,
+  options: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const run = new JobRun(engine, definition, options, runSettings(options));
+  living.add(run.owner);
+  try {
+    return await run.run();
+  } finally {
+    living.delete(run.owner);
+  }
+}
+
+class JobRun {
+  readonly owner = randomUUID();
+  private readonly store: JobStore;
+  private readonly rowThrottle: Throttle;
+  private readonly byteThrottle: Throttle;
+  private resumed = false;
+  private restarted = false;
+  private rows = 0;
+  private bytes = 0;
+  private splits = 0;
+  private readonly counters = new CounterSet();
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly definition: JobDefinition,
+    private readonly options: JobRunOptions,
+    private readonly settings: RunSettings,
+  ) {
+    this.store = new JobStore(engine.table(jobTableDescriptor().name), definition.name);
+    this.rowThrottle = new Throttle(settings.rowsPerSecond);
+    this.byteThrottle = new Throttle(settings.bytesPerSecond);
+  }
+
+  async run(): Promise<JobOutcome> {
+    const { phases } = this.definition;
+    await this.makeJobTable();
+    let header = await this.begin();
+    for (let phase = 0; phase < phases.length; phase++) {
+      await this.runPhase(phases[phase]!, phase, phase < header.value.phase);
+      if (phase >= header.value.phase) header = await this.advance(header, phase + 1);
+    }
+    if (header.value.state !== 'done') {
+      await this.definition.finish?.();
+      const done: JobHeader = { ...header.value, state: 'done', finished: Date.now() };
+      await this.store.setHeader(header, done);
+    }
+    return {
+      job: this.definition.name,
+      rows: this.rows,
+      bytes: this.bytes,
+      splits: this.splits,
+      counters: this.counters.toCounters(),
+      resumed: this.resumed,
+    };
+  }
+
+  /** Another worker may be making it at the same time. */
+  private async makeJobTable(): Promise<void> {
+    const { admin } = this.engine;
+    const descriptor = jobTableDescriptor();
+    for (let tries = 1; !(await admin.tableExists(descriptor.name)); tries++) {
+      try {
+        await admin.createTable(descriptor);
+      } catch (error) {
+        const passing = error instanceof RowanError && (error.retryable || error.code === 'ERR_TABLE_EXISTS');
+        if (!passing || tries >= ATTEMPTS) throw error;
+        await sleep(FIRST_RETRY_MS * tries, this.options.signal ?? new AbortController().signal);
+      }
+    }
+  }
+
+  private async begin(): Promise<Stored<JobHeader>> {
+    const { signature, name } = this.definition;
+    const header = await this.store.header();
+    if (header === undefined || (this.options.restart === true && !this.restarted)) {
+      const run = header === undefined ? 0 : header.value.run + 1;
+      const fresh: JobHeader = { signature, run, state: 'running', phase: 0, created: Date.now() };
+      const written = await this.store.setHeader(header, fresh);
+      if (written === undefined) return this.begin();
+      this.restarted = true;
+      this.store.run = run;
+      await this.store.forgetEarlierRuns();
+      return written;
+    }
+    if (header.value.signature !== signature) {
+      throw new RowanError(
+        'ERR_JOB',
+        `Job "${name}" was begun with other work (${header.value.signature}; now ${signature}). Choose another name, or ` +
+          'run it with { restart: true }, which forgets what was done.',
+        { details: { job: name } },
+      );
+    }
+    this.resumed = true;
+    this.store.run = header.value.run;
+    return header;
+  }
+
+  private async advance(header: Stored<JobHeader>, phase: number): Promise<Stored<JobHeader>> {
+    const changed = await this.store.setHeader(header, { ...header.value, phase });
+    if (changed !== undefined) return changed;
+    const now = await this.store.header();
+    if (now !== undefined && now.value.run === header.value.run && now.value.phase >= phase) return now;
+    throw new RowanError(
+      'ERR_JOB',
+      `Job "${this.definition.name}" was restarted by another worker while this one ran it. Run it again.`,
+      { details: { job: this.definition.name } },
+    );
+  }
+
+  private async runPhase(phase: JobPhase, number: number, over: boolean): Promise<void> {
+    const table = this.engine.table(phase.table);
+    const ranges = await this.store.plan(number, async () => {
+      await phase.prepare?.();
+      if (phase.oneSplitEach === true) return phase.ranges;
+      return planSplits(this.engine.admin, table, phase.ranges, this.settings.splitBytes);
+    });
+    const stop = new AbortController();
+    const { signal: given, onProgress } = this.options;
+    const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
+    const { name, phases } = this.definition;
+    const meter = new ProgressMeter(
+      { name, phase: number, phases: phases.length },
+      ranges,
+      over ? undefined : onProgress,
+    );
+    const work = new PhaseRun(
+      {
+        store: this.store,
+        table,
+        phase,
+        phaseNumber: number,
+        settings: this.settings,
+        rowThrottle: this.rowThrottle,
+        byteThrottle: this.byteThrottle,
+        meter,
+        signal,
+      },
+      ranges,
+      this.owner,
+      this.engine.capabilities.sync,
+    );
+    if (over) await work.refresh();
+    else await work.run(stop);
+    if (!over) meter.report(true);
+    const progress = meter.progress();
+    // The rows of a job are those of its source; what is sorted in between is its own business.
+    if (number === 0) this.rows = progress.rows;
+    if (number === 0) this.bytes = progress.bytes;
+    this.splits += ranges.length;
+    this.counters.addAll(progress.counters);
+  }
+}
+
+/** One worker's share of one phase. */
+class PhaseRun {
+  private states = new Map<number, Stored<SplitState>>();
+  /** When the state of a split was first seen as it is. */
+  private readonly seen = new Map<number, { readonly bytes: Uint8Array; readonly at: number }>();
+  private readonly mine = new Set<number>();
+  private readonly tries = new Map<number, number>();
+  private readonly startedAt = performance.now();
+
+  constructor(
+    private readonly environment: SplitEnvironment,
+    private readonly ranges: readonly RowRange[],
+    private readonly owner: string,
+    private readonly oneProcess: boolean,
+  ) {}
+
+  async run(stop: AbortController): Promise<void> {
+    await this.refresh();
+    const lanes = Array.from(
+      { length: Math.min(this.environment.settings.parallel, this.ranges.length) },
+      () =>
+        this.lane().catch((error: unknown) => {
+          stop.abort(error);
+          throw error;
+        }),
+    );
+    const ended = await Promise.allSettled(lanes);
+    const failures = ended.flatMap((lane) => (lane.status === 'rejected' ? [lane.reason as unknown] : []));
+    // The first failure stops the other lanes, whose own ends then say no more than that.
+    if (failures.length > 0) throw failures.find((error) => !isAbort(error)) ?? failures[0];
+  }
+
+  /** Takes the states from the table. */
+  async refresh(): Promise<void> {
+    const { store, phaseNumber, meter } = this.environment;
+    const states = await store.splits(phaseNumber);
+    const now = performance.now();
+    for (const [split, stored] of states) {
+      if (this.mine.has(split)) continue;
+      const before = this.seen.get(split);
+      if (before === undefined || Buffer.compare(before.bytes, stored.bytes) !== 0) {
+        this.seen.set(split, { bytes: stored.bytes, at: now });
+      }
+      if (split < this.ranges.length) meter.committed(split, stored.value);
+    }
+    this.states = states;
+  }
+
+  private async lane(): Promise<void> {
+    const { settings, signal } = this.environment;
+    for (;;) {
+      throwIfAborted(signal);
+      let split = this.choose();
+      if (split === undefined) {
+        await this.refresh();
+        split = this.choose();
+      }
+      if (split !== undefined) await this.workSplit(split);
+      else if (this.isDone()) return;
+      else await sleep(Math.min(1000, settings.leaseMs / 8), signal);
+    }
+  }
+
+  private isDone(): boolean {
+    return this.ranges.every((_, split) => this.states.get(split)?.value.state === 'done');
+  }
+
+  /** A split to work: first those of this shard, then those that nobody works. */
+  private choose(): number | undefined {
+    const { index, count } = this.environment.settings.shard;
+    let other: number | undefined;
+    for (let split = 0; split < this.ranges.length; split++) {
+      if (this.mine.has(split)) continue;
+      const ours = split % count === index;
+      if (!this.isFree(split, ours)) continue;
+      if (ours) return split;
+      other ??= split;
+    }
+    return other;
+  }
+
+  private isFree(split: number, ours: boolean): boolean {
+    const stored = this.states.get(split);
+    if (stored === undefined || stored.value.state === 'waiting') {
+      return ours || this.unchangedFor(split) >= this.environment.settings.leaseMs;
+    }
+    if (stored.value.state === 'done') return false;
+    if (this.oneProcess) return !living.has(stored.value.owner);
+    return this.unchangedFor(split) >= this.environment.settings.leaseMs;
+  }
+
+  private unchangedFor(split: number): number {
+    return performance.now() - (this.seen.get(split)?.at ?? this.startedAt);
+  }
+
+  private async workSplit(split: number): Promise<void> {
+    this.mine.add(split);
+    let run: SplitRun | undefined;
+    try {
+      const claimed = await this.claim(split);
+      if (claimed === undefined) return await this.refresh();
+      run = new SplitRun(this.environment, split, this.ranges[split]!, claimed);
+      await run.run();
+    } catch (error) {
+      await this.retryOrThrow(split, error);
+    } finally {
+      if (run !== undefined) this.states.set(split, run.state);
+      this.mine.delete(split);
+    }
+  }
+
+  private claim(split: number): Promise<Stored<SplitState> | undefined> {
+    const { store, phaseNumber } = this.environment;
+    const before = this.states.get(split);
+    const { error: _, ...kept } = before?.value ?? { rows: 0, bytes: 0, counters: {}, beat: 0, attempt: 0 };
+    return store.setSplit(phaseNumber, split, before, {
+      ...kept,
+      state: 'running',
+      owner: this.owner,
+      beat: kept.beat + 1,
+      attempt: kept.attempt + 1,
+    });
+  }
+
+  private async retryOrThrow(split: number, error: unknown): Promise<void> {
+    const { signal } = this.environment;
+    if (signal.aborted || !(error instanceof RowanError)) throw error;
+    // Another worker has the split now; this one goes on with others.
+    if (error.code === 'ERR_JOB') return;
+    const tries = (this.tries.get(split) ?? 0) + 1;
+    this.tries.set(split, tries);
+    if (!error.retryable || tries >= ATTEMPTS) throw error;
+    await sleep(FIRST_RETRY_MS * 2 ** (tries - 1), signal);
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof RowanError && error.code === 'ERR_ABORTED';
+}

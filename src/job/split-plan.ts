@@ -1,0 +1,97 @@
+/**
+ * Cuts a pass into splits: one for each region, as MapReduce's `TableInputFormat` does, and several for a region that is
+ * larger than a split should be.
+ */
+
+import { compareBytes, keyAfter } from '../bytes/index.js';
+import { type Admin, filters, type RegionInfo, Scan, type Table } from '../table/index.js';
+import { middleOf, WHOLE_TABLE } from './key-space.js';
+import type { RowRange } from './types.js';
+
+/** A region is cut into no more splits than this. */
+const MOST_PIECES = 256;
+
+/** The splits of `ranges`, in the order of the ranges and of the keys within each. */
+export async function planSplits(
+  admin: Admin,
+  table: Table,
+  ranges: readonly RowRange[],
+  splitBytes: number,
+): Promise<RowRange[]> {
+  const regions = await admin.getRegions(table.name);
+  const splits: RowRange[] = [];
+  for (const range of ranges.length === 0 ? [WHOLE_TABLE] : ranges) {
+    for (const region of regions) {
+      const part = intersection(range, { start: region.startKey, stop: region.endKey });
+      if (part === undefined) continue;
+      const pieces = piecesOf(region, splitBytes);
+      if (pieces === 1) splits.push(part);
+      else splits.push(...(await cut(table, part, pieces)));
+    }
+  }
+  return splits;
+}
+
+function piecesOf({ storeFileSize, memstoreSize }: RegionInfo, splitBytes: number): number {
+  return Math.min(MOST_PIECES, Math.max(1, Math.ceil((storeFileSize + memstoreSize) / splitBytes)));
+}
+
+/** What both ranges have; undefined when they have nothing in common. */
+export function intersection(a: RowRange, b: RowRange): RowRange | undefined {
+  const start = compareBytes(a.start, b.start) >= 0 ? a.start : b.start;
+  const stop =
+    a.stop.length === 0 || (b.stop.length > 0 && compareBytes(b.stop, a.stop) < 0) ? b.stop : a.stop;
+  return stop.length > 0 && compareBytes(start, stop) >= 0 ? undefined : { start, stop };
+}
+
+/** Cuts at rows that there are, so that no split but the last can be empty. */
+async function cut(table: Table, range: RowRange, pieces: number): Promise<RowRange[]> {
+  const first = await nearestRow(table, range, false);
+  const last = first && (await nearestRow(table, range, true));
+  if (first === undefined || last === undefined) return [range];
+  const bounds: Uint8Array[] = [];
+  await halve(table, first, last, pieces, bounds);
+  return [range.start, ...bounds].map((start, index) => ({ start, stop: bounds[index] ?? range.stop }));
+}
+
+/**
+ * Halves the rows from `first` to `last` at the row after their middle, and the halves again: their middles are reckoned
+ * from what the rows of each have in common, so that digits and texts are cut as evenly as bytes.
+ */
+async function halve(
+  table: Table,
+  first: Uint8Array,
+  last: Uint8Array,
+  pieces: number,
+  bounds: Uint8Array[],
+): Promise<void> {
+  const stop = keyAfter(last);
+  const middle = pieces < 2 ? undefined : middleOf({ start: first, stop });
+  const bound = middle && (await nearestRow(table, { start: middle, stop }, false));
+  const before = bound && (await nearestRow(table, { start: first, stop: bound }, true));
+  if (bound === undefined || before === undefined) return;
+  const half = Math.floor(pieces / 2);
+  await halve(table, first, before, half, bounds);
+  bounds.push(bound);
+  await halve(table, bound, last, pieces - half, bounds);
+}
+
+async function nearestRow(
+  table: Table,
+  { start, stop }: RowRange,
+  reversed: boolean,
+): Promise<Uint8Array | undefined> {
+  const scan = new Scan().setLimit(1).setCacheBlocks(false).setFilter(filters.keyOnly());
+  if (reversed)
+    scan
+      .setReversed(true)
+      .withStartRow(stop, stop.length === 0)
+      .withStopRow(start, true);
+  else scan.withStartRow(start).withStopRow(stop);
+  const scanner = table.scan(scan);
+  try {
+    return (await scanner.next())?.row;
+  } finally {
+    await scanner.close();
+  }
+}

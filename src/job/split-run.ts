@@ -1,0 +1,217 @@
+/** Works one split: reads its rows in batches, hands them on, checkpoints, and gives signs of life meanwhile. */
+
+import { fromHex, toHex } from '../bytes/index.js';
+import { RowanError, throwIfAborted } from '../errors.js';
+import type { Result, Table } from '../table/index.js';
+import { CounterSet } from './counters.js';
+import type { JobStore, SplitState, Stored } from './job-store.js';
+import type { RunSettings } from './options.js';
+import type { ProgressMeter } from './progress.js';
+import { sleep } from './sleep.js';
+import type { Throttle } from './throttle.js';
+import type { JobPhase, RowRange, SplitWork } from './types.js';
+
+/** Rows of the first batch, before it is known how large rows are. */
+const FIRST_BATCH = 64;
+
+/** What all splits of a run share. */
+export interface SplitEnvironment {
+  readonly store: JobStore;
+  readonly table: Table;
+  readonly phase: JobPhase;
+  readonly phaseNumber: number;
+  readonly settings: RunSettings;
+  readonly rowThrottle: Throttle;
+  readonly byteThrottle: Throttle;
+  readonly meter: ProgressMeter;
+  /** Aborted by the caller, or because another split failed. */
+  readonly signal: AbortSignal;
+}
+
+/** One attempt at one split, which this worker has claimed. */
+export class SplitRun {
+  private readonly counters: CounterSet;
+  private rows: number;
+  private bytes: number;
+  private position: Uint8Array | undefined;
+  private readonly pending = new CounterSet();
+  private pendingRows = 0;
+  private checkpointAt: number;
+  private readonly alive: AbortController = new AbortController();
+  /** Changes of the state, one after another: signs of life and checkpoints. */
+  private changing: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly environment: SplitEnvironment,
+    private readonly split: number,
+    private readonly range: RowRange,
+    private stored: Stored<SplitState>,
+  ) {
+    const { value } = stored;
+    this.counters = new CounterSet(value.counters);
+    this.rows = value.rows;
+    this.bytes = value.bytes;
+    this.position = value.position === undefined ? undefined : fromHex(value.position);
+    this.checkpointAt = performance.now() + environment.settings.checkpointMs;
+  }
+
+  /** The state as this worker wrote it last. */
+  get state(): Stored<SplitState> {
+    return this.stored;
+  }
+
+  /** Works to the end. @throws what the work throws; the state then says so and the split can be claimed again. */
+  async run(): Promise<void> {
+    const { settings } = this.environment;
+    const heart = setInterval(() => void this.beat(), settings.leaseMs / 4);
+    heart.unref();
+    try {
+      await this.work();
+    } catch (error) {
+      await this.leave(error);
+      throw error;
+    } finally {
+      clearInterval(heart);
+    }
+  }
+
+  private async work(): Promise<void> {
+    const { environment } = this;
+    const signal = AbortSignal.any([environment.signal, this.alive.signal]);
+    const work = await environment.phase.open({
+      job: environment.store.job,
+      phase: environment.phaseNumber,
+      split: this.split,
+      range: this.range,
+      attempt: this.stored.value.attempt,
+      resumed: this.stored.value.work,
+      signal,
+      count: (name, by = 1) => this.pending.add(name, by),
+    });
+    try {
+      await this.readAll(work, signal);
+      await work.finish?.();
+      await this.checkpoint(work, 'done');
+    } finally {
+      await work.close?.();
+    }
+  }
+
+  private async readAll(work: SplitWork, signal: AbortSignal): Promise<void> {
+    const { environment } = this;
+    const { settings, rowThrottle, byteThrottle } = environment;
+    const scan = environment.phase.scan().setCaching(settings.batchRows);
+    if (this.position === undefined) scan.withStartRow(this.range.start);
+    else scan.withStartRow(this.position, false);
+    scan.withStopRow(this.range.stop);
+    const scanner = environment.table.scan(scan, { signal });
+    let wanted = Math.min(FIRST_BATCH, settings.batchRows);
+    try {
+      for (;;) {
+        throwIfAborted(signal);
+        const rows = await scanner.nextBatch(wanted);
+        if (rows.length > 0) {
+          const bytes = sizeOf(rows);
+          await work.rows(rows);
+          this.note(rows, bytes);
+          const wait = Math.max(rowThrottle.take(rows.length), byteThrottle.take(bytes));
+          if (this.isDue()) await this.checkpoint(work, 'running');
+          await pause(wait, signal);
+          const fitting = Math.floor((settings.batchBytes * rows.length) / Math.max(bytes, 1));
+          wanted = Math.max(1, Math.min(settings.batchRows, fitting, 2 * wanted));
+        }
+        if (rows.length === 0) return;
+      }
+    } finally {
+      await scanner.close();
+    }
+  }
+
+  private note(rows: readonly Result[], bytes: number): void {
+    this.position = rows[rows.length - 1]!.row;
+    this.rows += rows.length;
+    this.bytes += bytes;
+    this.pendingRows += rows.length;
+    this.environment.meter.worked(this.split, rows.length, bytes, this.position);
+  }
+
+  private isDue(): boolean {
+    return (
+      this.pendingRows >= this.environment.settings.checkpointRows || performance.now() >= this.checkpointAt
+    );
+  }
+
+  private async checkpoint(work: SplitWork, state: 'running' | 'done'): Promise<void> {
+    const kept = await work.commit?.();
+    this.counters.addAll(this.pending.toCounters());
+    this.pending.clear();
+    this.pendingRows = 0;
+    const { position } = this;
+    await this.change((before) => ({
+      state,
+      owner: before.owner,
+      beat: before.beat + 1,
+      attempt: before.attempt,
+      ...(position === undefined ? {} : { position: toHex(position) }),
+      rows: this.rows,
+      bytes: this.bytes,
+      counters: this.counters.toCounters(),
+      ...(kept === undefined ? {} : { work: kept }),
+    }));
+    this.checkpointAt = performance.now() + this.environment.settings.checkpointMs;
+    this.environment.meter.committed(this.split, this.stored.value);
+  }
+
+  /** A sign of life. One that does not get through is made up for by the next, or by the next checkpoint's failing. */
+  private async beat(): Promise<void> {
+    await this.change((before) => ({ ...before, beat: before.beat + 1 })).catch(() => undefined);
+  }
+
+  /** Says in the state that nobody works the split any more, if it still can. */
+  private async leave(error: unknown): Promise<void> {
+    const message = error instanceof Error ? error.message : String(error);
+    await this.change((before) => ({ ...before, state: 'waiting', error: message.slice(0, 500) })).catch(
+      () => undefined,
+    );
+  }
+
+  private change(make: (before: SplitState) => SplitState): Promise<void> {
+    const { store, phaseNumber } = this.environment;
+    const changed = this.changing.then(async () => {
+      if (this.alive.signal.aborted) throw this.lost();
+      const stored = await store.setSplit(phaseNumber, this.split, this.stored, make(this.stored.value));
+      if (stored === undefined) {
+        this.alive.abort();
+        throw this.lost();
+      }
+      this.stored = stored;
+    });
+    this.changing = changed.catch(() => undefined);
+    return changed;
+  }
+
+  private lost(): RowanError {
+    return new RowanError(
+      'ERR_JOB',
+      `Split ${this.split} of job "${this.environment.store.job}" was taken over by another worker: this one gave no sign of ` +
+        `life for ${this.environment.settings.leaseMs} ms, or the job was restarted. Nothing is lost; raise leaseMs if it happens again.`,
+      { details: { job: this.environment.store.job, split: this.split } },
+    );
+  }
+}
+
+/** Bytes of keys and values. */
+function sizeOf(rows: readonly Result[]): number {
+  let bytes = 0;
+  for (const { row, cells } of rows) {
+    for (const cell of cells) bytes += row.length + cell.qualifier.length + cell.value.length + 12;
+  }
+  return bytes;
+}
+
+/** Lets other work of this thread go on, and waits if there is a time to. @throws RowanError `ERR_ABORTED`. */
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds >= 1) await sleep(milliseconds, signal);
+  else await new Promise<void>((done) => setImmediate(done));
+  throwIfAborted(signal);
+}

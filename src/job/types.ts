@@ -1,0 +1,123 @@
+/** What callers give to jobs and get from them. */
+
+import type { JsonValue } from '../codec/index.js';
+import type { Result, Scan } from '../table/index.js';
+
+/** Rows [start, stop) of a table; an empty bound is open. */
+export interface RowRange {
+  readonly start: Uint8Array;
+  readonly stop: Uint8Array;
+}
+
+/** Named sums: of a split, of a job. */
+export type Counters = Readonly<Record<string, number>>;
+
+/** Where a job stands. */
+export interface JobProgress {
+  readonly job: string;
+  /** 0 is the pass over the source, 1 the reduce. */
+  readonly phase: number;
+  readonly phases: number;
+  readonly splits: number;
+  readonly splitsDone: number;
+  /** Rows worked in this phase, by all workers as far as this one has seen. */
+  readonly rows: number;
+  readonly bytes: number;
+  /** Rows a second of this process, over the last seconds. */
+  readonly rowsPerSecond: number;
+  /** 0..1 of this phase, by keys; exact only where rows are spread evenly over the keys. */
+  readonly fraction: number;
+  /** Milliseconds to the end of this phase at the rate so far; undefined while that cannot be told. */
+  readonly remainingMs: number | undefined;
+  readonly counters: Counters;
+}
+
+export interface JobRunOptions {
+  /** Splits worked at the same time by this process. Default 4. */
+  readonly parallel?: number;
+  /** Most rows of a batch. Default 1,000. */
+  readonly batchRows?: number;
+  /** Bytes that a batch should not exceed by much. Default 4 MiB. */
+  readonly batchBytes?: number;
+  /** Rows after which a split is checkpointed at the latest. Default 20,000. */
+  readonly checkpointRows?: number;
+  /** Milliseconds after which a split is checkpointed at the latest. Default 2,000. */
+  readonly checkpointMs?: number;
+  /** Milliseconds without a sign of life after which a split's owner counts as dead. Default 30,000. */
+  readonly leaseMs?: number;
+  /** Throttle of this process, in rows a second. Default: none. */
+  readonly rowsPerSecond?: number;
+  /** Throttle of this process, in bytes of cells a second. Default: none. */
+  readonly bytesPerSecond?: number;
+  /** A region larger than this is cut into several splits, in bytes. Default 256 MiB. */
+  readonly splitBytes?: number;
+  /** Work the splits whose number leaves `index` when divided by `count`, then those that nobody works. */
+  readonly shard?: { readonly index: number; readonly count: number };
+  /** Forgets what was done under this name before. Default false: an unfinished job is resumed. */
+  readonly restart?: boolean;
+  readonly signal?: AbortSignal;
+  /** Called at most four times a second, and at the end. */
+  readonly onProgress?: (progress: JobProgress) => void;
+}
+
+/** How a job ended. */
+export interface JobOutcome {
+  readonly job: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly splits: number;
+  readonly counters: Counters;
+  /** Whether part of it had been done before this call. */
+  readonly resumed: boolean;
+}
+
+/** What the code of a split is given. */
+export interface SplitContext {
+  readonly job: string;
+  readonly phase: number;
+  readonly split: number;
+  readonly range: RowRange;
+  /** Counts the times that this split was begun, from 1. */
+  readonly attempt: number;
+  /** What `commit` answered at the last checkpoint; undefined at the beginning. */
+  readonly resumed: JsonValue | undefined;
+  readonly signal: AbortSignal;
+  /** Adds to a counter of the job; what is added between two checkpoints counts if the second is reached. */
+  count(name: string, by?: number): void;
+}
+
+/** The work on one split. Calls come one after another, never two at once. */
+export interface SplitWork {
+  /** Works rows. Effects have to be such that working the rows behind the last commit again changes nothing. */
+  rows(rows: readonly Result[]): void | Promise<void>;
+  /** Makes what was done so far last; what it answers is kept with the checkpoint. */
+  commit?(): JsonValue | undefined | Promise<JsonValue | undefined>;
+  /** After the last row, before the last commit. */
+  finish?(): void | Promise<void>;
+  /** At the end of the attempt, whatever it was. */
+  close?(): void | Promise<void>;
+}
+
+/** One pass over ranges of a table. */
+export interface JobPhase {
+  readonly table: string;
+  /** Empty: the whole table. */
+  readonly ranges: readonly RowRange[];
+  /** Each range is one split, whatever its regions. */
+  readonly oneSplitEach?: boolean;
+  /** A scan of what is read; start, stop and caching are set by the runner. */
+  scan(): Scan;
+  /** Before the splits of the phase are planned, by each worker that may plan them. */
+  prepare?(): Promise<void>;
+  open(context: SplitContext): SplitWork | Promise<SplitWork>;
+}
+
+/** All that a job does. */
+export interface JobDefinition {
+  readonly name: string;
+  /** Says what is done: an unfinished job is resumed only if it is the same. */
+  readonly signature: string;
+  readonly phases: readonly JobPhase[];
+  /** After the last phase, by the worker that ends the job. */
+  finish?(): Promise<void>;
+}

@@ -1,0 +1,56 @@
+/** Engines for jobs: in memory, and views of one that die like a process, or that look like a cluster. */
+
+import { RowanError } from '../../src/errors.js';
+import type { Engine, Table } from '../../src/table/index.js';
+
+/** What happens to a worker's calls. */
+export interface Worker {
+  readonly engine: Engine;
+  /** Every call from now on fails: the process is dead, what it sent before was done. */
+  kill(): void;
+  readonly calls: number;
+}
+
+/**
+ * The engine as one process of many sees it. After `lives` calls (undefined: never) all fail, the one at which it died
+ * after it took effect. `cluster`: it claims that others may have the store, too.
+ */
+export function workerOn(engine: Engine, options: { lives?: number; cluster?: boolean } = {}): Worker {
+  let calls = 0;
+  let dead = false;
+  const guarded = (table: Table): Table =>
+    new Proxy(table, {
+      get(target, name) {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (typeof member !== 'function') return member;
+        if (name === 'scan') return (...args: unknown[]) => member.apply(target, args) as unknown;
+        return async (...args: unknown[]) => {
+          if (dead) throw deadWorker();
+          calls++;
+          const answer = (await member.apply(target, args)) as unknown;
+          if (calls === options.lives) dead = true;
+          if (dead) throw deadWorker();
+          return answer;
+        };
+      },
+    });
+  return {
+    engine: {
+      name: engine.name,
+      capabilities: { ...engine.capabilities, sync: engine.capabilities.sync && options.cluster !== true },
+      admin: engine.admin,
+      table: (name) => guarded(engine.table(name)),
+      close: () => engine.close(),
+    },
+    kill: () => {
+      dead = true;
+    },
+    get calls() {
+      return calls;
+    },
+  };
+}
+
+function deadWorker(): RowanError {
+  return new RowanError('ERR_CONNECTION', 'This worker is dead.');
+}
