@@ -38,7 +38,7 @@ export class HBaseEngine implements Engine {
   /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
   async close(): Promise<void> {
     this.closed = true;
-    this.cluster.close();
+    await this.cluster.close();
   }
 }
 
@@ -52,7 +52,7 @@ export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> 
   try {
     return new HBaseEngine(cluster, await cluster.registry.clusterId(settings.connectTimeout));
   } catch (error) {
-    cluster.close();
+    await cluster.close();
     throw error;
   }
 }

@@ -10,7 +10,10 @@ export interface HBaseOptions {
   readonly masters?: readonly string[];
   /** Discovery by ZooKeeper instead of {@link masters}. */
   readonly zookeeper?: ZooKeeperOptions;
-  /** The user's name for SIMPLE authentication; default: the operating system's user. */
+  /**
+   * The user's name. Without authentication it is believed; default: the operating system's user. With an authenticator
+   * it is somebody whom the authenticated user acts for (Hadoop's proxy users); default: nobody else.
+   */
   readonly user?: string;
   /** Default: SIMPLE, the user's name is believed. */
   readonly authenticator?: Authenticator;
@@ -23,6 +26,15 @@ export interface HBaseOptions {
   readonly rpcTimeout?: number;
   /** One request of a scan (`hbase.client.scanner.timeout.period`); default 60000. */
   readonly scannerTimeout?: number;
+  /**
+   * One look into `hbase:meta`, or one question where meta is; default 2000. A server that hangs with meta is left after
+   * it, and the registry asked again.
+   */
+  readonly metaTimeout?: number;
+  /** How long a look into meta waits for its primary before it asks meta's replicas too; default 200. */
+  readonly metaReplicaDelay?: number;
+  /** A scan that nobody reads on is closed at its server after this time, and opened again when it is; default 300000. */
+  readonly scannerIdleTimeout?: number;
   /** The connection's opening; default 10000. */
   readonly connectTimeout?: number;
   /** A call of the admin, its procedure included (`hbase.client.sync.wait.timeout.msec`); default 600000. */
@@ -41,8 +53,13 @@ export interface HBaseOptions {
   readonly scannerCaching?: number;
   /** Bytes that a scan asks for at once (`hbase.client.scanner.max.result.size`); default 2 MiB. */
   readonly scannerMaxResultSize?: number;
-  /** The largest answer that is believed; default 128 MiB. */
+  /** The largest answer that is taken; a larger one fails its own call (`ERR_TOO_LARGE`). Default 128 MiB. */
   readonly maxFrameSize?: number;
+  /**
+   * Cells that one answer may be made into at once, and other parts of it; default 500000. Rows of a scan are made as
+   * they are read, and do not count.
+   */
+  readonly maxAnswerCells?: number;
   /** How long a server that could not be reached is left alone; default 2000. */
   readonly quarantine?: number;
   /** How long a TIMELINE read waits for the primary before it asks the replicas too; default 10. */
@@ -61,13 +78,17 @@ export interface ZooKeeperOptions {
 export interface HBaseSettings {
   readonly masters: readonly ServerAddress[];
   readonly zookeeper: { readonly quorum: readonly ServerAddress[]; readonly parent: string } | undefined;
-  readonly user: string;
+  readonly user: string | undefined;
+  readonly systemUser: string;
   readonly authenticator: Authenticator;
   readonly tls: TlsOptions | undefined;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly operationTimeout: number;
   readonly rpcTimeout: number;
   readonly scannerTimeout: number;
+  readonly metaTimeout: number;
+  readonly metaReplicaDelay: number;
+  readonly scannerIdleTimeout: number;
   readonly connectTimeout: number;
   readonly adminTimeout: number;
   readonly pause: number;
@@ -78,6 +99,7 @@ export interface HBaseSettings {
   readonly scannerCaching: number;
   readonly scannerMaxResultSize: number;
   readonly maxFrameSize: number;
+  readonly maxAnswerCells: number;
   readonly quarantine: number;
   readonly primaryCallTimeout: number;
 }
@@ -107,13 +129,17 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
   return {
     masters,
     zookeeper: options.zookeeper === undefined ? undefined : zooKeeperOf(options.zookeeper),
-    user: options.user ?? process.env['USER'] ?? process.env['USERNAME'] ?? 'rowan',
+    user: options.user,
+    systemUser: process.env['USER'] ?? process.env['USERNAME'] ?? 'rowan',
     authenticator: options.authenticator ?? simpleAuthenticator,
     tls: options.tls,
     resolveAddress: options.resolveAddress,
     operationTimeout: number('operationTimeout', 60_000),
     rpcTimeout: number('rpcTimeout', 20_000),
     scannerTimeout: number('scannerTimeout', 60_000),
+    metaTimeout: number('metaTimeout', 2000),
+    metaReplicaDelay: number('metaReplicaDelay', 200, 0),
+    scannerIdleTimeout: number('scannerIdleTimeout', 300_000),
     connectTimeout: number('connectTimeout', 10_000),
     adminTimeout: number('adminTimeout', 600_000),
     pause: number('pause', 100),
@@ -124,6 +150,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     scannerCaching: number('scannerCaching', MAX_INT32),
     scannerMaxResultSize: number('scannerMaxResultSize', 2 * MEBIBYTE),
     maxFrameSize: number('maxFrameSize', 128 * MEBIBYTE, 1024),
+    maxAnswerCells: number('maxAnswerCells', 500_000),
     quarantine: number('quarantine', 2000, 0),
     primaryCallTimeout: number('primaryCallTimeout', 10, 0),
   };

@@ -15,10 +15,13 @@ export function preamble(auth: AuthCode): Uint8Array {
   return Uint8Array.of(0x48, 0x42, 0x61, 0x73, 0, auth);
 }
 
-/** The `ConnectionHeader` behind its length. */
-export function connectionHeader(user: string, service: ServiceName): Uint8Array {
+/**
+ * The `ConnectionHeader` behind its length. Without a user the one who authenticated is meant: another name asks to act
+ * for somebody else (Hadoop's proxy users).
+ */
+export function connectionHeader(user: string | undefined, service: ServiceName): Uint8Array {
   const header = encodeMessage(ConnectionHeader, {
-    userInfo: { effectiveUser: user },
+    userInfo: user === undefined ? undefined : { effectiveUser: user },
     serviceName: service,
     cellBlockCodecClass: 'org.apache.hadoop.hbase.codec.KeyValueCodec',
     versionInfo: { ...VERSION, url: '-', revision: '-', user: '-', date: '-', srcChecksum: '-' },
