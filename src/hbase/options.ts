@@ -6,10 +6,18 @@ import { type Authenticator, simpleAuthenticator } from './security/authenticato
 
 /** How a client finds its cluster and how patient it is. Times are in milliseconds. */
 export interface HBaseOptions {
-  /** `host:port` of masters or region servers that answer the RPC registry; the port defaults to 16000. */
-  readonly masters?: readonly string[];
+  /**
+   * `host:port` of masters or region servers that answer the RPC registry, in an array or separated by commas
+   * (`hbase.masters`); the port defaults to 16000.
+   */
+  readonly masters?: readonly string[] | string | undefined;
   /** Discovery by ZooKeeper instead of {@link masters}. */
-  readonly zookeeper?: ZooKeeperOptions;
+  readonly zookeeper?: ZooKeeperOptions | undefined;
+  /**
+   * An `hbase-site.xml`, or the folder that it is in. Default: the folder `HBASE_CONF_DIR`, when neither
+   * {@link masters} nor {@link zookeeper} is given. Options win over what stands there.
+   */
+  readonly configuration?: string;
   /**
    * The user's name. Without authentication it is believed; default: the operating system's user. With an authenticator
    * it is somebody whom the authenticated user acts for (Hadoop's proxy users); default: nobody else.
@@ -68,8 +76,10 @@ export interface HBaseOptions {
 
 /** Discovery as ZooKeeper knows it: read only, a connection that is closed after each look. */
 export interface ZooKeeperOptions {
-  /** `host:port`, the port defaulting to 2181. */
-  readonly quorum: readonly string[];
+  /** `host` or `host:port`, in an array or separated by commas as in `hbase.zookeeper.quorum`. */
+  readonly quorum: readonly string[] | string;
+  /** The port of servers that are named without one (`hbase.zookeeper.property.clientPort`); default 2181. */
+  readonly clientPort?: number;
   /** `zookeeper.znode.parent`; default `/hbase`. */
   readonly parent?: string;
 }
@@ -111,10 +121,14 @@ const MAX_INT32 = 0x7fffffff;
 
 /** @throws InvalidArgumentError naming the option that cannot be. */
 export function resolveSettings(options: HBaseOptions): HBaseSettings {
-  const masters = (options.masters ?? []).map((text) => parseAddress(text, MASTER_PORT));
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`connect takes an object of options, not ${describe(options)}.`);
+  }
+  const masters = options.masters === undefined ? [] : addressesOf('masters', options.masters, MASTER_PORT);
   if (masters.length === 0 && options.zookeeper === undefined) {
     throw new InvalidArgumentError(
-      'connect needs a cluster: give masters: ["host:16000"], or zookeeper: { quorum: ["host:2181"] }.',
+      'connect needs a cluster: give masters: ["host:16000"], or zookeeper: { quorum: ["host:2181"] }, or a ' +
+        'configuration (HBASE_CONF_DIR).',
     );
   }
   const number = (name: keyof HBaseOptions, fallback: number, min = 1, max = MAX_INT32): number => {
@@ -157,13 +171,29 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
 }
 
 function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zookeeper']> {
-  const parent = options.parent ?? '/hbase';
-  if (options.quorum.length === 0 || !/^\/[^/].*[^/]$|^\/[^/]$/.test(parent)) {
+  const { quorum, clientPort = ZOOKEEPER_PORT, parent = '/hbase' } = options;
+  if (typeof parent !== 'string' || !/^\/[^/].*[^/]$|^\/[^/]$/.test(parent)) {
+    throw new InvalidArgumentError('zookeeper takes a parent that begins with "/" and does not end with it.');
+  }
+  if (!Number.isInteger(clientPort) || clientPort < 1 || clientPort > 65535) {
     throw new InvalidArgumentError(
-      'zookeeper takes quorum: ["host:2181", …] and a parent that begins with "/" and does not end with it.',
+      `zookeeper takes a clientPort from 1 to 65535, not ${describe(clientPort)}.`,
     );
   }
-  return { quorum: options.quorum.map((text) => parseAddress(text, ZOOKEEPER_PORT)), parent };
+  const servers = addressesOf('zookeeper.quorum', quorum, clientPort);
+  if (servers.length > 0) return { quorum: servers, parent };
+  throw new InvalidArgumentError('zookeeper takes a quorum: ["host:2181", …].');
+}
+
+/** The addresses of an option: an array of them, or one text with commas between. */
+function addressesOf(name: string, value: unknown, defaultPort: number): ServerAddress[] {
+  const items: unknown = typeof value === 'string' ? value.split(',') : value;
+  if (!Array.isArray(items) || items.some((item) => typeof item !== 'string')) {
+    throw new InvalidArgumentError(
+      `${name} takes addresses, ["host:${defaultPort}", …] or "host:${defaultPort},…", not ${describe(value)}.`,
+    );
+  }
+  return items.map((item: string) => parseAddress(item.trim(), defaultPort));
 }
 
 /** "host", "host:port" or "[v6]:port". @throws InvalidArgumentError */

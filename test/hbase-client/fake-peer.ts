@@ -36,6 +36,8 @@ export interface PeerOptions {
   readonly tls?: TlsOptions;
   /** Takes a token of the client; answers what to send, or 'done' after its last one. */
   readonly sasl?: (token: Buffer) => Uint8Array | 'done';
+  /** The exchange is over after this many tokens, whatever is answered to the last. */
+  readonly saslTokens?: number;
 }
 
 export class PeerConnection {
@@ -93,6 +95,7 @@ export class FakePeer {
   /** Tables that meta has as disabled. */
   readonly disabled = new Set<string>();
   private sasl: PeerOptions['sasl'];
+  private saslTokens: number | undefined;
   private regionId = 1700000000000;
 
   private constructor(
@@ -112,6 +115,7 @@ export class FakePeer {
     const peer = new FakePeer(server, (server.address() as { port: number }).port);
     if (handler) peer.handler = handler;
     peer.sasl = options.sasl;
+    peer.saslTokens = options.saslTokens;
     return peer;
   }
 
@@ -143,6 +147,7 @@ export class FakePeer {
     let data = Buffer.alloc(0);
     let greeted = false;
     let authenticated = false;
+    let tokens = 0;
     const nextToken = (): Buffer | undefined => {
       if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return undefined;
       const end = 10 + data.readInt32BE(6);
@@ -160,6 +165,7 @@ export class FakePeer {
           const answer = this.sasl?.(token) ?? 'done';
           if (answer === 'done') authenticated = true;
           else socket.write(answer);
+          if (++tokens === this.saslTokens) authenticated = true;
         }
         // What follows looks like an unauthenticated hello.
         data = Buffer.concat([Buffer.from('HBas\0P', 'latin1'), data.subarray(6)]);
