@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { ClosedError, InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
-import { LastWord } from '../security/last-word.js';
+import type { LastWord } from '../security/last-word.js';
 import { CellReader } from '../wire/cell-codec.js';
-import { ExceptionResponse } from '../wire/messages-rpc.js';
+import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
@@ -11,14 +11,12 @@ import { asRowanError, type Call, type ResponseFrame } from './call.js';
 import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
-import { connectionHeader, preamble } from './hello.js';
+import { sayHello } from './hello.js';
 import { writeFrame } from './request-frame.js';
+import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
 import { openSocket } from './transport.js';
-import { withTimeout } from './with-timeout.js';
 
 const MAX_CALL_ID = 0x7fffffff;
-/** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
-const CONNECTION_CALL_ID = 0xffffffff;
 /** Calls that are written by one write to the socket. */
 const CALLS_A_WRITE = 64;
 /** How often the calls' deadlines are looked at, in milliseconds. */
@@ -144,26 +142,16 @@ export class Connection {
     this.opened = socket;
     socket.on('error', (cause) => this.lost(cause.message, cause));
     socket.on('close', () => this.lost('it was closed by the other side'));
-    const { authenticator, service, settings } = this;
-    const hello = preamble(authenticator.code);
-    if (authenticator.negotiate === undefined) {
-      const header = connectionHeader(settings.user ?? settings.systemUser, service);
-      socket.write(Buffer.concat([hello, header]));
-    } else {
-      socket.write(hello);
-      const { layer, isSimple } = await withTimeout(
-        authenticator.negotiate(socket, this.address),
-        settings.connectTimeout,
-        `The authentication at HBase server ${this.key}`,
-        this.ended.signal,
-      );
-      if (this.closedBy !== undefined) return;
-      this.layer = layer;
-      this.lastWord = new LastWord(this.key);
-      const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
-      const header = Buffer.from(connectionHeader(user, service));
-      socket.write(layer === undefined ? header : layer.wrap(header));
-    }
+    const { layer, lastWord } = await sayHello(
+      socket,
+      this,
+      this.settings,
+      this.authenticator,
+      this.ended.signal,
+    );
+    if (this.closedBy !== undefined) return;
+    this.layer = layer;
+    this.lastWord = lastWord;
     this.socket = socket;
     socket.on('data', (chunk) => this.onData(chunk));
     // The authentication leaves it paused.
@@ -221,31 +209,7 @@ export class Connection {
     if (this.closedBy !== undefined) return;
     const reader = this.reader;
     reader.reset(buffer, start, end, this.settings.maxAnswerCells);
-    const outer = reader.enter();
-    let id = CONNECTION_CALL_ID;
-    let exception: ReturnType<typeof ExceptionResponse.read> | undefined;
-    let cellLength = 0;
-    while (!reader.done) {
-      const tag = reader.varint();
-      if (tag === 8) {
-        id = reader.uint32();
-      } else if (tag === 18) {
-        const header = reader.enter();
-        exception = ExceptionResponse.read(reader);
-        reader.leave(header);
-      } else if (tag === 26) {
-        const header = reader.enter();
-        while (!reader.done) {
-          const inner = reader.varint();
-          if (inner === 8) cellLength = reader.varint();
-          else reader.skip(inner);
-        }
-        reader.leave(header);
-      } else {
-        reader.skip(tag);
-      }
-    }
-    reader.leave(outer);
+    const { id, exception, cellLength } = readResponseHeader(reader);
     if (cellLength > end - reader.position) {
       throw new ProtocolError(`An answer announces a cell block of ${cellLength} bytes and has less.`);
     }
@@ -254,7 +218,7 @@ export class Connection {
 
   private deliver(
     id: number,
-    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
+    exception: ExceptionResponse | undefined,
     buffer: Buffer,
     messageEnd: number,
     end: number,
@@ -321,10 +285,7 @@ export class Connection {
   }
 
   /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */
-  private receiveUnclaimed(
-    id: number,
-    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
-  ): Call | undefined {
+  private receiveUnclaimed(id: number, exception: ExceptionResponse | undefined): Call | undefined {
     if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
     if (this.abandoned.has(id)) {
       const late = this.abandoned.get(id);
@@ -334,10 +295,7 @@ export class Connection {
     throw new ProtocolError(`The server answered call ${id}, which was never made.`);
   }
 
-  private toError(
-    exception: ReturnType<typeof ExceptionResponse.read>,
-    what: string,
-  ): ReturnType<typeof remoteError> {
+  private toError(exception: ExceptionResponse, what: string): ReturnType<typeof remoteError> {
     const { exceptionClassName = 'java.io.IOException', stackTrace = '', ...rest } = exception;
     return remoteError({ ...rest, className: exceptionClassName, stackTrace }, this.key, what);
   }
