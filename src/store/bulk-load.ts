@@ -4,17 +4,19 @@
  */
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
-import { InvalidArgumentError } from '../errors.js';
+import { ClosedError, InvalidArgumentError } from '../errors.js';
 import { checkRow, checkTimestamp } from '../table/checks.js';
 import { type Cell, CellType, LATEST_TIMESTAMP } from '../table/index.js';
 import { replaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
 import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
+import type { CompleteFile } from './ledger/file-ledger.js';
+import type { Interruptible } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
-import { fileEntry, type StoreFile } from './region/store-file.js';
+import { fileEntry } from './region/store-file.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
@@ -34,15 +36,18 @@ const CELL_TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 /** Cells between two turns of the event loop. */
 const CELLS_PER_TURN = 4096;
 
-export class BulkLoad {
-  private readonly writers = new Map<
-    string,
-    { readonly writer: SortedFileWriter; readonly fileNo: number }
-  >();
+interface OpenFile {
+  readonly writer: SortedFileWriter;
+  readonly fileNo: number;
+}
+
+export class BulkLoad implements Interruptible {
+  private readonly writers = new Map<string, OpenFile>();
   private readonly loaded: LoadedFile[] = [];
   private readonly cursor = new LoadedCellCursor();
   private region: Region | undefined;
   private cells = 0;
+  private interrupted: ((error: ClosedError) => void) | undefined;
 
   constructor(
     private readonly core: StoreCore,
@@ -53,21 +58,54 @@ export class BulkLoad {
    * Loads cells that come in order: row, family, qualifier, newest timestamp first.
    * @throws RowanError `ERR_INVALID_ARGUMENT` when they do not, `ERR_NO_SUCH_FAMILY`; nothing is loaded then.
    */
-  async run(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
-    try {
-      for await (const cell of cells) {
-        this.add(cell);
-        if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-      this.finishRegion();
-      const { core, state } = this;
-      if (this.loaded.length > 0) await core.track(state.changes.run(() => this.publish()));
-    } catch (error) {
-      this.discard();
-      throw error;
+  run(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+    const { lifecycle } = this.core;
+    return new Promise((resolve, reject) => {
+      this.interrupted = reject;
+      lifecycle.begun(this);
+      this.load(cells).then(resolve, (error) => {
+        lifecycle.settled(this);
+        this.discard();
+        reject(error);
+      });
+    });
+  }
+
+  /** The store closes: whoever waits is told now, however long the next cell may take to come. */
+  interrupt(): void {
+    this.interrupted?.(new ClosedError('The store was closed during this bulk load: nothing was loaded.'));
+    this.discard();
+  }
+
+  private discard(): void {
+    const { core } = this;
+    this.interrupted = undefined;
+    for (const { writer, fileNo } of this.writers.values()) {
+      writer.abandon();
+      core.ledger.discard(fileNo);
     }
+    this.writers.clear();
+    for (const { written } of this.loaded) core.ledger.discard(written.meta.fileNo);
+  }
+
+  private async load(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+    const { core, state } = this;
+    for await (const cell of cells) {
+      this.checkRunning();
+      this.add(cell);
+      if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.checkRunning();
+    this.finishRegion();
+    // From here on the end of the store waits for the load.
+    core.lifecycle.settled(this);
+    if (this.loaded.length > 0) await core.track(state.changes.run(() => this.publish()));
     const bytes = this.loaded.reduce((sum, { written }) => sum + written.size, 0);
     return { cells: this.cells, files: this.loaded.length, bytes };
+  }
+
+  private checkRunning(): void {
+    if (this.interrupted === undefined) throw new ClosedError('The store was closed during this bulk load.');
   }
 
   private add(cell: Cell): void {
@@ -89,17 +127,23 @@ export class BulkLoad {
     this.cells++;
   }
 
-  private open({ descriptor }: FamilyStore): { writer: SortedFileWriter; fileNo: number } {
-    const fileNo = this.core.newFileNumber();
-    const writer = new SortedFileWriter(this.core.fileSystem.create(this.core.filePath(fileNo)), {
-      fileNo,
-      compression: descriptor.compression,
-      dataBlockEncoding: descriptor.dataBlockEncoding,
-      bloomFilter: descriptor.bloomFilter,
-      blockSize: descriptor.blockSize,
-      bulkLoaded: true,
-    });
-    return { writer, fileNo };
+  private open({ descriptor }: FamilyStore): OpenFile {
+    const { ledger, fileSystem } = this.core;
+    const fileNo = ledger.draft();
+    try {
+      const writer = new SortedFileWriter(fileSystem.create(ledger.path(fileNo)), {
+        fileNo,
+        compression: descriptor.compression,
+        dataBlockEncoding: descriptor.dataBlockEncoding,
+        bloomFilter: descriptor.bloomFilter,
+        blockSize: descriptor.blockSize,
+        bulkLoaded: true,
+      });
+      return { writer, fileNo };
+    } catch (error) {
+      ledger.discard(fileNo);
+      throw error;
+    }
   }
 
   private finishRegion(): void {
@@ -113,42 +157,40 @@ export class BulkLoad {
   private async publish(): Promise<void> {
     const { core, state } = this;
     if (core.writableTable(state.name) !== state) throw replaced(state.name);
+    // What is in memory is older than what is loaded, and has to be in files as old (HBase does the same).
+    for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
     const seq = core.commits.allocate(1);
     const edits: Edit[] = [];
-    const places: { store: FamilyStore; file: StoreFile }[] = [];
-    try {
-      for (const { family, written } of this.loaded) {
-        const entry = fileEntry(written.meta, written.size, written.footerCrc, seq);
-        // More than one region only where one was split while the files were written.
-        for (const region of state.regions.filter((each) => overlaps(each, written))) {
-          const store = region.byFamily.get(family);
-          if (!store) throw state.noSuchFamily(family);
-          edits.push({ type: 'fileAdd', region: region.id, family: store.familyNumber, file: entry });
-          const file = core.openFile(written.meta.fileNo, written.size, seq, store.descriptor);
-          file.retain();
-          places.push({ store, file });
-        }
-      }
-      await core.record(edits);
-      for (const { store, file } of places) store.replaceFiles([], [file]);
-    } finally {
-      for (const { file } of places) file.release();
+    const files: CompleteFile[] = [];
+    const places: { store: FamilyStore; file: number }[] = [];
+    for (const { region, store, written } of this.places()) {
+      const file = fileEntry(written.meta, written.size, written.footerCrc, seq);
+      edits.push({ type: 'fileAdd', region: region.id, family: store.familyNumber, file });
+      if (files.at(-1)?.written !== written) files.push({ written, family: store.descriptor, seq });
+      places.push({ store, file: files.length - 1 });
     }
+    await core.ledger.publishFiles({
+      files,
+      edits,
+      adopt: (opened) => {
+        for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
+      },
+    });
     await core.commits.commit(seq, 'SKIP_WAL');
   }
 
-  private discard(): void {
-    const { fileSystem } = this.core;
-    for (const { writer, fileNo } of this.writers.values()) {
-      writer.abandon();
-      fileSystem.unlink(this.core.filePath(fileNo));
-    }
-    // Without a sound MANIFEST nobody knows whether it names them; the next opener does.
-    if (this.core.manifest.poisoned !== undefined) return;
-    for (const { written } of this.loaded) {
-      const path = this.core.filePath(written.meta.fileNo);
-      if (fileSystem.exists(path)) fileSystem.unlink(path);
-    }
+  /** Where the files go: into more than one region only where one was split while they were written. */
+  private places(): { region: Region; store: FamilyStore; written: WrittenFile }[] {
+    const { state } = this;
+    return this.loaded.flatMap(({ family, written }) =>
+      state.regions
+        .filter((region) => overlaps(region, written))
+        .map((region) => {
+          const store = region.byFamily.get(family);
+          if (!store) throw state.noSuchFamily(family);
+          return { region, store, written };
+        }),
+    );
   }
 }
 

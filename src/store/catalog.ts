@@ -1,22 +1,45 @@
 /** The tables and namespaces of an open store, and how they change: each change is one edit of the manifest. */
 
 import { EMPTY_BYTES } from '../bytes/index.js';
-import { RowanError, UnsupportedError } from '../errors.js';
-import { DEFAULT_NAMESPACE, type TableDescriptor } from '../table/index.js';
+import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
+import type { FamilyWork } from './background/family-work.js';
 import { prepareCodecs } from './codec/index.js';
-import type { Edit, RegionEntry, TableEntry } from './manifest/index.js';
+import type { Journal } from './ledger/journal.js';
+import type { Lifecycle } from './lifecycle.js';
+import type { Edit } from './manifest/index.js';
+import type { ChunkPool } from './memstore/arena.js';
+import type { Pressure } from './pressure.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
-import type { StoreCore } from './store-core.js';
+import { SerialQueue } from './serial-queue.js';
 import { TableState } from './table-state.js';
+
+/** The parts of the store that changes of tables have to do with. */
+export interface CatalogParts {
+  readonly journal: Journal;
+  readonly lifecycle: Lifecycle;
+  readonly work: FamilyWork;
+  readonly pressure: Pressure;
+  readonly chunkPool: ChunkPool;
+}
 
 export class Catalog {
   private readonly byName = new Map<string, TableState>();
   private readonly byId = new Map<number, TableState>();
   /** Names that a change under way has taken. */
   private readonly reserved = new Set<string>();
+  /** Namespaces come and go one after the other. */
+  private readonly namespaceChanges = new SerialQueue();
+  private readonly dropping = new Set<string>();
 
-  constructor(private readonly core: StoreCore) {}
+  /** With the tables that were found when the store was opened. */
+  constructor(
+    private readonly parts: CatalogParts,
+    tables: readonly TableState[],
+  ) {
+    for (const state of tables) this.add(state);
+  }
 
   /** The table of this canonical name. */
   find(name: string): TableState | undefined {
@@ -35,10 +58,6 @@ export class Catalog {
     );
   }
 
-  byNumber(id: number): TableState | undefined {
-    return this.byId.get(id);
-  }
-
   tables(): IterableIterator<TableState> {
     return this.byName.values();
   }
@@ -51,49 +70,57 @@ export class Catalog {
     return this.byId.get(region.table);
   }
 
-  /** Takes a table and its regions from the manifest, when the store is opened. */
-  load(entry: TableEntry, regions: readonly RegionEntry[]): void {
-    const { id, descriptor, familyNumbers, enabled } = entry;
-    const loaded = [...regions]
-      .sort((a, b) => Buffer.compare(a.startKey, b.startKey))
-      .map((region) => this.loadRegion(entry, region));
-    this.add(new TableState(id, descriptor, familyNumbers, enabled, loaded));
-  }
-
-  private loadRegion({ descriptor, familyNumbers, id }: TableEntry, entry: RegionEntry): Region {
-    const stores = descriptor.families.map((family) => {
-      const number = familyNumbers.get(family.name)!;
-      const store = entry.stores.get(number);
-      const files = [...(store?.files.values() ?? [])]
-        .sort((a, b) => (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number)
-        .map((file) => this.core.openFile(file.number, file.size, file.bulkSeq, family));
-      return new FamilyStore(entry.id, number, family, files, store?.flushedSeq ?? -1, this.core.chunkPool);
-    });
-    return new Region(entry.id, id, entry.startKey, entry.endKey, stores);
-  }
-
   hasNamespace(namespace: string): boolean {
     return this.namespaces().includes(namespace);
   }
 
   namespaces(): string[] {
-    return [...new Set([DEFAULT_NAMESPACE, 'hbase', ...this.core.manifest.state.namespaces])].sort();
+    return [...new Set([DEFAULT_NAMESPACE, 'hbase', ...this.parts.journal.manifest.state.namespaces])].sort();
   }
 
-  async addNamespace(name: string): Promise<void> {
-    await this.core.record([{ type: 'namespaceAdd', name }]);
+  /** @throws RowanError `ERR_NAMESPACE_EXISTS`. */
+  addNamespace(name: string): Promise<void> {
+    return this.changeNamespaces(async () => {
+      if (this.hasNamespace(name))
+        throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${name}" already.`);
+      await this.parts.journal.record([{ type: 'namespaceAdd', name }]);
+    });
   }
 
-  async removeNamespace(name: string): Promise<void> {
-    await this.core.record([{ type: 'namespaceRemove', name }]);
+  /** @throws RowanError when it is not there, or has tables, one that is being made among them. */
+  removeNamespace(name: string): Promise<void> {
+    return this.changeNamespaces(async () => {
+      if (!this.hasNamespace(name)) throw noSuchNamespace(name);
+      const tables = [...new Set([...this.byName.keys(), ...this.reserved])].filter(
+        (table) => parseTableName(table).namespace === name,
+      );
+      if (tables.length > 0) {
+        throw new InvalidArgumentError(
+          `The namespace "${name}" still has tables: ${tables.sort().join(', ')}. Delete them first.`,
+        );
+      }
+      // Whoever makes a table of it from now on is refused.
+      this.dropping.add(name);
+      try {
+        await this.parts.journal.record([{ type: 'namespaceRemove', name }]);
+      } finally {
+        this.dropping.delete(name);
+      }
+    });
+  }
+
+  private changeNamespaces(change: () => Promise<void>): Promise<void> {
+    return this.parts.lifecycle.track(this.namespaceChanges.run(change));
   }
 
   async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[]): Promise<void> {
-    await prepareCodecs(descriptor.families.map((family) => family.compression));
     await this.exclusively(descriptor.name, async () => {
+      const { namespace } = parseTableName(descriptor.name);
+      if (this.dropping.has(namespace) || !this.hasNamespace(namespace)) throw noSuchNamespace(namespace);
       if (this.byName.has(descriptor.name)) throw tableExists(descriptor.name);
+      await prepareCodecs(descriptor.families.map((family) => family.compression));
       const { state, edits } = this.newTable(descriptor, splitKeys, true);
-      await this.core.record(edits);
+      await this.parts.journal.record(edits);
       this.add(state);
     });
   }
@@ -101,7 +128,7 @@ export class Catalog {
   async deleteTable(state: TableState): Promise<void> {
     await this.exclusively(state.name, () =>
       this.alone(state, async () => {
-        await this.core.record([{ type: 'tableDrop', id: state.id }]);
+        await this.parts.journal.record([{ type: 'tableDrop', id: state.id }]);
         this.remove(state);
       }),
     );
@@ -112,7 +139,7 @@ export class Catalog {
     await this.exclusively(state.name, () =>
       this.alone(state, async () => {
         const { state: fresh, edits } = this.newTable(state.descriptor, splitKeys, true);
-        await this.core.record([{ type: 'tableDrop', id: state.id }, ...edits]);
+        await this.parts.journal.record([{ type: 'tableDrop', id: state.id }, ...edits]);
         this.remove(state);
         this.add(fresh);
       }),
@@ -131,17 +158,17 @@ export class Catalog {
     const familyNumbers = new Map(
       descriptor.families.map((family) => [
         family.name,
-        state.familyNumbers.get(family.name) ?? this.core.newId(),
+        state.familyNumbers.get(family.name) ?? this.parts.journal.manifest.newId(),
       ]),
     );
     const dropped = [...state.stores()].filter((store) => !familyNumbers.has(store.descriptor.name));
-    await this.core.maintenance.exclude(dropped, async () => {
-      await this.core.record([{ type: 'tableAlter', id: state.id, descriptor, familyNumbers }]);
+    await this.parts.work.exclude(dropped, async () => {
+      await this.parts.journal.record([{ type: 'tableAlter', id: state.id, descriptor, familyNumbers }]);
       state.descriptor = descriptor;
       state.familyNumbers = familyNumbers;
       for (const region of state.regions) this.alterRegion(state, region);
     });
-    this.core.pressure.relieved();
+    this.parts.pressure.relieved();
   }
 
   private alterRegion(state: TableState, region: Region): void {
@@ -149,7 +176,7 @@ export class Catalog {
     const stores = state.descriptor.families.map((family) => {
       const number = state.familyNumbers.get(family.name)!;
       const store =
-        before.get(family.name) ?? new FamilyStore(region.id, number, family, [], -1, this.core.chunkPool);
+        before.get(family.name) ?? new FamilyStore(region.id, number, family, [], -1, this.parts.chunkPool);
       store.descriptor = family;
       return store;
     });
@@ -159,7 +186,7 @@ export class Catalog {
 
   async setEnabled(state: TableState, enabled: boolean): Promise<void> {
     await this.exclusively(state.name, async () => {
-      await this.core.record([{ type: 'tableAlter', id: state.id, enabled }]);
+      await this.parts.journal.record([{ type: 'tableAlter', id: state.id, enabled }]);
       state.enabled = enabled;
     });
   }
@@ -170,17 +197,19 @@ export class Catalog {
     enabled: boolean,
   ): { state: TableState; edits: Edit[] } {
     if (descriptor.regionReplication !== 1) throw replicas();
-    const id = this.core.newId();
-    const familyNumbers = new Map(descriptor.families.map((family) => [family.name, this.core.newId()]));
+    const id = this.parts.journal.manifest.newId();
+    const familyNumbers = new Map(
+      descriptor.families.map((family) => [family.name, this.parts.journal.manifest.newId()]),
+    );
     const edits: Edit[] = [{ type: 'tableAdd', id, descriptor, familyNumbers, enabled }];
     const starts = [EMPTY_BYTES, ...splitKeys];
     const regions = starts.map((startKey, index) => {
       const endKey = starts[index + 1] ?? EMPTY_BYTES;
-      const number = this.core.newId();
+      const number = this.parts.journal.manifest.newId();
       edits.push({ type: 'regionAdd', id: number, table: id, startKey, endKey });
       const stores = descriptor.families.map(
         (family) =>
-          new FamilyStore(number, familyNumbers.get(family.name)!, family, [], -1, this.core.chunkPool),
+          new FamilyStore(number, familyNumbers.get(family.name)!, family, [], -1, this.parts.chunkPool),
       );
       return new Region(number, id, startKey, endKey, stores);
     });
@@ -197,12 +226,12 @@ export class Catalog {
     this.byId.delete(state.id);
     for (const region of state.regions) region.retired = true;
     for (const store of state.stores()) store.close();
-    this.core.pressure.relieved();
+    this.parts.pressure.relieved();
   }
 
   /** Runs `change` while nothing else changes the table's regions or files. */
   private alone(state: TableState, change: () => Promise<void>): Promise<void> {
-    return state.changes.run(() => this.core.maintenance.exclude([...state.stores()], change));
+    return state.changes.run(() => this.parts.work.exclude([...state.stores()], change));
   }
 
   /** One change of a table at a time. */
@@ -219,11 +248,26 @@ export class Catalog {
     }
     this.reserved.add(name);
     try {
-      await this.core.track(change());
+      await this.parts.lifecycle.track(change());
     } finally {
       this.reserved.delete(name);
     }
   }
+}
+
+/** The error for a table whose namespace is not there. */
+export function noSuchNamespace(namespace: string): RowanError {
+  return new RowanError(
+    'ERR_NAMESPACE_NOT_FOUND',
+    `There is no namespace "${namespace}". Create it first (createNamespace).`,
+  );
+}
+
+/** The error for reads and writes of a table that is set out of use. */
+export function disabledError(table: string): RowanError {
+  return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
+    details: { table },
+  });
 }
 
 /** The error for a table that cannot be made because there is one of its name. */

@@ -1,8 +1,19 @@
 /** An openable copy of a store at one moment, made of hard links while writes go on. */
 
+import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { joinPath, parentPath, sortedFileName, walFileName } from './fs/index.js';
-import { liveFiles, Manifest, snapshotEdits } from './manifest/index.js';
+import {
+  CHECKPOINT_FILE,
+  type DirectoryLock,
+  type FileSystem,
+  joinPath,
+  LOCK_FILE,
+  parentPath,
+  parseStoreFileName,
+  sortedFileName,
+  walFileName,
+} from './fs/index.js';
+import { liveFiles, Manifest } from './manifest/index.js';
 import type { StoreCore } from './store-core.js';
 
 const COPY_BYTES = 1 << 20;
@@ -10,43 +21,100 @@ const COPY_BYTES = 1 << 20;
 /**
  * Makes a store in `target`, a folder that is not there yet, with every write acknowledged so far, but for those of
  * `SKIP_WAL` that are in no file. Sorted files and
- * closed log segments are linked (copied where the disk has no links), the open segment is copied.
- * @throws InvalidArgumentError when `target` exists; RowanError `ERR_IO`: then `target` is not there.
+ * closed log segments are linked (copied where the disk has no links), the open segment is copied. It is made in
+ * `target.partial`, which a file CHECKPOINT marks as such, and renamed when it is whole.
+ * @throws InvalidArgumentError when `target` exists, or `target.partial` and it is not what a checkpoint left; RowanError
+ *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */
 export async function checkpoint(core: StoreCore, target: string): Promise<void> {
-  const { fileSystem, directory } = core;
-  if (fileSystem.exists(target)) {
-    throw new InvalidArgumentError(
-      `"${target}" exists already. Give the path of a folder that is to be made.`,
-    );
-  }
+  const { fileSystem } = core;
+  checkFree(fileSystem, target);
   await core.commits.settle();
   const partial = `${target}.partial`;
-  removeFolder(core, partial);
-  const manifest = Manifest.open(fileSystem, partial);
+  checkLeftover(fileSystem, partial);
+  fileSystem.mkdir(partial);
+  const lock = await fileSystem.lock(partial);
   try {
-    // No await from here on: the files that the state names stay until it is done.
-    core.wal.flushToOs();
-    const state = core.manifest.state;
-    for (const { number } of liveFiles(state).values()) {
-      const name = sortedFileName(number);
-      fileSystem.link(joinPath(directory, name), joinPath(partial, name));
-    }
-    for (const { number, closed } of state.walSegments.values()) {
-      const name = walFileName(number);
-      if (closed) fileSystem.link(joinPath(directory, name), joinPath(partial, name));
-      else copyFile(core, joinPath(directory, name), joinPath(partial, name));
-    }
-    manifest.log(snapshotEdits(state));
-    manifest.close();
-    fileSystem.syncDirectory(partial);
+    // Nothing is awaited while it is made: the files that the state names stay until it is done.
+    checkFree(fileSystem, target);
+    makeCopy(core, partial);
     fileSystem.rename(partial, target);
-    fileSystem.syncDirectory(parentPath(target));
   } catch (error) {
-    manifest.abandon();
-    removeFolder(core, partial);
+    removeFolder(fileSystem, partial);
+    await lock.release();
     throw error;
   }
+  try {
+    fileSystem.syncDirectory(parentPath(target));
+    fileSystem.unlink(joinPath(target, CHECKPOINT_FILE));
+  } finally {
+    await release(fileSystem, lock, target);
+  }
+}
+
+function checkFree(files: FileSystem, target: string): void {
+  if (!files.exists(target)) return;
+  throw new InvalidArgumentError(`"${target}" exists already. Give the path of a folder that is to be made.`);
+}
+
+/** Only what an interrupted checkpoint has left may be taken away. */
+function checkLeftover(files: FileSystem, partial: string): void {
+  if (!files.exists(partial)) return;
+  const names = files.isDirectory(partial) ? files.readdir(partial) : [];
+  const ours =
+    files.isDirectory(partial) &&
+    (names.includes(CHECKPOINT_FILE) || names.every((name) => parseStoreFileName(name)?.kind === 'lock'));
+  const stranger = names.find((name) => parseStoreFileName(name) === undefined);
+  if (ours && stranger === undefined) return;
+  throw new InvalidArgumentError(
+    `A checkpoint is made in "${partial}" and then renamed, and there is something else of that name` +
+      `${stranger === undefined ? '' : ` ("${stranger}" in it)`}. Move it away, or give another path.`,
+    { details: { file: partial } },
+  );
+}
+
+function makeCopy(core: StoreCore, partial: string): void {
+  const { fileSystem, directory } = core;
+  for (const name of fileSystem.readdir(partial)) {
+    const kind = parseStoreFileName(name)?.kind;
+    if (kind !== 'lock' && kind !== 'checkpoint') fileSystem.unlink(joinPath(partial, name));
+  }
+  mark(fileSystem, partial);
+  core.wal.flushToOs();
+  const state = core.manifest.state;
+  for (const { number } of liveFiles(state).values()) {
+    const name = sortedFileName(number);
+    fileSystem.link(joinPath(directory, name), joinPath(partial, name));
+  }
+  for (const { number, closed } of state.walSegments.values()) {
+    const name = walFileName(number);
+    if (closed) fileSystem.link(joinPath(directory, name), joinPath(partial, name));
+    else copyFile(core, joinPath(directory, name), joinPath(partial, name));
+  }
+  const number = state.nextFile;
+  Manifest.begin(fileSystem, partial, { state, manifest: number, nextNumber: number }, []).abandon();
+  fileSystem.syncDirectory(partial);
+}
+
+function mark(files: FileSystem, partial: string): void {
+  const path = joinPath(partial, CHECKPOINT_FILE);
+  if (files.exists(path)) return;
+  const file = files.create(path);
+  try {
+    const text = toBytes('A checkpoint of a Rowan store is being made here. It is not complete.\n');
+    file.write(text, 0, text.length);
+    file.sync();
+  } finally {
+    file.close();
+  }
+  files.syncDirectory(partial);
+}
+
+/** The lock was of the making: the store in `target` is nobody's yet. */
+async function release(files: FileSystem, lock: DirectoryLock, target: string): Promise<void> {
+  await lock.release();
+  const file = joinPath(target, LOCK_FILE);
+  if (files.exists(file)) files.unlink(file);
 }
 
 function copyFile({ fileSystem }: StoreCore, from: string, to: string): void {
@@ -70,9 +138,13 @@ function copyFile({ fileSystem }: StoreCore, from: string, to: string): void {
   }
 }
 
-/** What an earlier, interrupted checkpoint has left. */
-function removeFolder({ fileSystem }: StoreCore, folder: string): void {
-  if (!fileSystem.exists(folder)) return;
-  for (const name of fileSystem.readdir(folder)) fileSystem.unlink(joinPath(folder, name));
-  fileSystem.rmdir(folder);
+function removeFolder(files: FileSystem, folder: string): void {
+  try {
+    // The mark last: what is left without it is nobody's.
+    const names = files.readdir(folder).filter((name) => name !== CHECKPOINT_FILE);
+    for (const name of [...names, CHECKPOINT_FILE]) files.unlink(joinPath(folder, name));
+    files.rmdir(folder);
+  } catch {
+    // Whatever led here is what is to be reported; the next checkpoint takes the rest away.
+  }
 }

@@ -11,7 +11,7 @@ import {
   type RegionInfo,
   type TableDescriptor,
 } from '../table/index.js';
-import { tableExists } from './catalog.js';
+import { disabledError, noSuchNamespace, tableExists } from './catalog.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
 import type { StoreCore } from './store-core.js';
@@ -25,9 +25,7 @@ export class EmbeddedAdmin implements Admin {
 
   async createNamespace(namespace: string): Promise<void> {
     parseTableName(`${namespace}:t`);
-    if (this.core.catalog.hasNamespace(namespace)) {
-      throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${namespace}" already.`);
-    }
+    this.core.checkOpen();
     await this.core.catalog.addNamespace(namespace);
   }
 
@@ -35,15 +33,6 @@ export class EmbeddedAdmin implements Admin {
     this.checkNamespace(namespace);
     if (namespace === DEFAULT_NAMESPACE || namespace === SYSTEM_NAMESPACE) {
       throw new RowanError('ERR_INVALID_ARGUMENT', `The namespace "${namespace}" is always there.`);
-    }
-    const tables = this.core.catalog
-      .tableNames()
-      .filter((name) => parseTableName(name).namespace === namespace);
-    if (tables.length > 0) {
-      throw new RowanError(
-        'ERR_INVALID_ARGUMENT',
-        `The namespace "${namespace}" still has tables: ${tables.join(', ')}. Delete them first.`,
-      );
     }
     await this.core.catalog.removeNamespace(namespace);
   }
@@ -180,16 +169,6 @@ export class EmbeddedAdmin implements Admin {
 
   private checkNamespace(namespace: string): void {
     this.core.checkOpen();
-    if (this.core.catalog.hasNamespace(namespace)) return;
-    throw new RowanError(
-      'ERR_NAMESPACE_NOT_FOUND',
-      `There is no namespace "${namespace}". Create it first (createNamespace).`,
-    );
+    if (!this.core.catalog.hasNamespace(namespace)) throw noSuchNamespace(namespace);
   }
-}
-
-export function disabledError(table: string): RowanError {
-  return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
-    details: { table },
-  });
 }

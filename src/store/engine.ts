@@ -73,7 +73,7 @@ export class EmbeddedEngine implements Engine {
    */
   async checkpoint(path: string): Promise<void> {
     this.core.checkOpen();
-    await checkpoint(this.core, path);
+    await this.core.track(checkpoint(this.core, path));
   }
 
   async close(): Promise<void> {

@@ -66,6 +66,11 @@ export class Pressure {
     const waiting = this.waiting;
     this.waiting = [];
     for (const { reject } of waiting) {
+      // Nothing that the writer could wait for.
+      if (cause.code === 'ERR_READONLY') {
+        reject(cause);
+        continue;
+      }
       reject(
         new RowanError(
           'ERR_BUSY',
@@ -85,7 +90,8 @@ export class Pressure {
 
   /**
    * Resolves when there is room again.
-   * @throws RowanError `ERR_BUSY` when memory is full and cannot be flushed, `ERR_ABORTED`.
+   * @throws RowanError `ERR_BUSY` when memory is full and cannot be flushed for now, `ERR_READONLY` when it cannot
+   *   before the store is opened again, `ERR_ABORTED`.
    */
   async admit(signal: AbortSignal | undefined): Promise<void> {
     const start = this.actions.clock();

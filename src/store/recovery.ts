@@ -5,14 +5,27 @@ import { InlineExecutor, WorkerExecutor, workerFile } from './background/executo
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { prepareCodecs, prepareInstalledCodecs } from './codec/index.js';
-import { type DirectoryLock, type FileSystem, NodeFileSystem } from './fs/index.js';
-import { inspectDirectory, Manifest, makeDirectory } from './manifest/index.js';
-import { type EmbeddedOptions, type StoreSettings, storeSettings } from './options.js';
+import { StoreEnvironment } from './environment.js';
+import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem, walFileName } from './fs/index.js';
+import { FileLedger } from './ledger/file-ledger.js';
+import { Journal } from './ledger/journal.js';
+import { loadTables } from './load-tables.js';
+import {
+  type Edit,
+  type FoundStore,
+  findStore,
+  inspectDirectory,
+  Manifest,
+  makeDirectory,
+} from './manifest/index.js';
+import { ChunkPool } from './memstore/arena.js';
+import { type EmbeddedOptions, storeSettings } from './options.js';
 import { CLOCK_TABLE, readWriteRecord, type WriteRecordSink } from './record/write-record.js';
 import { regionOf } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
-import { replayWal, Wal, type WalRecord } from './wal/index.js';
+import { type ReplayResult, repairSegment, replayWal, Wal, type WalRecord } from './wal/index.js';
+import { RowClock } from './write/row-clock.js';
 
 /**
  * Opens the store in `directory`, or makes one in a new or empty folder.
@@ -26,74 +39,94 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   inspectDirectory(fileSystem, directory);
   makeDirectory(fileSystem, directory);
   const lock = await fileSystem.lock(directory);
+  const environment = new StoreEnvironment(directory, fileSystem, settings);
+  const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   try {
-    return await open(directory, fileSystem, settings, lock);
+    return begin(environment, lock, await readStore(environment, files));
   } catch (error) {
+    files.closeAll();
     await lock.release();
     throw error;
   }
 }
 
-async function open(
-  directory: string,
-  fileSystem: FileSystem,
-  settings: StoreSettings,
-  lock: DirectoryLock,
-): Promise<StoreCore> {
-  const manifest = Manifest.open(fileSystem, directory);
+/** A store as it was found: read whole, and nothing in its folder changed. */
+export interface ReadStore {
+  readonly found: FoundStore;
+  readonly files: FileHandleCache;
+  readonly cache: BlockCache;
+  readonly ledger: FileLedger;
+  readonly chunkPool: ChunkPool;
+  /** With the writes of the log that are in no file in their memstores. */
+  readonly tables: readonly TableState[];
+  readonly rowClock: RowClock;
+  readonly lastSeq: number;
+  readonly log: ReplayResult;
+}
+
+/**
+ * Reads a store and changes nothing.
+ * @throws RowanError as `openStore`.
+ */
+export async function readStore(environment: StoreEnvironment, files: FileHandleCache): Promise<ReadStore> {
+  const { fileSystem, directory, settings } = environment;
+  const found = findStore(fileSystem, directory);
+  const { state } = found;
+  await prepareCodecs(
+    [...state.tables.values()].flatMap(({ descriptor }) =>
+      descriptor.families.map((each) => each.compression),
+    ),
+  );
+  await prepareInstalledCodecs();
+  const cache = new BlockCache(settings.blockCacheSize);
+  const ledger = new FileLedger(environment, files, cache);
+  const chunkPool = new ChunkPool(settings.memstoreFlushSize);
+  const tables = loadTables(state, ledger, chunkPool);
+  const rowClock = new RowClock(settings.clock);
+  rowClock.restore(state.clock);
+  const replay = new Replay(directory, tables, rowClock, state.nextId, state.lastSeq);
+  const segments = [...state.walSegments.values()];
+  const log = replayWal(fileSystem, directory, segments, (record) => replay.take(record), { repair: false });
+  return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq: replay.lastSeq, log };
+}
+
+/** Goes on where the store was left. Everything was read and found sound: what fails from here on is the disk. */
+function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
+  const { fileSystem, directory, settings } = environment;
+  const { found, ledger, rowClock, lastSeq } = read;
+  const { closed } = read.log;
+  if (closed) repairSegment(fileSystem, directory, closed.number, closed.length);
+  const edits: Edit[] = [{ type: 'counters', lastSeq, clock: rowClock.highest }];
+  if (closed) edits.push({ type: 'walClosed', ...closed });
+  const manifest = Manifest.begin(fileSystem, directory, found, edits);
   let wal: Wal | undefined;
-  const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   try {
-    const { state } = manifest;
-    const tables = [...state.tables.values()];
-    await prepareCodecs(
-      tables.flatMap(({ descriptor }) => descriptor.families.map((family) => family.compression)),
-    );
-    const number = state.nextFile;
+    const number = manifest.newFileNumber();
     wal = Wal.create(fileSystem, directory, number, { segmentSize: settings.walSegmentSize });
-    const [flushExecutor, compactionExecutor] = executors(fileSystem, settings);
-    const core = new StoreCore({
-      directory,
-      fileSystem,
-      settings,
-      lock,
-      manifest,
-      wal,
-      lastSeq: state.lastSeq,
-      files,
-      cache: new BlockCache(settings.blockCacheSize),
-      flushExecutor,
-      compactionExecutor,
-    });
-    await prepareInstalledCodecs();
-    for (const table of tables) {
-      core.catalog.load(
-        table,
-        [...state.regions.values()].filter((region) => region.table === table.id),
-      );
-    }
-    const segments = [...state.walSegments.values()];
-    const replay = new Replay(core, state.lastSeq);
-    const { closed } = replayWal(fileSystem, directory, segments, (record) => replay.take(record));
-    manifest.log([
-      ...(closed ? [{ type: 'walClosed' as const, ...closed }] : []),
-      { type: 'walAdd', number },
-      { type: 'counters', lastSeq: replay.lastSeq, clock: core.rowClock.highest },
-    ]);
-    core.commits.recovered(replay.lastSeq);
+    manifest.log([{ type: 'walAdd', number }]);
+    removeMark(environment);
+    const journal = new Journal(wal, manifest, rowClock);
+    ledger.start(journal);
+    const [flushExecutor, compactionExecutor] = executors(environment);
+    const core = new StoreCore({ ...read, environment, lock, journal, flushExecutor, compactionExecutor });
     // Else a store that is opened often and written to little would replay ever more segments.
     core.maintenance.requestLogCollection();
     return core;
   } catch (error) {
-    files.closeAll();
     wal?.abandon();
     manifest.abandon();
     throw error;
   }
 }
 
+/** A checkpoint that was cut short when it was whole still has it. */
+function removeMark({ fileSystem, directory }: StoreEnvironment): void {
+  const mark = joinPath(directory, CHECKPOINT_FILE);
+  if (fileSystem.exists(mark)) fileSystem.unlink(mark);
+}
+
 /** Two, so that a long compaction never keeps a flush, and with it writers, waiting. */
-function executors(fileSystem: FileSystem, settings: StoreSettings): [JobExecutor, JobExecutor] {
+function executors({ fileSystem, settings }: StoreEnvironment): [JobExecutor, JobExecutor] {
   const worker =
     settings.background === 'worker' && fileSystem instanceof NodeFileSystem ? workerFile() : undefined;
   if (worker) return [new WorkerExecutor(worker), new WorkerExecutor(worker)];
@@ -106,13 +139,25 @@ class Replay implements WriteRecordSink {
   private table: TableState | undefined;
   private readonly families = new Map<number, Map<number, string>>();
 
+  private readonly tables: ReadonlyMap<number, TableState>;
+  private unknown = false;
+
   constructor(
-    private readonly core: StoreCore,
+    private readonly directory: string,
+    tables: readonly TableState[],
+    private readonly rowClock: RowClock,
+    /** The first number that no table or family has been given yet. */
+    private readonly nextId: number,
     /** The greatest number seen. */
     public lastSeq: number,
-  ) {}
+  ) {
+    this.tables = new Map(tables.map((table) => [table.id, table]));
+  }
 
+  /** @throws CorruptionError when the record is of another making, or of a table that was never made. */
   take(record: WalRecord): void {
+    const file = joinPath(this.directory, walFileName(record.segment));
+    const details = { file, offset: record.fileOffset };
     this.firstSeq = record.firstSeq;
     let mutations: number;
     try {
@@ -122,9 +167,17 @@ class Replay implements WriteRecordSink {
       );
     } catch (cause) {
       throw new CorruptionError(
-        `The record at ${record.fileOffset} of log segment ${record.segment} has a right checksum but wrong content. ` +
-          'Restore the store from a copy, and report this.',
-        { cause, details: { offset: record.fileOffset, segment: record.segment } },
+        `The record at byte ${record.fileOffset} of the log "${file}" has a right checksum but wrong content. ` +
+          'Nothing was changed. Restore the store from a copy, and report this.',
+        { cause, details },
+      );
+    }
+    if (this.unknown) {
+      throw new CorruptionError(
+        `The record at byte ${record.fileOffset} of the log "${file}" is of a table or family that the MANIFEST never ` +
+          'named: the MANIFEST has lost its end. Nothing was changed. Restore the store from a copy, or save what is ' +
+          'sound with `rowan store repair`.',
+        { details },
       );
     }
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
@@ -142,10 +195,11 @@ class Replay implements WriteRecordSink {
     value: Uint8Array,
   ): void {
     if (tableId === CLOCK_TABLE) {
-      this.core.rowClock.restore(timestamp);
+      this.rowClock.restore(timestamp);
       return;
     }
-    if (this.table?.id !== tableId) this.table = this.core.catalog.byNumber(tableId);
+    if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
+    this.unknown ||= tableId >= this.nextId || familyNumber >= this.nextId;
     // A table or family that was deleted after the write.
     const family = this.table && this.familyName(this.table, familyNumber);
     if (!this.table || family === undefined) return;

@@ -53,7 +53,7 @@ export function storeStats(core: StoreCore): StoreStats {
     walSegments: segments.length,
     walBytes: segments.reduce((sum, segment) => sum + (segment.closed?.length ?? core.wal.size), 0),
     lastSeq: core.commits.lastSeq,
-    openScanners: core.openScanners,
+    openScanners: core.scanners.size,
   };
 }
 

@@ -14,8 +14,6 @@ import type { CompactionJob, Job, JobResult } from './job.js';
 
 export class JobRun {
   private constructor(
-    private readonly fileSystem: FileSystem,
-    private readonly job: Job,
     private readonly scanner: CompactionScanner,
     private readonly writer: SortedFileWriter,
     private readonly release: () => void,
@@ -45,13 +43,10 @@ export class JobRun {
         earliestPutTimestamp,
         timeToPurgeDeletes: job.kind === 'compaction' ? job.timeToPurgeDeletes : 0,
       });
-      return new JobRun(fileSystem, job, scanner, writer, release);
+      return new JobRun(scanner, writer, release);
     } catch (error) {
       release();
-      if (writer) {
-        writer.abandon();
-        fileSystem.unlink(job.path);
-      }
+      writer?.abandon();
       throw error;
     }
   }
@@ -71,11 +66,10 @@ export class JobRun {
     return { written: this.writer.finish() };
   }
 
-  /** Removes what was written. */
+  /** Closes everything; what was written is for who asked for it to remove. */
   abandon(): void {
     this.release();
     this.writer.abandon();
-    this.fileSystem.unlink(this.job.path);
   }
 }
 

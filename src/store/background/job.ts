@@ -43,13 +43,13 @@ export interface CompactionJob extends JobBase {
 export type Job = FlushJob | CompactionJob;
 
 export interface JobResult {
-  /** Undefined when no cell was left to write; no file is there then. */
+  /** Undefined when no cell was left to write; what is there of the file is nothing then. */
   readonly written: WrittenFile | undefined;
 }
 
 /** Runs jobs, here or in a thread of its own. */
 export interface JobExecutor {
-  /** @throws RowanError when the job failed; what it wrote is removed. */
+  /** @throws RowanError when the job failed; what it wrote is closed, and left for the caller to remove. */
   run(job: Job): Promise<JobResult>;
   /** Lets jobs that run come to their end, and takes no more. */
   close(): Promise<void>;

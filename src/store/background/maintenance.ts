@@ -6,17 +6,23 @@
 import { RowanError } from '../../errors.js';
 import { FOREVER } from '../../table/index.js';
 import { selectFiles } from '../compact/policy.js';
+import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/file-meta.js';
+import type { FileLedger } from '../ledger/file-ledger.js';
+import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';
+import type { ChunkPool } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
+import type { Pressure } from '../pressure.js';
+import type { ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { regionOf } from '../region/region.js';
 import { splitRegion } from '../region/split.js';
 import { fileEntry, type StoreFile } from '../region/store-file.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
-import { FamilyWork } from './family-work.js';
+import type { CommitQueue } from '../write/commit-queue.js';
+import type { FamilyWork } from './family-work.js';
 import type { JobExecutor, JobInput } from './job.js';
 
 /** A family of a region of a table. */
@@ -26,18 +32,30 @@ interface Place {
   readonly store: FamilyStore;
 }
 
+/** The parts of the store that flushes, compactions and splits have to do with. */
+export interface MaintenanceParts {
+  readonly environment: StoreEnvironment;
+  readonly journal: Journal;
+  readonly ledger: FileLedger;
+  readonly commits: CommitQueue;
+  readonly scanners: ScannerRegistry;
+  readonly pressure: Pressure;
+  readonly work: FamilyWork;
+  readonly chunkPool: ChunkPool;
+  readonly flushExecutor: JobExecutor;
+  readonly compactionExecutor: JobExecutor;
+}
+
 export class Maintenance {
   /** Work under way, for `drain`. */
   private readonly running = new Set<Promise<unknown>>();
-  private readonly work = new FamilyWork();
   /** Families that will be flushed soon. */
   private readonly requested = new Set<FamilyStore>();
-  closing = false;
+  private closing = false;
 
   constructor(
-    private readonly core: StoreCore,
-    private readonly flushExecutor: JobExecutor,
-    private readonly compactionExecutor: JobExecutor,
+    private readonly parts: MaintenanceParts,
+    private readonly collectLog: () => Promise<void>,
   ) {}
 
   /** Flushes a family some time soon; what goes wrong is told to the listener and tried again with the next request. */
@@ -45,7 +63,7 @@ export class Maintenance {
     if (this.closing || this.requested.has(store)) return;
     this.requested.add(store);
     this.inBackground('flush', async () => {
-      const { pressure } = this.core;
+      const { pressure } = this.parts;
       try {
         await this.flush({ state, region, store });
       } catch (error) {
@@ -61,8 +79,8 @@ export class Maintenance {
 
   /** Removes what is not needed of the log some time soon. */
   requestLogCollection(): void {
-    if (!this.closing && this.core.settings.automatic)
-      this.inBackground('flush', () => this.core.collectLog());
+    if (!this.closing && this.parts.environment.settings.automatic)
+      this.inBackground('flush', () => this.collectLog());
   }
 
   /** Writes everything a family has in memory at this moment to files. */
@@ -72,59 +90,65 @@ export class Maintenance {
     const wanted = store.version.frozen;
     // One flush of a family at a time; who comes meanwhile waits, and then sees to what is left.
     while (!store.closed && store.version.frozen.some((memstore) => wanted.includes(memstore))) {
-      await this.work.flushOrWait(store, () => this.flushOldest(place));
+      await this.parts.work.flushOrWait(store, () => this.flushOldest(place));
     }
     if (store.closed) for (const heir of heirs(place)) await this.flush(heir);
   }
 
   private async flushOldest({ state, region, store }: Place): Promise<void> {
-    const core = this.core;
+    const { environment, ledger, commits } = this.parts;
     const memstore = store.version.frozen.at(-1);
     if (!memstore) return;
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
-    core.emit({ kind: 'flushBegin', bytes: memstore.bytes, ...where });
-    const start = core.now();
     // Nothing may be in a file that a crash could take back from the log.
-    await core.commits.settle();
-    const fileNo = core.newFileNumber();
-    const path = core.filePath(fileNo);
+    await commits.settle();
+    const fileNo = ledger.draft();
+    environment.emit({ kind: 'flushBegin', bytes: memstore.bytes, ...where });
+    const start = environment.now();
     memstore.retain();
-    const { written } = await this.flushExecutor
+    const written = await this.parts.flushExecutor
       .run({
         kind: 'flush',
-        path,
+        path: ledger.path(fileNo),
         fileNo,
         family: store.descriptor,
         memstore: memstore.share(),
-        now: core.now(),
-        smallestReadPoint: core.smallestReadPoint(),
+        now: start,
+        smallestReadPoint: this.smallestReadPoint(),
       })
+      .then(
+        (result) => result.written,
+        (error) => {
+          ledger.discard(fileNo);
+          throw error;
+        },
+      )
       .finally(() => memstore.release());
-    await core.recordFile(
-      fileNo,
-      written,
-      store.descriptor,
-      flushEdits(region, store, memstore, written),
-      (file) => store.flushed(memstore, file),
-    );
+    if (!written) ledger.discard(fileNo);
+    await ledger.publishFiles({
+      files: written ? [{ written, family: store.descriptor }] : [],
+      edits: flushEdits(region, store, memstore, written),
+      adopt: ([file]) => store.flushed(memstore, file),
+    });
     store.bytesFlushed += written?.size ?? 0;
-    core.emit({
+    environment.emit({
       kind: 'flushEnd',
       file: written ? fileNo : undefined,
       cells: written?.meta.cells ?? 0,
       bytesWritten: written?.size ?? 0,
-      milliseconds: core.now() - start,
+      milliseconds: environment.now() - start,
       ...where,
     });
-    core.pressure.relieved();
-    await core.collectLog();
+    this.parts.pressure.relieved();
+    await this.collectLog();
   }
 
   /** Merges some files of a family if the policy finds it worth while. */
   requestCompaction(place: Place): void {
     const { state, region, store } = place;
-    if (this.closing || !this.core.settings.automatic || !state.descriptor.compactionEnabled) return;
-    if (this.work.isCompacting(store) || region.splitting || store.closed) return;
+    if (this.closing || !this.parts.environment.settings.automatic || !state.descriptor.compactionEnabled)
+      return;
+    if (this.parts.work.isCompacting(store) || region.splitting || store.closed) return;
     this.inBackground('compaction', async () => {
       const merged = await this.compact(place);
       if (merged) this.requestCompaction(place);
@@ -135,7 +159,7 @@ export class Maintenance {
   /** As `requestCompaction`, waited for; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
     const { region, store } = place;
-    return this.work.compact(store, async () => {
+    return this.parts.work.compact(store, async () => {
       if (store.closed) return false;
       const dropped = await this.dropExpired(place);
       const files = store.version.files;
@@ -144,7 +168,7 @@ export class Maintenance {
           size: file.size,
           reference: file.isReference(region.startKey, region.endKey),
         })),
-        this.core.settings.compaction,
+        this.parts.environment.settings.compaction,
       );
       if (!selection) return dropped;
       await this.merge(place, files.slice(selection.start, selection.end));
@@ -156,7 +180,9 @@ export class Maintenance {
   async majorCompact(place: Place): Promise<void> {
     const { store } = place;
     await this.flush(place);
-    await this.work.compact(store, async () => {
+    await this.parts.work.compact(store, async () => {
+      // A bulk load may have come before a write that was in memory already.
+      while (!store.closed && !store.filesAreOldest) await this.flush(place);
       const files = store.version.files;
       if (!store.closed && files.length > 0) await this.merge(place, files);
     });
@@ -165,58 +191,78 @@ export class Maintenance {
 
   private async merge(place: Place, files: readonly StoreFile[]): Promise<void> {
     const { state, region, store } = place;
-    const core = this.core;
-    const major = files.length === store.version.files.length;
+    const { environment, ledger } = this.parts;
+    // A marker may go only when everything it could hide is merged with it: nothing older is in another file, nor in
+    // memory, where writes older than a bulk-loaded file may be.
+    const major = files.length === store.version.files.length && store.filesAreOldest;
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
     const numbers = files.map((file) => file.fileNo);
-    core.emit({ kind: 'compactionBegin', files: numbers, major, ...where });
-    const start = core.now();
-    const fileNo = core.newFileNumber();
+    const fileNo = ledger.draft();
+    environment.emit({ kind: 'compactionBegin', files: numbers, major, ...where });
+    const start = environment.now();
     for (const file of files) file.retain();
     try {
-      const { written } = await this.compactionExecutor.run({
-        kind: 'compaction',
-        path: core.filePath(fileNo),
-        fileNo,
-        family: store.descriptor,
-        inputs: files.map((file): JobInput => ({ path: file.path, fileNo: file.fileNo, seq: file.seq })),
-        allFiles: major,
-        startKey: region.startKey,
-        endKey: region.endKey,
-        now: core.now(),
-        smallestReadPoint: core.smallestReadPoint(),
-        timeToPurgeDeletes: core.settings.timeToPurgeDeletes,
+      const written = await this.runMerge(place, files, fileNo, major, start);
+      await ledger.publishFiles({
+        files: written ? [{ written, family: store.descriptor }] : [],
+        edits: replacementEdits(region, store, files, written),
+        adopt: (added) => store.replaceFiles(files, added),
       });
-      const edits = replacementEdits(region, store, files, written);
-      await core.recordFile(fileNo, written, store.descriptor, edits, (file) =>
-        store.replaceFiles(files, file ? [file] : []),
-      );
       store.bytesCompacted += written?.size ?? 0;
-      core.emit({
+      environment.emit({
         kind: 'compactionEnd',
         files: numbers,
         file: written ? fileNo : undefined,
         major,
         bytesRead: files.reduce((sum, each) => sum + each.size, 0),
         bytesWritten: written?.size ?? 0,
-        milliseconds: core.now() - start,
+        milliseconds: environment.now() - start,
         ...where,
       });
     } finally {
       for (const file of files) file.release();
+      ledger.discard(fileNo);
     }
+  }
+
+  private async runMerge(
+    { region, store }: Place,
+    files: readonly StoreFile[],
+    fileNo: number,
+    major: boolean,
+    now: number,
+  ): Promise<WrittenFile | undefined> {
+    const { environment, ledger, compactionExecutor } = this.parts;
+    const { written } = await compactionExecutor.run({
+      kind: 'compaction',
+      path: ledger.path(fileNo),
+      fileNo,
+      family: store.descriptor,
+      inputs: files.map((file): JobInput => ({ path: file.path, fileNo: file.fileNo, seq: file.seq })),
+      allFiles: major,
+      startKey: region.startKey,
+      endKey: region.endKey,
+      now,
+      smallestReadPoint: this.smallestReadPoint(),
+      timeToPurgeDeletes: environment.settings.timeToPurgeDeletes,
+    });
+    return written;
   }
 
   /** Drops files whose every cell has expired, without reading them (R26). */
   private async dropExpired({ state, region, store }: Place): Promise<boolean> {
+    const { environment, ledger } = this.parts;
     const { ttl, minVersions } = store.descriptor;
     if (ttl === FOREVER || minVersions > 0) return false;
-    const oldest = this.core.now() - ttl * 1000;
+    const oldest = environment.now() - ttl * 1000;
     const expired = store.version.files.filter((file) => file.isExpired(oldest));
     if (expired.length === 0) return false;
-    await this.core.record(replacementEdits(region, store, expired, undefined));
-    store.replaceFiles(expired, []);
-    this.core.emit({
+    await ledger.publishFiles({
+      files: [],
+      edits: replacementEdits(region, store, expired, undefined),
+      adopt: () => store.replaceFiles(expired, []),
+    });
+    environment.emit({
       kind: 'filesExpired',
       files: expired.map((file) => file.fileNo),
       table: state.name,
@@ -227,7 +273,7 @@ export class Maintenance {
   }
 
   private requestSplit(state: TableState, region: Region): void {
-    const limit = state.descriptor.maxFileSize ?? this.core.settings.maxFileSize;
+    const limit = state.descriptor.maxFileSize ?? this.parts.environment.settings.maxFileSize;
     if (this.closing || region.splitting || !state.descriptor.splitEnabled) return;
     if (!region.stores.some((store) => store.fileBytes > limit)) return;
     this.inBackground('split', async () => {
@@ -248,15 +294,15 @@ export class Maintenance {
     try {
       for (const store of region.stores) {
         await this.flush({ state, region, store });
-        await this.work.compacted(store);
+        await this.parts.work.compacted(store);
       }
       const daughters = await state.changes.run(() =>
-        this.exclude(region.stores, async () =>
-          region.retired ? undefined : splitRegion(this.core, state, region, splitKey),
+        this.parts.work.exclude(region.stores, async () =>
+          region.retired ? undefined : splitRegion(this.parts, state, region, splitKey),
         ),
       );
       if (!daughters) return false;
-      this.core.emit({
+      this.parts.environment.emit({
         kind: 'split',
         table: state.name,
         region: region.id,
@@ -269,21 +315,20 @@ export class Maintenance {
     } finally {
       region.splitting = undefined;
       ended();
-      this.core.pressure.relieved();
+      this.parts.pressure.relieved();
     }
   }
 
-  /** Runs `change` while no flush or compaction of `stores` runs or begins. */
-  exclude<T>(stores: readonly FamilyStore[], change: () => Promise<T>): Promise<T> {
-    return this.work.exclude(stores, change);
+  private smallestReadPoint(): number {
+    return this.parts.scanners.smallestReadPoint(this.parts.commits.readPoint);
   }
 
   /** Starts no more work of its own and resolves when what runs has ended. */
   async close(): Promise<void> {
     this.closing = true;
-    while (this.running.size > 0) await Promise.allSettled([...this.running]);
-    await this.flushExecutor.close();
-    await this.compactionExecutor.close();
+    await this.drain();
+    await this.parts.flushExecutor.close();
+    await this.parts.compactionExecutor.close();
   }
 
   /** Resolves when no work that the store began by itself is under way. */
@@ -293,9 +338,10 @@ export class Maintenance {
 
   private inBackground(work: 'flush' | 'compaction' | 'split', action: () => Promise<void>): void {
     const running = action().catch((cause: unknown) => {
+      const { environment } = this.parts;
       const error = asRowanError(work, cause);
-      if (error.code === 'ERR_CORRUPTION') this.core.emit({ kind: 'corruption', error });
-      this.core.emit({ kind: 'backgroundError', work, error });
+      if (error.code === 'ERR_CORRUPTION') environment.emit({ kind: 'corruption', error });
+      environment.emit({ kind: 'backgroundError', work, error });
     });
     this.running.add(running);
     void running.finally(() => this.running.delete(running));

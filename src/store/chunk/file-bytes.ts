@@ -9,7 +9,7 @@ export function readLog(files: FileSystem, path: string): Uint8Array {
   if (!files.exists(path)) {
     throw new CorruptionError(
       `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
-      { details: { file: path } },
+      { details: { file: path, offset: 0 } },
     );
   }
   const file = files.openRead(path);

@@ -2,8 +2,18 @@
 
 export const CURRENT_FILE = 'CURRENT';
 export const CURRENT_TEMPORARY_FILE = 'CURRENT.tmp';
+/** In a folder in which a checkpoint is being made, until it is complete. */
+export const CHECKPOINT_FILE = 'CHECKPOINT';
 
-export type StoreFileKind = 'wal' | 'sorted' | 'manifest' | 'current' | 'current-temporary' | 'lock';
+export type StoreFileKind =
+  | 'wal'
+  | 'sorted'
+  | 'manifest'
+  | 'current'
+  | 'lock'
+  /** Being written, and renamed when it is complete. */
+  | 'temporary'
+  | 'checkpoint';
 
 export interface StoreFileName {
   readonly kind: StoreFileKind;
@@ -26,11 +36,21 @@ export function manifestFileName(number: number): string {
   return `MANIFEST-${sixDigits(number)}`;
 }
 
+/** `000007.wal.tmp`: the good part of a log, which takes the place of the log when it is on the disk. */
+export function walTemporaryName(number: number): string {
+  return `${walFileName(number)}.tmp`;
+}
+
 /** What a name in a store's folder stands for; undefined when no store gives such a name. */
 export function parseStoreFileName(name: string): StoreFileName | undefined {
   if (name === CURRENT_FILE) return { kind: 'current', number: 0 };
-  if (name === CURRENT_TEMPORARY_FILE) return { kind: 'current-temporary', number: 0 };
+  if (name === CURRENT_TEMPORARY_FILE) return { kind: 'temporary', number: 0 };
+  if (name === CHECKPOINT_FILE) return { kind: 'checkpoint', number: 0 };
   if (name === 'LOCK' || name === 'LOCK.sock') return { kind: 'lock', number: 0 };
+  if (name.endsWith('.wal.tmp')) {
+    const log = parseStoreFileName(name.slice(0, -4));
+    return log && { kind: 'temporary', number: log.number };
+  }
   const match = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.(wal|sst))$/.exec(name);
   if (match === null) return undefined;
   const number = Number(match[1] ?? match[2]);

@@ -54,14 +54,14 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
   // A store has its first MANIFEST before CURRENT, and everything else after.
   const first = manifestFileName(1);
   const beyond = names.filter(
-    (name) => !['lock', 'current-temporary'].includes(parseStoreFileName(name)!.kind),
+    (name) => !['lock', 'temporary', 'checkpoint'].includes(parseStoreFileName(name)!.kind),
   );
   if (beyond.some((name) => name !== first || files.fileSize(joinPath(directory, name)) > FRESH_LENGTH)) {
     const path = joinPath(directory, CURRENT_FILE);
     throw new CorruptionError(
       `The file "${path}" is missing from a folder with the files of a store. Put it back, or restore the store ` +
         'from a copy.',
-      { details: { file: path } },
+      { details: { file: path, offset: 0 } },
     );
   }
   return 'new';
@@ -78,7 +78,7 @@ export function checkNamedFiles(files: FileSystem, directory: string, state: Ver
     if (!present.has(name)) {
       throw new CorruptionError(
         `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
-        { details: { file: path } },
+        { details: { file: path, offset: 0 } },
       );
     }
     if (size === undefined) return;
@@ -96,8 +96,43 @@ export function checkNamedFiles(files: FileSystem, directory: string, state: Ver
 }
 
 /**
+ * Checks that the MANIFEST knows every log that has writes. Nothing is written to a log before the edit that names it is
+ * on the disk: one that has writes, is not named, and is younger than all that is, proves that edits were lost.
+ * @throws CorruptionError naming the log.
+ */
+export function checkUnnamedLogs(files: FileSystem, directory: string, state: VersionState): void {
+  for (const name of files.readdir(directory)) {
+    const parsed = parseStoreFileName(name);
+    if (parsed?.kind !== 'wal' || parsed.number < state.nextFile) continue;
+    const path = joinPath(directory, name);
+    if (!hasWrites(files, path)) continue;
+    throw new CorruptionError(
+      `The log "${path}" has writes, and the MANIFEST does not name it: the MANIFEST has lost its end. Nothing was ` +
+        'changed. Restore the store from a copy, or save what is sound with `rowan store repair`.',
+      { details: { file: path, offset: FILE_HEADER_END } },
+    );
+  }
+}
+
+/** Whether anything stands behind the header of a log. What a loss of power left as zeros was never written. */
+function hasWrites(files: FileSystem, path: string): boolean {
+  const file = files.openRead(path);
+  try {
+    const bytes = new Uint8Array(65536);
+    for (let at = FILE_HEADER_END; at < file.size; at += bytes.length) {
+      const count = file.read(bytes, 0, bytes.length, at);
+      for (let i = 0; i < count; i++) if (bytes[i] !== 0) return true;
+    }
+    return false;
+  } finally {
+    file.close();
+  }
+}
+
+/**
  * Removes the files of a store that the state does not name: outputs that a crash cut short, and what the last opener
- * did not come to remove. Files of other names are left alone. Returns the names that were removed.
+ * did not come to remove. Files of other names are left alone, and so is what cannot be removed: its number is not
+ * used again. Returns the names that were removed.
  */
 export function removeObsoleteFiles(
   files: FileSystem,
@@ -113,10 +148,14 @@ export function removeObsoleteFiles(
       (parsed?.kind === 'wal' && !state.walSegments.has(parsed.number)) ||
       (parsed?.kind === 'sorted' && !live.has(parsed.number)) ||
       (parsed?.kind === 'manifest' && parsed.number !== manifest) ||
-      parsed?.kind === 'current-temporary';
+      parsed?.kind === 'temporary';
     if (!obsolete) continue;
-    files.unlink(joinPath(directory, name));
-    removed.push(name);
+    try {
+      files.unlink(joinPath(directory, name));
+      removed.push(name);
+    } catch {
+      // It does no harm but the room it takes; the next opener tries again.
+    }
   }
   return removed;
 }

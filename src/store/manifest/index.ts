@@ -2,6 +2,7 @@ export * from './current.js';
 export * from './directory.js';
 export * from './edit.js';
 export * from './edit-codec.js';
+export * from './find-store.js';
 export * from './manifest.js';
 export * from './read-manifest.js';
 export * from './version-state.js';

@@ -1,12 +1,12 @@
 import { ClosedError, type RowanError } from '../../errors.js';
 import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../chunk/index.js';
-import { type FileSystem, joinPath, manifestFileName, parseStoreFileName } from '../fs/index.js';
+import { type FileSystem, joinPath, manifestFileName } from '../fs/index.js';
 import { prepareCurrent, switchCurrent } from './current.js';
-import { checkNamedFiles, inspectDirectory, makeDirectory, removeObsoleteFiles } from './directory.js';
+import { makeDirectory, removeObsoleteFiles } from './directory.js';
 import type { Edit } from './edit.js';
 import { encodeEdits } from './edit-codec.js';
-import { readManifest } from './read-manifest.js';
-import { applyEdits, emptyState, snapshotEdits, type VersionState } from './version-state.js';
+import { type FoundStore, findStore } from './find-store.js';
+import { applyEdits, snapshotEdits, type VersionState } from './version-state.js';
 
 export interface ManifestOptions {
   /** Bytes above which the MANIFEST is written anew, short; default 4 MiB. */
@@ -68,20 +68,28 @@ export class Manifest {
    * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage and for missing files.
    */
   static open(files: FileSystem, directory: string, options: ManifestOptions = {}): Manifest {
+    return Manifest.begin(files, directory, findStore(files, directory), [], options);
+  }
+
+  /**
+   * Goes on from what was found, with `edits`, in a fresh MANIFEST. Until CURRENT names it nothing has changed; then
+   * what nothing names any more is removed, as far as that can be done.
+   */
+  static begin(
+    files: FileSystem,
+    directory: string,
+    found: FoundStore,
+    edits: readonly Edit[],
+    options: ManifestOptions = {},
+  ): Manifest {
     const rollSize = options.rollSize ?? 4 * 1024 * 1024;
-    const found = inspectDirectory(files, directory);
-    let state = emptyState();
-    let number = 1;
-    if (found === 'store') {
-      const read = readManifest(files, directory);
-      checkNamedFiles(files, directory, read.state);
-      number = nextFreeNumber(files, directory, Math.max(read.state.nextFile, read.number + 1));
-      state = read.state;
-    } else {
+    if (found.manifest === 0) {
       makeDirectory(files, directory);
-      removeObsoleteFiles(files, directory, state, 0);
+      // What the making of a store has left that was cut short: the first MANIFEST has its name.
+      removeObsoleteFiles(files, directory, found.state, 0);
     }
-    state = applyEdits(state, [{ type: 'counters', nextFile: number + 1 }]);
+    const number = found.nextNumber;
+    const state = applyEdits(found.state, [{ type: 'counters', nextFile: number + 1 }, ...edits]);
     const writer = writeSnapshot(files, directory, number, state);
     try {
       prepareCurrent(files, directory, { manifest: number, length: writer.writtenLength });
@@ -246,13 +254,4 @@ function writeSnapshot(
 ): ChunkWriter {
   const path = joinPath(directory, manifestFileName(number));
   return createLog(files, path, MANIFEST_KIND, number, STAGING_SIZE, encodeEdits(snapshotEdits(state)));
-}
-
-/** A number that no file has, be it a leftover that could not be removed. */
-function nextFreeNumber(files: FileSystem, directory: string, least: number): number {
-  let number = least;
-  for (const name of files.readdir(directory)) {
-    number = Math.max(number, (parseStoreFileName(name)?.number ?? 0) + 1);
-  }
-  return number;
 }

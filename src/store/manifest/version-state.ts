@@ -76,6 +76,14 @@ export function liveFiles(state: VersionState): Map<number, FileEntry> {
   return live;
 }
 
+/** Whether some store has the sorted file of this number. */
+export function namesFile(state: VersionState, number: number): boolean {
+  for (const region of state.regions.values()) {
+    for (const store of region.stores.values()) if (store.files.has(number)) return true;
+  }
+  return false;
+}
+
 /** The edits that make `state` of nothing. */
 export function snapshotEdits(state: VersionState): Edit[] {
   const { nextFile, nextId, lastSeq, clock } = state;

@@ -49,7 +49,7 @@ export class TableScanner implements SyncResultScanner {
     const regions = state.regions.filter((region) => overlaps(region, scan));
     if (scan.reversed) regions.reverse();
     this.held = regions.map((region) => ({ region, sources: hold(region, scan) }));
-    core.scannerOpened(this);
+    core.scanners.opened(this);
   }
 
   /** It sees the writes up to this number. */
@@ -121,7 +121,7 @@ export class TableScanner implements SyncResultScanner {
     this.current?.close();
     this.current = undefined;
     for (; this.position < this.held.length; this.position++) this.release(this.position);
-    this.core.scannerClosed(this);
+    this.core.scanners.closed(this);
   }
 
   /** Closes it because the store closes: whoever reads on is told that the rows do not end here. */

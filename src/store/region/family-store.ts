@@ -117,6 +117,13 @@ export class FamilyStore implements FamilySource {
     return seq;
   }
 
+  /** Whether no write in memory is older than one in a file: bulk-loaded files come past those that are in memory. */
+  get filesAreOldest(): boolean {
+    let newest = -1;
+    for (const { seq, meta } of this.version.files) newest = Math.max(newest, seq ?? meta.maxSeq);
+    return this.oldestUnflushedSeq > newest;
+  }
+
   /** Sets the active memstore aside for a flush; false when it is empty. */
   freeze(): boolean {
     const { active, frozen, files } = this.version;

@@ -2,12 +2,21 @@
 
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { FileLedger } from '../ledger/file-ledger.js';
+import type { Journal } from '../ledger/journal.js';
 import type { Edit } from '../manifest/index.js';
-import type { StoreCore } from '../store-core.js';
+import type { ChunkPool } from '../memstore/arena.js';
 import type { TableState } from '../table-state.js';
 import { FamilyStore } from './family-store.js';
 import { Region } from './region.js';
 import type { StoreFile } from './store-file.js';
+
+/** The parts of the store that a split has to do with. */
+export interface SplitParts {
+  readonly journal: Journal;
+  readonly ledger: FileLedger;
+  readonly chunkPool: ChunkPool;
+}
 
 /**
  * The daughters, already in the place of `region`; undefined when it cannot be split: it has no files, or one row only.
@@ -15,7 +24,7 @@ import type { StoreFile } from './store-file.js';
  * @throws InvalidArgumentError when `splitKey` is not strictly inside the region.
  */
 export async function splitRegion(
-  core: StoreCore,
+  parts: SplitParts,
   state: TableState,
   region: Region,
   splitKey: Uint8Array | undefined,
@@ -33,14 +42,26 @@ export async function splitRegion(
     [region.startKey, middle],
     [middle, region.endKey],
   ] as const;
-  const daughters = ranges.map(([startKey, endKey]) => daughterOf(core, region, startKey, endKey));
-  await core.record(splitEdits(state, region, daughters));
-  // Writes that came while the edit was on its way to the disk are in the parent's memory only.
-  for (const daughter of daughters) adoptMemstores(region, daughter);
-  state.regions = state.regions.flatMap((each) => (each === region ? daughters : [each]));
-  region.retired = true;
-  for (const store of region.stores) store.close();
+  const daughters = ranges.map(([startKey, endKey]) => daughterOf(parts, region, startKey, endKey));
+  try {
+    await parts.ledger.publishFiles({
+      files: [],
+      edits: splitEdits(state, region, daughters),
+      adopt: () => takePlace(state, region, daughters),
+    });
+  } catch (error) {
+    for (const daughter of daughters) for (const store of daughter.stores) store.close();
+    throw error;
+  }
   return [daughters[0]!, daughters[1]!];
+}
+
+function takePlace(state: TableState, parent: Region, daughters: readonly Region[]): void {
+  // Writes that came while the edit was on its way to the disk are in the parent's memory only.
+  for (const daughter of daughters) adoptMemstores(parent, daughter);
+  state.regions = state.regions.flatMap((each) => (each === parent ? daughters : [each]));
+  parent.retired = true;
+  for (const store of parent.stores) store.close();
 }
 
 /** The middle of the largest file, if it is strictly inside the region. */
@@ -53,15 +74,20 @@ function middleRow(region: Region): Uint8Array | undefined {
   return row && region.contains(row) && compareBytes(row, region.startKey) > 0 ? row : undefined;
 }
 
-function daughterOf(core: StoreCore, parent: Region, startKey: Uint8Array, endKey: Uint8Array): Region {
-  const id = core.newId();
+function daughterOf(
+  { journal, chunkPool }: SplitParts,
+  parent: Region,
+  startKey: Uint8Array,
+  endKey: Uint8Array,
+): Region {
+  const id = journal.manifest.newId();
   const stores = parent.stores.map((store) => {
     const files = store.version.files.filter(
       ({ meta }) =>
         compareBytes(meta.lastRow, startKey) >= 0 &&
         (endKey.length === 0 || compareBytes(meta.firstRow, endKey) < 0),
     );
-    return new FamilyStore(id, store.familyNumber, store.descriptor, files, store.flushedSeq, core.chunkPool);
+    return new FamilyStore(id, store.familyNumber, store.descriptor, files, store.flushedSeq, chunkPool);
   });
   return new Region(id, parent.table, startKey, endKey, stores);
 }

@@ -1,6 +1,7 @@
 import { crc32 } from '../../bytes/index.js';
 import {
   ChunkReader,
+  discardLog,
   FILE_HEADER_END,
   judgeBreak,
   logCorruption,
@@ -9,7 +10,7 @@ import {
   readUint48,
   WAL_KIND,
 } from '../chunk/index.js';
-import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
+import { type FileSystem, joinPath, walFileName, walTemporaryName } from '../fs/index.js';
 import { type ClosedSegment, RECORD_HEADER_SIZE } from './segment.js';
 
 /** A segment as the MANIFEST names it. The one that was written to last has no length and crc yet. */
@@ -47,7 +48,7 @@ export interface ReplayResult {
 }
 
 export interface ReplayOptions {
-  /** Cuts a torn end off and syncs the segment, so that it is as `closed` says. Default true; false for tools. */
+  /** Makes the segment on the disk as `closed` says ({@link repairSegment}). Default true. */
   readonly repair?: boolean;
 }
 
@@ -83,21 +84,33 @@ export function replayWal(
     if (segment.closed === undefined) {
       torn = read.torn;
       closed = read.summary();
-      if (options.repair !== false) repair(files, path, closed.length);
+      if (options.repair !== false) repairSegment(files, directory, segment.number, closed.length);
     }
   }
   return { records, bytes: size, torn, closed };
 }
 
-/** The records were perhaps only in the system's cache: what is recorded of the segment must be true of the disk. */
-function repair(files: FileSystem, path: string, length: number): void {
-  const file = files.openAppend(path);
+/**
+ * Makes the first `length` bytes of an open segment true of the disk. After a sync that failed, the system's cache may
+ * hold bytes that the disk never got, and call them written: so they are written once more, to a file of their own,
+ * which takes the place of the old one when it is safe.
+ */
+export function repairSegment(files: FileSystem, directory: string, number: number, length: number): void {
+  const path = joinPath(directory, walFileName(number));
+  const temporary = joinPath(directory, walTemporaryName(number));
+  if (files.exists(temporary)) files.unlink(temporary);
+  const bytes = readLog(files, path);
+  const file = files.create(temporary);
   try {
-    if (file.size > length) file.truncate(length);
+    file.write(bytes, 0, length);
     file.sync();
-  } finally {
-    file.close();
+  } catch (error) {
+    discardLog(files, file);
+    throw error;
   }
+  file.close();
+  files.rename(temporary, path);
+  files.syncDirectory(directory);
 }
 
 class SegmentReader {

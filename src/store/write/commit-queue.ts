@@ -9,8 +9,9 @@
  *    cannot be synced, the store takes no more writes at all.
  */
 
-import { RowanError } from '../../errors.js';
+import type { RowanError } from '../../errors.js';
 import type { Durability } from '../../table/index.js';
+import { readOnlyError } from '../ledger/journal.js';
 
 /** The part of the write-ahead log that the queue needs. */
 export interface CommitLog {
@@ -50,12 +51,7 @@ export class CommitQueue {
   checkWritable(): void {
     const cause = this.log.poisoned;
     if (!cause) return;
-    throw new RowanError(
-      'ERR_READONLY',
-      `The store takes no more writes: its write-ahead log failed (${cause.message}). ` +
-        'Reads go on. Mend the disk, then close and open the store again; acknowledged writes are safe.',
-      { cause, details: cause.details },
-    );
+    throw readOnlyError(cause);
   }
 
   /** Numbers for `count` writes; the first of them. */

@@ -267,7 +267,10 @@ describe('segments together', () => {
 
   it('a missing one is damage', () => {
     expect(() => replay(new MemoryFileSystem(), OPEN_SEGMENT)).toThrow(
-      expect.objectContaining({ code: 'ERR_CORRUPTION', details: { file: '/000001.wal' } }) as Error,
+      expect.objectContaining({
+        code: 'ERR_CORRUPTION',
+        details: { file: '/000001.wal', offset: 0 },
+      }) as Error,
     );
   });
 });
