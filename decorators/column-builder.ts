@@ -27,7 +27,7 @@ export interface PropertyDefinition<T, Optional extends boolean = false> {
   readonly $type: T;
   /** Only in types. */
   readonly $optional?: Optional;
-  /** The property may be undefined or null. */
+  /** The property may be undefined or null. Without it columns are held to have a value at run time, too. */
   optional(): PropertyDefinition<T, true>;
   /** Holds the property against a Standard Schema validator before each write, as `@Validate`. */
   validate(validator: Validator): PropertyDefinition<T, Optional>;
@@ -121,17 +121,21 @@ type Declare = (declaration: ClassDeclaration, property: string) => void;
 class Definition implements PropertyDefinition<never, boolean> {
   declare readonly $type: never;
 
-  constructor(readonly declare: Declare) {}
+  constructor(
+    readonly declare: Declare,
+    /** Whether entities must have it, as `@Required`. */
+    readonly required: boolean = false,
+  ) {}
 
   optional(): PropertyDefinition<never, true> {
-    return this;
+    return new Definition(this.declare);
   }
 
   validate(validator: Validator): Definition {
     return new Definition((declaration, property) => {
       this.declare(declaration, property);
       declaration.checks.push({ property, validator });
-    });
+    }, this.required);
   }
 }
 
@@ -139,8 +143,10 @@ class Definition implements PropertyDefinition<never, boolean> {
 export function declareProperties(target: object, definitions: PropertyDefinitions): void {
   const declaration = declarationOn(target);
   for (const [property, definition] of Object.entries(definitions)) {
-    if (definition instanceof Definition) definition.declare(declaration, property);
-    else {
+    if (definition instanceof Definition) {
+      definition.declare(declaration, property);
+      if (definition.required) declaration.required.push(property);
+    } else {
       declaration.problems.push(
         `The property "${property}" is no definition. Write builder.column("family:qualifier", codec).`,
       );
@@ -160,16 +166,20 @@ function stored(decorator: string, declared: Declared): Definition {
   });
 }
 
+function needed(decorator: string, declared: Declared): Definition {
+  return new Definition(stored(decorator, declared).declare, true);
+}
+
 function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Definition {
   return stored(name, { kind: 'column', column, codec, role: name });
 }
 
 /** The one builder; its types say in which entity it is used. */
 const builder = {
-  column: (column: string, codec: ValueCodec<unknown>) => stored('column', { kind: 'column', column, codec }),
-  json: (column: string, type?: ClassOf<object>) => stored('json', { kind: 'json', column, type }),
+  column: (column: string, codec: ValueCodec<unknown>) => needed('column', { kind: 'column', column, codec }),
+  json: (column: string, type?: ClassOf<object>) => needed('json', { kind: 'json', column, type }),
   avro: (column: string, type: AvroDeclaration['type'], options: AvroCodecOptions = {}) =>
-    stored('avro', { kind: 'avro', column, type, options }),
+    needed('avro', { kind: 'avro', column, type, options }),
   counter: (column: string) => stored('counter', { kind: 'counter', column }),
   columns: (column: string, options: { key?: ValueCodec<unknown>; value: ValueCodec<unknown> }) =>
     stored('columns', { kind: 'columns', column, key: options.key ?? text, value: options.value }),

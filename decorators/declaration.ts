@@ -39,8 +39,13 @@ export interface EntityDeclaration {
    * tables that others write.
    */
   readonly marker?: boolean | string;
-  /** Time to live of every cell that a put of the entity writes, ms. Default: the family's. `@Ttl` goes before it. */
+  /**
+   * How long a new entity lives, ms, as a whole: later writes carry what remains of it. Default: without end. `@Ttl` goes
+   * before it.
+   */
   readonly ttl?: number;
+  /** Every write begins the entity's life anew. Default false. */
+  readonly renewTtl?: boolean;
   /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
   readonly inheritable?: boolean;
 }
@@ -148,12 +153,25 @@ export type PropertyDeclaration =
   | VersionsDeclaration;
 
 /** When a hook runs. */
-export type HookMoment = 'beforePut' | 'afterPut' | 'afterLoad';
+export type HookMoment =
+  | 'beforePut'
+  | 'afterPut'
+  | 'beforeUpdate'
+  | 'afterUpdate'
+  | 'beforeDelete'
+  | 'afterDelete'
+  | 'afterLoad';
 
 export interface HookDeclaration {
   readonly moment: HookMoment;
   /** The name of a method of the class, or the hook itself. */
   readonly method: string | ((entity: object) => unknown);
+}
+
+/** A value for a property that has none. */
+export interface DefaultDeclaration {
+  readonly property: string;
+  readonly make: () => unknown;
 }
 
 export interface CheckDeclaration {
@@ -192,6 +210,9 @@ export interface ClassDeclaration {
   readonly avroFields: AvroFieldDeclaration[];
   /** Properties with `@Ttl`. */
   readonly ttls: string[];
+  /** Properties with `@Required`. */
+  readonly required: string[];
+  readonly defaults: DefaultDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -207,6 +228,8 @@ export function emptyDeclaration(): ClassDeclaration {
     avroRecords: [],
     avroFields: [],
     ttls: [],
+    required: [],
+    defaults: [],
     problems: [],
   };
 }

@@ -15,7 +15,13 @@ import {
 import { bindDictionaries, compileSchema } from './mapper/index.js';
 import { CollectionQuery, checkFindOptions, type FindOptions, type TableAccess } from './query/index.js';
 import { parseKeyConditions } from './query/key-conditions.js';
-import { DeleteClock, Repository } from './repository/index.js';
+import {
+  type ChangeExecutor,
+  type CommittingTable,
+  EmbeddedExecutor,
+  RemoteExecutor,
+  Repository,
+} from './repository/index.js';
 import type { CheckedPrefixes, KeyedClass, KeyQuery } from './schema/entity-types.js';
 import { avroColumns, type Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema } from './schema/types.js';
@@ -102,7 +108,7 @@ async function start<E extends Engine>(
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly accesses = new Map<string, TableAccess>();
-  private readonly deleteClock: DeleteClock;
+  private readonly executors = new Map<string, ChangeExecutor>();
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
   private readonly avro: AvroRegistry;
@@ -112,7 +118,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     readonly engine: E,
   ) {
     this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
-    this.deleteClock = new DeleteClock(Date.now, engine.name === 'embedded' ? 1 : 2);
   }
 
   /** Namespaces, tables and regions. */
@@ -127,7 +132,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const schema = this.boundSchema(target);
     const repository = new Repository<C>(schema, {
       access: this.accessOf([schema]),
-      deleteClock: this.deleteClock,
+      executor: this.executorOf(schema.table.descriptor.name),
+      putsAlone: true,
     });
     this.repositories.set(target, repository);
     return repository;
@@ -214,6 +220,18 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       sync: layouts.length === 0 ? access.sync : undefined,
       recover: avro ? (error) => this.avro.recover(error) : undefined,
     };
+  }
+
+  /** One for each table: what writes one row must know of each other. */
+  private executorOf(name: string): ChangeExecutor {
+    let executor = this.executors.get(name);
+    if (executor === undefined) {
+      const table = this.engine.table(name);
+      executor =
+        'commit' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
+      this.executors.set(name, executor);
+    }
+    return executor;
   }
 
   private tableAccess(name: string): TableAccess {

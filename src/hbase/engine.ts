@@ -5,7 +5,6 @@ import { HBaseAdmin } from './admin/hbase-admin.js';
 import { Cluster } from './client/cluster.js';
 import { HBaseTable } from './client/hbase-table.js';
 import { type HBaseOptions, resolveSettings } from './options.js';
-import { withSite } from './site-options.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
   atomicBatch: false,
@@ -39,7 +38,7 @@ export class HBaseEngine implements Engine {
   /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
   async close(): Promise<void> {
     this.closed = true;
-    await this.cluster.close();
+    this.cluster.close();
   }
 }
 
@@ -48,12 +47,12 @@ export class HBaseEngine implements Engine {
  * @throws InvalidArgumentError for options that cannot be; ConnectionError when no node answers.
  */
 export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> {
-  const settings = resolveSettings(await withSite(options));
+  const settings = resolveSettings(options);
   const cluster = new Cluster(settings);
   try {
     return new HBaseEngine(cluster, await cluster.registry.clusterId(settings.connectTimeout));
   } catch (error) {
-    await cluster.close();
+    cluster.close();
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { equalBytes } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import type { EntityMapper } from '../schema/types.js';
 import type { RawRow, Result, RowMutation } from '../table/index.js';
@@ -20,9 +21,12 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly plain: PlainConverter;
   private readonly bySet = new WeakMap<ReadonlySet<string>, CellReader>();
   private readonly byNames = new Map<string, CellReader>();
+  /** The marker of entities that end as one: columns may stay a moment longer. */
+  private readonly lifeSign: MappedEntity['marker'];
 
   constructor(private readonly entity: MappedEntity) {
     const shape = shapeOf(entity);
+    this.lifeSign = entity.timeToLive.lifelong ? entity.marker : undefined;
     this.reader = new CellReader(entity, shape);
     this.writer = new CellWriter(entity, shape);
     this.plain = new PlainConverter(entity, shape);
@@ -37,11 +41,12 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   }
 
   fromResult(result: Result): E | null {
-    return result.cells.length === 0 ? null : (this.reader.read(result) as E);
+    return this.isGone(result) ? null : (this.reader.read(result) as E);
   }
 
   fromRaw(raw: RawRow): E | null {
-    return raw.count === 0 ? null : (this.reader.readRaw(raw) as E);
+    if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
+    return this.reader.readRaw(raw) as E;
   }
 
   toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue> {
@@ -53,7 +58,21 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   }
 
   fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null {
-    return result.cells.length === 0 ? null : (this.partialReader(properties).read(result) as Partial<E>);
+    return this.isGone(result) ? null : (this.partialReader(properties).read(result) as Partial<E>);
+  }
+
+  private isGone(result: Result): boolean {
+    const { lifeSign } = this;
+    if (result.cells.length === 0) return true;
+    return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
+  }
+
+  private lives(raw: RawRow): boolean {
+    const { family, qualifier } = this.lifeSign!;
+    for (let i = 0; i < raw.count; i++) {
+      if (raw.families[i] === family && equalBytes(raw.qualifiers[i]!, qualifier)) return true;
+    }
+    return false;
   }
 
   private partialReader(properties: ReadonlySet<string>): CellReader {

@@ -1,23 +1,15 @@
 /** Many changes in one call, each with its own outcome. */
 
-import { toHex } from '../bytes/index.js';
-import { QueryError, type RowanError } from '../errors.js';
+import { RowanError } from '../errors.js';
 import { loadEntity } from '../query/entity-query.js';
 import { recovering } from '../query/recover.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import {
-  type BatchAction,
-  type BatchOutcome,
-  CheckAndMutate,
-  Delete,
-  Get,
-  type Result,
-  type RowMutation,
-  type RowMutations,
-} from '../table/index.js';
-import { applyWriteOptions, type WriteOptions } from './options.js';
-import { asAction, hasDelete, loadRowOfKey, notFound, type RepositoryContext } from './row-access.js';
+import type { Get } from '../table/index.js';
+import { type Change, settle } from './change.js';
+import type { ChangeOutcome } from './executor.js';
+import type { WriteOptions } from './options.js';
+import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { ItemOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
@@ -25,30 +17,21 @@ import type { WriteCompiler } from './write-compiler.js';
 /** Options of `batch`. */
 export interface RepositoryBatchOptions extends WriteOptions {
   /**
-   * All items or none. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false:
-   * each row stands alone.
+   * All items or none: the first item that cannot be is thrown, and nothing is written. Each item sees what stands before
+   * it. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false: each row stands
+   * alone.
    */
   readonly atomic?: boolean;
 }
 
-/** One item, ready to be sent. */
-interface BatchItem {
-  readonly row: Uint8Array;
-  readonly action: BatchAction;
-  readonly deletes: boolean;
-  /** The error of a check that failed. */
-  readonly onMismatch: (() => RowanError) | undefined;
-  readonly read: ((result: Result) => unknown) | undefined;
-  /** Runs when the item has taken effect. */
-  readonly onSuccess: (() => void | Promise<void>) | undefined;
-}
+/** One item, ready to be sent: a change, or a get. */
+type BatchItem = Change | { readonly get: Get };
 
 /** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */
 export class BatchBuilder<C extends KeyedClass> {
   private readonly pending: (() => Promise<BatchItem>)[] = [];
 
   constructor(
-    private readonly context: RepositoryContext,
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
     private readonly options: WriteOptions,
@@ -56,37 +39,33 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Stores an entity, as `repository.put`. */
   put(entity: Input<C>): this {
-    return this.addEntity(entity as Record<string, unknown>, 'put');
+    return this.addEntity(entity, 'put');
   }
 
   /** Stores a new entity; the outcome is an `ERR_CONFLICT` when there is one. */
   insert(entity: Input<C>): this {
-    return this.addEntity(entity as Record<string, unknown>, 'insert');
+    return this.addEntity(entity, 'insert');
   }
 
-  private addEntity(entity: Record<string, unknown>, operation: 'put' | 'insert'): this {
+  /** Stores exactly this entity, as `repository.replace`. */
+  replace(entity: Input<C>): this {
+    return this.addEntity(entity, 'replace');
+  }
+
+  private addEntity(entity: Input<C>, operation: 'put' | 'insert' | 'replace'): this {
     this.pending.push(async () => {
-      await this.compiler.beforeWrite(entity, operation);
-      const { row, action, onMismatch, onSuccess } = this.compiler[operation](entity, this.options);
-      return itemOf(row, action, onMismatch, onSuccess);
+      const prepared = await this.compiler.prepare(entity, operation);
+      return this.compiler[operation](prepared, this.options);
     });
     return this;
   }
 
-  /** Changes columns of an entity; the outcome is an `ERR_NOT_FOUND` when there is none. */
+  /** Changes columns of an entity, as `repository.update`; the outcome is an `ERR_NOT_FOUND` when there is none. */
   update(key: KeyOf<C>, patch: Patch<C>): this {
     this.pending.push(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.update', false);
-      if (this.schema.versionProperty !== undefined) {
-        throw new QueryError(
-          `batch.update on ${this.schema.name}: its @Version must be read first. Use update(), or put() a loaded entity.`,
-          { details: { entity: this.schema.name } },
-        );
-      }
-      const prepared = await this.compiler.preparePatch(patch);
-      const builder = new RowBuilder<C>(this.schema, row, this.options.timestamp).set(prepared);
-      const action = this.compiler.ifPresent(row, this.timed(builder.build()));
-      return itemOf(row, action, () => notFound(this.schema, key));
+      const prepared = await this.compiler.preparePatch(key, patch);
+      return this.compiler.update(row, key, prepared, this.options);
     });
     return this;
   }
@@ -95,58 +74,41 @@ export class BatchBuilder<C extends KeyedClass> {
   delete(key: KeyOf<C>): this {
     this.pending.push(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.delete', false);
-      return itemOf(row, asAction(row, this.timed([new Delete(row, this.options.timestamp)])));
+      await this.compiler.beforeDelete(key);
+      return this.compiler.delete(row, key, this.options);
     });
     return this;
   }
 
-  /** Any changes of one row, together. */
+  /** Any changes of one row, together. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
     this.pending.push(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
       const builder = change(new RowBuilder<C>(this.schema, row, this.options.timestamp));
-      return itemOf(row, asAction(row, this.timed(builder.build())));
+      return this.compiler.mutate(row, builder.build(), this.options);
     });
     return this;
   }
 
-  /** Reads an entity; the outcome's value is the entity or null. */
+  /** Reads an entity; the outcome's value is the entity or null. Of an atomic batch: as it is when all is written. */
   get(key: KeyOf<C>): this {
-    this.pending.push(async () => {
-      const row = await loadRowOfKey(this.schema, key, 'batch.get', false);
-      return {
-        row,
-        action: this.compiler.get(row),
-        deletes: false,
-        onMismatch: undefined,
-        onSuccess: undefined,
-        read: (result) => recovering(this.context.access, () => loadEntity(this.schema, result)),
-      };
-    });
+    this.pending.push(async () => ({
+      get: this.compiler.get(await loadRowOfKey(this.schema, key, 'batch.get', false)),
+    }));
     return this;
   }
 
-  /** The items, in order. @throws what is wrong with the first wrong one. */
+  /** The items, in order. @throws what is wrong with the first wrong one; no item has left a trace then. */
   async compile(): Promise<BatchItem[]> {
     const items: BatchItem[] = [];
-    for (const compile of this.pending) items.push(await compile());
+    try {
+      for (const compile of this.pending) items.push(await compile());
+    } catch (error) {
+      for (const item of items) if (!('get' in item)) item.failed?.();
+      throw error;
+    }
     return items;
   }
-
-  private timed(mutations: RowMutation[]): RowMutation[] {
-    applyWriteOptions(mutations, this.options);
-    return mutations;
-  }
-}
-
-function itemOf(
-  row: Uint8Array,
-  action: RowMutation | RowMutations | CheckAndMutate,
-  onMismatch?: BatchItem['onMismatch'],
-  onSuccess?: BatchItem['onSuccess'],
-): BatchItem {
-  const deletes = hasDelete(action instanceof CheckAndMutate ? action.action : action);
-  return { row, action, deletes, onMismatch, onSuccess, read: undefined };
 }
 
 /** Runs the items in order; outcomes stand in the same order. */
@@ -156,61 +118,66 @@ export async function runBatch(
   items: readonly BatchItem[],
   options: RepositoryBatchOptions,
 ): Promise<ItemOutcome[]> {
-  const outcomes: ItemOutcome[] = [];
-  const chunks = splitAtDeletes(items);
-  if (chunks.length > 1 && options.atomic) {
-    throw new QueryError(
-      `An atomic batch on ${schema.name} deletes a row and writes it again; all of it has one timestamp, at which the delete would win. ` +
-        'Use replace(), or two batches.',
-      { details: { entity: schema.name } },
-    );
-  }
-  for (const chunk of chunks) {
-    for (const item of chunk) {
-      const wait = context.deleteClock.beforeWrite(item.row);
-      if (wait !== undefined) await wait;
+  const outcomes: ItemOutcome[] = new Array(items.length);
+  const gets: number[] = [];
+  const load = async (index: number): Promise<void> => {
+    const { get } = items[index] as { readonly get: Get };
+    const result = await context.access.table.get(get, options);
+    const value = await recovering(context.access, () => loadEntity(schema, result));
+    outcomes[index] = { ok: true, value };
+  };
+  let pending: number[] = [];
+  const flush = async (): Promise<void> => {
+    const indexes = pending;
+    pending = [];
+    if (indexes.length === 0) return;
+    const changes = indexes.map((index) => items[index] as Change);
+    const results = options.atomic
+      ? await allOrNone(context, changes, options)
+      : await context.executor.runAll(changes, options);
+    for (const [at, index] of indexes.entries()) outcomes[index] = await settled(changes[at]!, results[at]!);
+  };
+  for (const [index, item] of items.entries()) {
+    if (!('get' in item)) {
+      pending.push(index);
+    } else if (options.atomic) {
+      gets.push(index);
+    } else {
+      await flush();
+      await load(index);
     }
-    const answers = await context.access.table.batch(
-      chunk.map((item) => item.action),
-      options,
-    );
-    for (const [index, item] of chunk.entries()) {
-      outcomes.push(await outcomeOf(context, item, answers[index]!));
-    }
   }
+  await flush();
+  for (const index of gets) await load(index);
   return outcomes;
 }
 
-async function outcomeOf(
+async function allOrNone(
   context: RepositoryContext,
-  item: BatchItem,
-  answer: BatchOutcome,
-): Promise<ItemOutcome> {
-  if (!answer.ok) return answer;
-  if (answer.success === false && item.onMismatch !== undefined) {
-    return { ok: false, error: item.onMismatch() };
+  changes: readonly Change[],
+  options: RepositoryBatchOptions,
+): Promise<ChangeOutcome[]> {
+  try {
+    const results = await context.executor.runAtomic(changes, options);
+    return results.map((result) => ({ ok: true, result }));
+  } catch (error) {
+    for (const change of changes) change.failed?.();
+    throw error;
   }
-  if (item.deletes) context.deleteClock.noteDelete(item.row);
-  await item.onSuccess?.();
-  return { ok: true, value: await item.read?.(answer.result) };
 }
 
-/** A new chunk where an item writes a row that an earlier one of the chunk deletes. */
-function splitAtDeletes(items: readonly BatchItem[]): BatchItem[][] {
-  if (!items.some((item) => item.deletes)) return items.length === 0 ? [] : [[...items]];
-  const chunks: BatchItem[][] = [];
-  let chunk: BatchItem[] = [];
-  const deleted = new Set<string>();
-  for (const item of items) {
-    const row = toHex(item.row);
-    if (deleted.has(row) && !(item.action instanceof Get)) {
-      chunks.push(chunk);
-      chunk = [];
-      deleted.clear();
-    }
-    chunk.push(item);
-    if (item.deletes) deleted.add(row);
+/** What a hook throws behind a write is told beside it: the write stands. */
+async function settled(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
+  if (!outcome.ok) {
+    change.failed?.();
+    return outcome;
   }
-  chunks.push(chunk);
-  return chunks;
+  if (change.settled === undefined) return { ok: true, value: undefined };
+  try {
+    await settle(change);
+    return { ok: true, value: undefined };
+  } catch (error) {
+    if (!(error instanceof RowanError)) throw error;
+    return { ok: true, value: undefined, hookError: error };
+  }
 }

@@ -1,15 +1,16 @@
 /** Writes that take effect only if the row is as it was expected: one atomic step on the engine. */
 
-import { QueryError } from '../errors.js';
+import { QueryError, RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
 import { resolverOf } from '../query/entity-query.js';
 import { pushCondition } from '../query/pushdown.js';
 import { type Where, WhereBuilder } from '../query/where.js';
-import type { Input, KeyedClass, Patch } from '../schema/entity-types.js';
+import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import { CheckAndMutate, Delete, type Filter, type RowMutation } from '../table/index.js';
-import { applyWriteOptions, type WriteOptions } from './options.js';
-import { asAction, hasDelete, keyText, type RepositoryContext } from './row-access.js';
+import type { Filter } from '../table/index.js';
+import { type Change, type Expectation, settle } from './change.js';
+import type { WriteOptions } from './options.js';
+import { keyText, type RepositoryContext } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { CheckOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
@@ -28,73 +29,87 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
   return filter;
 }
 
+/** The condition did not hold. Callers get an outcome in its place. */
+class Unmet extends RowanError {
+  constructor() {
+    super('ERR_CONFLICT', 'The condition of a check did not hold.');
+  }
+}
+
 /** The second half of `check(key, condition)`: what is to be done if the condition holds. */
 export class ConditionalWrite<C extends KeyedClass> {
+  private readonly expects: readonly Expectation[];
+
   constructor(
     private readonly context: RepositoryContext,
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
+    private readonly key: KeyOf<C>,
     private readonly row: Uint8Array | Promise<Uint8Array>,
-    private readonly filter: Filter,
+    filter: Filter,
     private readonly readCurrent: () => Promise<CheckOutcome<C>>,
-  ) {}
+  ) {
+    this.expects = [{ kind: 'filter', filter }];
+  }
 
-  /** Stores the entity. Its key must be the one that is checked. */
+  /**
+   * Stores the entity. Its key must be the one that is checked. With `@Version` the stored version must be the entity's,
+   * too.
+   */
   async put(entity: Input<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
-    const source = entity as Readonly<Record<string, unknown>>;
     const checked = await this.row;
-    await this.compiler.dictionaries?.giveIds([source]);
-    const row = this.schema.mapper.rowOf(source);
-    if (Buffer.compare(row, checked) !== 0) {
+    const prepared = await this.compiler.prepare(entity, 'put');
+    const change = this.compiler.put(prepared, options);
+    if (Buffer.compare(change.row, checked) !== 0) {
+      prepared.undo?.();
       throw new QueryError(
-        `check(...).put: the entity ${keyText(this.schema, source)} is not the one that is checked. Check its own key.`,
+        `check(...).put: the entity ${keyText(this.schema, prepared.entity)} is not the one that is checked. Check its own key.`,
         { details: { entity: this.schema.name } },
       );
     }
-    await this.compiler.beforeWrite(source, 'put');
-    const mutations = this.schema.mapper.toMutations(source, row, options?.timestamp);
-    const outcome = await this.run(row, mutations, options);
-    if (outcome.ok) await this.schema.lifecycle.afterWrite?.(source);
-    return outcome;
+    return this.run(this.compiler.onlyIf(change, this.expects, this.mismatch), options);
   }
 
   /** Sets columns; null deletes one, undefined leaves it alone. */
   async update(patch: Patch<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
-    const prepared = await this.compiler.preparePatch(patch);
-    return this.mutate((row) => row.set(prepared), options);
+    const row = await this.row;
+    const { key, expects, mismatch } = this;
+    const prepared = await this.compiler.preparePatch(key, patch);
+    return this.run(this.compiler.update(row, key, prepared, options, { expects, mismatch }), options);
   }
 
   async delete(options?: WriteOptions): Promise<CheckOutcome<C>> {
     const row = await this.row;
-    return this.run(row, [new Delete(row, options?.timestamp)], options);
+    const { key, expects, mismatch } = this;
+    await this.compiler.beforeDelete(key);
+    return this.run(this.compiler.delete(row, key, options, { expects, mismatch }), options);
   }
 
-  /** Any changes of the row, together. */
+  /** Any changes of the row, together. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
   async mutate(
     change: (row: RowBuilder<C>) => RowBuilder<C>,
     options?: WriteOptions,
   ): Promise<CheckOutcome<C>> {
     const row = await this.row;
     const builder = new RowBuilder<C>(this.schema, row, options?.timestamp);
-    return this.run(row, change(builder).build(), options);
-  }
-
-  private async run(
-    row: Uint8Array,
-    mutations: RowMutation[],
-    options: WriteOptions | undefined,
-  ): Promise<CheckOutcome<C>> {
-    applyWriteOptions(mutations, options);
-    const action = asAction(row, mutations);
-    const { access, deleteClock } = this.context;
-    const wait = deleteClock.beforeWrite(row);
-    if (wait !== undefined) await wait;
-    const { success } = await access.table.checkAndMutate(
-      CheckAndMutate.ifFilter(this.filter, action),
+    const { expects, mismatch } = this;
+    return this.run(
+      this.compiler.mutate(row, change(builder).build(), options, { expects, mismatch }),
       options,
     );
-    if (!success) return this.readCurrent();
-    if (hasDelete(action)) deleteClock.noteDelete(row);
+  }
+
+  private readonly mismatch = (): RowanError => new Unmet();
+
+  private async run(change: Change, options?: WriteOptions): Promise<CheckOutcome<C>> {
+    try {
+      await this.context.executor.run(change, options);
+    } catch (error) {
+      change.failed?.();
+      if (error instanceof Unmet) return this.readCurrent();
+      throw error;
+    }
+    await settle(change);
     return { ok: true };
   }
 }

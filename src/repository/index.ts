@@ -1,10 +1,14 @@
 export { BatchBuilder, type RepositoryBatchOptions } from './batch.js';
+export type { ChangeOperation } from './change.js';
 export { ConditionalWrite } from './conditional.js';
-export { DeleteClock } from './delete-clock.js';
+export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
+export type { ChangeExecutor, ChangeImage, ChangeParticipant, FollowUp } from './executor.js';
 export type { HistoryOptions } from './history.js';
-export type { WriteOptions } from './options.js';
+export type { BulkWriteOptions, WriteOptions } from './options.js';
 export { EntityReader } from './reader.js';
+export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';
 export type { RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
+export { RowImage } from './row-image.js';
 export type * from './types.js';

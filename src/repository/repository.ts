@@ -1,25 +1,18 @@
 /** The repository: what is done with the entities of one class. */
 
-import { ConflictError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, RowanError } from '../errors.js';
 import type { Where } from '../query/index.js';
-import { recovering } from '../query/recover.js';
 import type { ColumnsOf, EntityOf, Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { CheckAndMutate, Delete, Get, type Put, type Result, type RowMutation } from '../table/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import type { OperationOptions, Put, Result } from '../table/index.js';
 import { BatchBuilder, type RepositoryBatchOptions, runBatch } from './batch.js';
+import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
-import { applyWriteOptions, type WriteOptions } from './options.js';
+import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { EntityReader } from './reader.js';
-import {
-  applyAction,
-  asAction,
-  hasDelete,
-  keyText,
-  loadRowOfKey,
-  notFound,
-  type RepositoryContext,
-} from './row-access.js';
+import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type {
   Amounts,
@@ -30,10 +23,7 @@ import type {
   ItemOutcome,
   Suffixes,
 } from './types.js';
-import { type CompiledWrite, WriteCompiler } from './write-compiler.js';
-
-/** How often an update of a `@Version` entity is tried again when others write it at the same time. */
-const UPDATE_ATTEMPTS = 16;
+import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /**
  * Reads and writes the entities of one class. Every write changes one row, atomically; an acknowledged write is as
@@ -56,92 +46,80 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws ConflictError when another write changed the version since the entity was read.
    */
   async put(entity: Input<C>, options?: WriteOptions): Promise<void> {
-    const before = this.compiler.beforeWrite(entity, 'put');
-    if (before !== undefined) await before;
-    await this.write(this.compiler.put(entity as Record<string, unknown>, options), options);
+    const done = this.compiler.prepare(entity, 'put');
+    const prepared = done instanceof Promise ? await done : done;
+    await this.run(
+      this.compile(prepared, () => this.compiler.put(prepared, options)),
+      options,
+    );
   }
 
   /**
    * Stores many entities, each row for itself, in one call.
    * @throws the first failure when any failed; `batch` tells them apart.
    */
-  async putMany(entities: readonly Input<C>[], options?: WriteOptions): Promise<void> {
-    const puts: Put[] = [];
+  async putMany(entities: readonly Input<C>[], options?: BulkWriteOptions<Input<C>>): Promise<void> {
+    checkList('putMany', entities);
     const { compiler } = this;
-    const { deleteClock, access } = this.context;
-    const plain =
-      this.schema.lifecycle.beforeWrite === undefined && this.schema.lifecycle.afterWrite === undefined;
-    if (!plain || compiler.lock !== undefined) return this.putEach(entities, options);
-    await compiler.dictionaries?.giveIds(entities as readonly Record<string, unknown>[]);
-    for (const entity of entities) {
-      const write = compiler.put(entity as Record<string, unknown>, options);
-      const { action } = write;
-      if (action.kind !== 'put' || deleteClock.beforeWrite(write.row) !== undefined) {
-        return this.putEach(entities, options);
-      }
-      puts.push(action);
+    const calls = options as OperationOptions | undefined;
+    if (compiler.plain && compiler.dictionaries !== undefined) {
+      await compiler.dictionaries.giveIds(entities as readonly Record<string, unknown>[]);
     }
-    await access.table.putAll(puts, options);
-  }
-
-  private async putEach(entities: readonly Input<C>[], options: WriteOptions | undefined): Promise<void> {
-    const outcomes = await this.batch((batch) => {
-      for (const entity of entities) batch.put(entity);
-      return batch;
-    }, options);
-    const failed = outcomes.find((outcome) => !outcome.ok);
-    if (failed !== undefined && !failed.ok) throw failed.error;
+    const puts: Put[] = [];
+    const changes: Change[] = [];
+    try {
+      for (const [index, entity] of entities.entries()) {
+        const done = compiler.prepare(entity, 'put');
+        const prepared = done instanceof Promise ? await done : done;
+        const change = compiler.put(prepared, optionsOf(options, entity));
+        changes.push(change);
+        if (!compiler.plain || puts.length < index) continue;
+        const { mutations } = change.resolve(undefined);
+        if (mutations.length === 1 && mutations[0]!.kind === 'put') puts.push(mutations[0]!);
+      }
+    } catch (error) {
+      for (const change of changes) change.failed?.();
+      throw error;
+    }
+    if (puts.length === entities.length && this.context.putsAlone) {
+      await this.context.access.table.putAll(puts, calls);
+      return;
+    }
+    const outcomes = await this.context.executor.runAll(changes, calls);
+    let failure: unknown;
+    for (const [index, outcome] of outcomes.entries()) {
+      const change = changes[index]!;
+      if (outcome.ok) {
+        await settle(change).catch((error: unknown) => {
+          failure ??= error;
+        });
+      } else {
+        change.failed?.();
+        failure ??= outcome.error;
+      }
+    }
+    if (failure !== undefined) throw failure;
   }
 
   /** Stores a new entity. @throws ConflictError when there is one with its key. */
   async insert(entity: Input<C>, options?: WriteOptions): Promise<void> {
-    const before = this.compiler.beforeWrite(entity, 'insert');
-    if (before !== undefined) await before;
-    await this.write(this.compiler.insert(entity as Record<string, unknown>, options), options);
+    const prepared = await this.compiler.prepare(entity, 'insert');
+    await this.run(
+      this.compile(prepared, () => this.compiler.insert(prepared, options)),
+      options,
+    );
   }
 
   /**
    * Stores exactly this entity: columns that it does not have are deleted, in the same atomic step. Where an entity has
-   * dynamic columns (`@Columns`) they are read first, and those written in between stay.
+   * dynamic columns (`@Columns`) they are read first; on HBase those written in between stay.
    */
   async replace(entity: Input<C>, options?: WriteOptions): Promise<void> {
-    const source = entity as Record<string, unknown>;
-    await this.compiler.beforeWrite(source, 'replace');
-    const write = this.compiler.put(source, options);
-    const missing = this.schema.columns.filter((column) => isMissing(source, column));
-    const del = new Delete(write.row, options?.timestamp);
-    for (const column of missing)
-      if (column.kind !== 'columns') del.addColumns(column.family, column.qualifier);
-    await this.dropDynamic(write, source, del);
-    if (del.cells.length > 0) applyWriteOptions([del], options);
-    await this.write(del.cells.length === 0 ? write : withDelete(write, del), options);
-  }
-
-  /** Adds the stored dynamic columns that the new entity does not have. */
-  private async dropDynamic(
-    write: CompiledWrite,
-    source: Readonly<Record<string, unknown>>,
-    del: Delete,
-  ): Promise<void> {
-    const dynamic = this.schema.columns.filter((column) => column.kind === 'columns');
-    if (dynamic.length === 0) return;
-    const get = new Get(write.row);
-    for (const column of dynamic) get.addFamily(column.family);
-    const { access } = this.context;
-    const result = await access.table.get(get);
-    const stored = await recovering(access, () => this.schema.mapper.fromResult(result));
-    if (stored === null) return;
-    const clear: Record<string, unknown> = { ...keyParts(this.schema, source) };
-    for (const column of dynamic) {
-      const before = (stored as Record<string, unknown>)[column.property];
-      if (!(before instanceof Map)) continue;
-      const after = source[column.property];
-      const gone = [...before.keys()].filter((key) => !(after instanceof Map && after.has(key)));
-      clear[column.property] = new Map(gone.map((key) => [key, null]));
-    }
-    for (const mutation of this.schema.mapper.toMutations(clear, write.row)) {
-      if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
-    }
+    const prepared = await this.compiler.prepare(entity, 'replace');
+    await this.run(
+      this.compile(prepared, () => this.compiler.replace(prepared, options)),
+      options,
+    );
   }
 
   /**
@@ -151,47 +129,51 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   async update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
     const row = await loadRowOfKey(this.schema, key, 'update', false);
-    const prepared = await this.compiler.preparePatch(patch);
-    if (this.compiler.lock !== undefined) return this.updateVersioned(key, row, prepared, options);
-    const mutations = new RowBuilder<C>(this.schema, row, options?.timestamp).set(prepared).build();
-    applyWriteOptions(mutations, options);
-    const action = this.compiler.ifPresent(row, mutations);
-    await this.write(
-      { row, action, onMismatch: () => notFound(this.schema, key), onSuccess: undefined },
-      options,
-    );
+    const prepared = await this.compiler.preparePatch(key, patch);
+    await this.run(this.compiler.update(row, key, prepared, options), options);
   }
 
-  private async updateVersioned(
-    key: KeyOf<C>,
-    row: Uint8Array,
-    patch: Patch<C>,
-    options: WriteOptions | undefined,
-  ): Promise<void> {
-    const lock = this.compiler.lock!;
-    const given = patch as Readonly<Record<string, unknown>>;
-    const expected = given[lock.property];
-    for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
-      const stored = await lock.read(this.context, row);
-      if (stored === undefined) throw notFound(this.schema, key);
-      if (expected !== undefined && expected !== stored) throw lock.conflict({ ...key, ...given });
-      const counted = { ...given, [lock.property]: lock.next(stored) } as Patch<C>;
-      const mutations = new RowBuilder<C>(this.schema, row, options?.timestamp).set(counted).build();
-      applyWriteOptions(mutations, options);
-      if (await this.tryCheck(lock.check(row, stored, mutations), options)) return;
+  /**
+   * Stores the entity if there is none with its key, else changes the stored one by the patch; each in one atomic step.
+   * Tells which it was. The hooks of inserts and, where there is an entity, those of updates run.
+   */
+  async upsert(entity: Input<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
+    for (;;) {
+      try {
+        await this.insert(entity, options);
+        return 'inserted';
+      } catch (error) {
+        if (!(error instanceof ConflictError)) throw error;
+      }
+      try {
+        await this.update(entity as unknown as KeyOf<C>, patch, options);
+        return 'updated';
+      } catch (error) {
+        // Deleted in between: insert again.
+        if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
+      }
     }
-    throw new ConflictError(
-      `${this.schema.name} ${keyText(this.schema, key)} was changed by others at each of ${UPDATE_ATTEMPTS} attempts. Try again later.`,
-      { retryable: true, details: { entity: this.schema.name } },
-    );
   }
 
   /** Deletes the entity, its whole row. No error when there is none. */
   async delete(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
     const row = await loadRowOfKey(this.schema, key, 'delete', false);
-    const del = new Delete(row, options?.timestamp);
-    applyWriteOptions([del], options);
-    await applyAction(this.context, del, options);
+    const before = this.compiler.beforeDelete(key);
+    if (before !== undefined) await before;
+    await this.run(this.compiler.delete(row, key, options), options);
+  }
+
+  /** Deletes many entities, each row for itself, in one call. @throws the first failure when any failed. */
+  async deleteMany(keys: readonly KeyOf<C>[], options: WriteOptions = {}): Promise<void> {
+    checkList('deleteMany', keys);
+    const outcomes = await this.batch((batch) => {
+      for (const key of keys) batch.delete(key);
+      return batch;
+    }, options);
+    for (const outcome of outcomes) {
+      if (!outcome.ok) throw outcome.error;
+      if (outcome.hookError !== undefined) throw outcome.hookError;
+    }
   }
 
   /** Adds to counters, an absent one counting as 0, and answers their new values. Creates the entity if need be. */
@@ -223,8 +205,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
     const mutations = change(new RowBuilder<C>(this.schema, row, options?.timestamp)).build();
-    applyWriteOptions(mutations, options);
-    return applyAction(this.context, asAction(row, mutations), options);
+    return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
 
   private valuesOf(result: Result, properties: readonly string[]): Record<string, unknown> {
@@ -247,7 +228,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * ```
    */
   check(key: KeyOf<C>, condition: Where<C>): ConditionalWrite<C> {
-    const row = loadRowOfKey(this.schema, key, 'check', true);
+    const row = loadRowOfKey(this.schema, key, 'check', false);
     // It is thrown where the row is awaited.
     if (row instanceof Promise) row.catch(() => undefined);
     const readCurrent = async (): Promise<CheckOutcome<C>> => ({ ok: false, current: await this.get(key) });
@@ -255,6 +236,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       this.context,
       this.schema,
       this.compiler,
+      key,
       row,
       checkFilter<C>(this.schema, condition),
       readCurrent,
@@ -277,50 +259,33 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    const builder = new BatchBuilder<C>(this.context, this.schema, this.compiler, options);
+    const builder = new BatchBuilder<C>(this.schema, this.compiler, options);
     fill(builder);
     return runBatch(this.context, this.schema, await builder.compile(), options);
   }
 
-  private async write(write: CompiledWrite, options: WriteOptions | undefined): Promise<void> {
-    const { action } = write;
-    if (action instanceof CheckAndMutate) {
-      if (!(await this.tryCheck(action, options))) throw write.onMismatch!();
-    } else {
-      await applyAction(this.context, action, options);
+  /** The change; what the hooks left on the entity is taken back where it cannot be compiled. */
+  private compile(prepared: Prepared, compile: () => Change): Change {
+    try {
+      return compile();
+    } catch (error) {
+      prepared.undo?.();
+      throw error;
     }
-    const after = write.onSuccess?.();
-    if (after !== undefined) await after;
   }
 
-  private async tryCheck(check: CheckAndMutate, options: WriteOptions | undefined): Promise<boolean> {
-    const { access, deleteClock } = this.context;
-    const wait = deleteClock.beforeWrite(check.row);
-    if (wait !== undefined) await wait;
-    const { success } = await access.table.checkAndMutate(check, options);
-    if (success && hasDelete(check.action)) deleteClock.noteDelete(check.row);
-    return success;
+  private async run(change: Change, options: WriteOptions | undefined): Promise<void> {
+    try {
+      await this.context.executor.run(change, options);
+    } catch (error) {
+      change.failed?.();
+      throw error;
+    }
+    if (change.settled !== undefined) await settle(change);
   }
 }
 
-function isMissing(source: Readonly<Record<string, unknown>>, column: ColumnSchema): boolean {
-  let value: unknown = source;
-  for (const step of column.path) {
-    if (value === undefined || value === null) return value === undefined;
-    value = (value as Readonly<Record<string, unknown>>)[step];
-  }
-  return value === undefined;
-}
-
-function keyParts(schema: EntitySchema, source: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(schema.key.parts.map((part) => [part.name, source[part.name]]));
-}
-
-/** The same write that also deletes. */
-function withDelete(write: CompiledWrite, del: Delete): CompiledWrite {
-  const { action } = write;
-  const inner = action instanceof CheckAndMutate ? action.action : action;
-  const mutations: RowMutation[] = inner.kind === 'rowMutations' ? [...inner.mutations, del] : [inner, del];
-  const joined = asAction(write.row, mutations);
-  return { ...write, action: action instanceof CheckAndMutate ? action.withAction(joined) : joined };
+function checkList(doing: string, given: unknown): void {
+  if (Array.isArray(given)) return;
+  throw new InvalidArgumentError(`${doing} takes a list, not ${describe(given)}.`);
 }

@@ -4,13 +4,15 @@ import { KeyError, RowanError } from '../errors.js';
 import { DictionaryLayout } from '../key/index.js';
 import type { TableAccess } from '../query/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type OperationOptions, Result, type RowMutation, RowMutations } from '../table/index.js';
-import type { DeleteClock } from './delete-clock.js';
+import { type OperationOptions, Result, type RowMutation, RowMutations, type Table } from '../table/index.js';
+import type { ChangeExecutor } from './executor.js';
 
 /** What a repository works on. */
 export interface RepositoryContext {
   readonly access: TableAccess;
-  readonly deleteClock: DeleteClock;
+  readonly executor: ChangeExecutor;
+  /** Whether puts may go to the table as they are: nothing takes part in them. */
+  readonly putsAlone: boolean;
 }
 
 /** The row of a key that must be the only one. @throws KeyError when the layout draws salts at random. */
@@ -57,34 +59,25 @@ export function hasDelete(action: RowMutation | RowMutations): boolean {
   return action.kind === 'delete';
 }
 
-/** Applies the change; waits first where a delete of the row could swallow it, and remembers its own deletes. */
+/** Applies the change as it is. */
 export async function applyAction(
-  context: RepositoryContext,
+  table: Table,
   action: RowMutation | RowMutations,
   options: OperationOptions | undefined,
 ): Promise<Result> {
-  const { access, deleteClock } = context;
-  const { table } = access;
-  if (action.kind === 'delete') {
-    await table.delete(action, options);
-    deleteClock.noteDelete(action.row);
-    return Result.EMPTY;
-  }
-  const wait = deleteClock.beforeWrite(action.row);
-  if (wait !== undefined) await wait;
   switch (action.kind) {
     case 'put':
       await table.put(action, options);
+      return Result.EMPTY;
+    case 'delete':
+      await table.delete(action, options);
       return Result.EMPTY;
     case 'increment':
       return table.increment(action, options);
     case 'append':
       return table.append(action, options);
-    case 'rowMutations': {
-      const result = await table.mutateRow(action, options);
-      if (hasDelete(action)) deleteClock.noteDelete(action.row);
-      return result;
-    }
+    case 'rowMutations':
+      return table.mutateRow(action, options);
   }
 }
 

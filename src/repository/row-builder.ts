@@ -1,6 +1,6 @@
 /** One atomic change of one row, step by step. */
 
-import { QueryError } from '../errors.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import { selectColumns } from '../query/projection.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
 import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
@@ -27,7 +27,9 @@ export class RowBuilder<C extends KeyedClass> {
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
     if (names.length === 0) return this;
     this.refuseKeyParts(names);
-    this.claim(selectColumns(this.schema, names));
+    const columns = selectColumns(this.schema, names);
+    this.claim(columns);
+    for (const name of names) if (given[name] === null) this.refuseRequired(columns, name);
     this.mutations.push(...this.schema.mapper.toMutations(given, this.row, this.timestamp));
     return this;
   }
@@ -45,6 +47,7 @@ export class RowBuilder<C extends KeyedClass> {
           { details: { entity: this.schema.name, property: column.property } },
         );
       }
+      this.refuseRequired(columns, column.property);
       del.addColumns(column.family, column.qualifier);
     }
     if (columns.length > 0) this.mutations.push(del);
@@ -86,9 +89,12 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** The mutations; what adds to a row also writes the marker that says that the row exists. */
-  build(): RowMutation[] {
-    if (this.mutations.length === 0) {
+  /**
+   * The mutations; what adds to a row also writes the marker that says that the row exists. `empty`: a change of nothing
+   * but what stands beside the columns (a version, a time to live) is one, too.
+   */
+  build(empty = false): RowMutation[] {
+    if (this.mutations.length === 0 && !empty) {
       throw new QueryError(
         `${this.schema.name}: the change is empty. Set, unset, increment or append something.`,
         {
@@ -98,7 +104,8 @@ export class RowBuilder<C extends KeyedClass> {
     }
     const { marker } = this.schema;
     const marked = this.mutations.some((mutation) => mutation.kind === 'put');
-    if (marker === undefined || marked || this.mutations.every((mutation) => mutation.kind === 'delete')) {
+    const adds = this.mutations.length === 0 || this.mutations.some(({ kind }) => kind !== 'delete');
+    if (marker === undefined || marked || !adds) {
       return this.mutations;
     }
     const put = new Put(this.row, this.timestamp).addColumn(marker.family, marker.qualifier, MARKER_VALUE);
@@ -117,6 +124,14 @@ export class RowBuilder<C extends KeyedClass> {
     }
     this.claim([column]);
     return column;
+  }
+
+  private refuseRequired(columns: readonly ColumnSchema[], name: string): void {
+    if (!columns.some(({ property, required }) => property === name && required)) return;
+    throw new InvalidArgumentError(
+      `${this.schema.name}.${name} is required and cannot be deleted. Give it another value, or declare it optional.`,
+      { details: { entity: this.schema.name, property: name } },
+    );
   }
 
   private refuseKeyParts(names: readonly string[]): void {

@@ -53,5 +53,7 @@ export type ItemOutcome =
       readonly ok: true;
       /** Of a `get` the entity or null; else undefined. */
       readonly value: unknown;
+      /** What a hook after the write threw, `ERR_HOOK`; the write itself has taken effect. */
+      readonly hookError?: RowanError;
     }
   | { readonly ok: false; readonly error: RowanError };

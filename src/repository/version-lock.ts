@@ -1,9 +1,11 @@
 /** Optimistic locking: a property that each write counts up, and that a write must know. */
 
 import { ConflictError } from '../errors.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { CheckAndMutate, Get, type RowMutation } from '../table/index.js';
-import { asAction, keyText, type RepositoryContext } from './row-access.js';
+import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { type Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import type { Expectation } from './change.js';
+import { keyText } from './row-access.js';
+import type { RowImage } from './row-image.js';
 
 /** The `@Version` column of one entity. */
 export class VersionLock {
@@ -54,29 +56,41 @@ export class VersionLock {
     }
   }
 
-  commit(entity: Record<string, unknown>): void {
-    entity[this.property] = this.next(entity[this.property]);
-  }
-
-  /** Takes effect only while the stored version is `version`; undefined or null: while there is none. */
-  check(row: Uint8Array, version: unknown, mutations: readonly RowMutation[]): CheckAndMutate {
+  /** Only while the stored version is `version`; undefined or null: while there is none. */
+  expect(version: unknown): Expectation {
     const { family, qualifier, codec } = this.column;
-    const action = asAction(row, mutations);
     return version === undefined || version === null
-      ? CheckAndMutate.ifNotExists(family, qualifier, action)
-      : CheckAndMutate.ifEquals(family, qualifier, codec.encode(version), action);
+      ? { kind: 'absent', family, qualifier }
+      : { kind: 'equal', family, qualifier, value: codec.encode(version) };
   }
 
-  /** The stored version, or undefined when the row has none. */
-  async read(context: RepositoryContext, row: Uint8Array): Promise<unknown> {
+  /** Has the version read too. */
+  addTo(get: Get): void {
+    if (get.families.get(this.column.family) !== null)
+      get.addColumn(this.column.family, this.column.qualifier);
+  }
+
+  stored(image: RowImage): unknown {
+    const value = image.value(this.column.family, this.column.qualifier);
+    return value === undefined ? undefined : this.column.codec.decode(value);
+  }
+
+  /** The mutations, which also count the version up. */
+  counted(mutations: readonly RowMutation[], stored: unknown): RowMutation[] {
     const { family, qualifier, codec } = this.column;
-    const result = await context.access.table.get(new Get(row).addColumn(family, qualifier));
-    const stored = result.getValue(family, qualifier);
-    return stored === undefined ? undefined : codec.decode(stored);
+    const value = codec.encode(this.next(stored));
+    const put = mutations.find((mutation) => mutation.kind === 'put');
+    const counted = new Put(mutations[0]!.row, put?.timestamp ?? LATEST_TIMESTAMP);
+    counted.setTtl(put?.ttl).setDurability(mutations[0]!.durability);
+    if (put !== undefined) counted.cells.push(...put.cells);
+    else if (this.schema.marker !== undefined) {
+      counted.addColumn(this.schema.marker.family, this.schema.marker.qualifier, MARKER_VALUE);
+    }
+    counted.addColumn(family, qualifier, value);
+    return [counted, ...mutations.filter((mutation) => mutation !== put)];
   }
 
-  conflict(entity: Readonly<Record<string, unknown>>): ConflictError {
-    const version = entity[this.property];
+  conflict(entity: Readonly<Record<string, unknown>>, version: unknown): ConflictError {
     const expected =
       version === undefined || version === null
         ? 'it was to be new, but a version is stored'

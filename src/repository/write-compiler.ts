@@ -1,91 +1,168 @@
-/** Turns entities into engine operations, once for single calls and for batches. */
+/** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
 
-import { ConflictError, type RowanError, UnsupportedError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, UnsupportedError } from '../errors.js';
 import { DictionaryLayout } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
-import { type EntitySchema, MARKER_VALUE, type WriteOperation } from '../schema/types.js';
-import { CheckAndMutate, filters, Get, type RowMutation, type RowMutations } from '../table/index.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { Delete, filters, Get, type RowMutation } from '../table/index.js';
+import type { Change, ChangeOperation, Expectation } from './change.js';
+import { draftOf, restoring, thawed } from './drafts.js';
+import { Expiry } from './expiry.js';
 import { applyWriteOptions, type WriteOptions } from './options.js';
-import { asAction, keyText } from './row-access.js';
+import { dropDynamic, isMissing, joinDeletes } from './replacement.js';
+import { keyText, notFound } from './row-access.js';
+import { RowBuilder } from './row-builder.js';
 import { VersionLock } from './version-lock.js';
 
-/** A write made ready. */
-export interface CompiledWrite {
-  readonly row: Uint8Array;
-  readonly action: RowMutation | RowMutations | CheckAndMutate;
-  /** The error when the check of `action` fails. */
-  readonly onMismatch: (() => RowanError) | undefined;
-  /** To be called when the write has taken effect, and awaited when it answers a promise. */
-  readonly onSuccess: (() => void | Promise<void>) | undefined;
+type Entity = Record<string, unknown>;
+
+/** What a check asks of the row, and what is thrown when it is not so. */
+export type Condition = Pick<Change, 'expects' | 'mismatch'>;
+
+/** An entity made ready: what the hooks left, and what puts the caller's object back if nothing is written. */
+export interface Prepared {
+  readonly entity: Entity;
+  readonly undo: (() => void) | undefined;
 }
 
 export class WriteCompiler {
   readonly lock: VersionLock | undefined;
-  private readonly readSet: ReadSet;
+  /** Whether puts are nothing but cells: no check, no hook, nothing to be read first. */
+  readonly plain: boolean;
   /** The key's layout, if it keeps texts as ids. */
   readonly dictionaries: DictionaryLayout | undefined;
+  private readonly expiry: Expiry | undefined;
+  private readonly readSet: ReadSet;
+  private readonly dynamic: readonly ColumnSchema[];
+  private readonly required: readonly ColumnSchema[];
+  /** Properties that the repository sets, and puts back when a write fails. */
+  private readonly stamped: readonly string[];
 
   constructor(private readonly schema: EntitySchema) {
+    const { lifecycle } = schema;
     this.lock = VersionLock.of(schema);
+    this.expiry = Expiry.of(schema);
     this.readSet = readAll(schema);
     this.dictionaries = schema.key instanceof DictionaryLayout ? schema.key : undefined;
+    this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
+    this.required = schema.columns.filter(({ required }) => required);
+    this.stamped = lifecycle.stamped;
+    this.plain =
+      lifecycle.beforeWrite === undefined &&
+      lifecycle.afterWrite === undefined &&
+      this.lock === undefined &&
+      this.expiry === undefined;
   }
 
   /**
-   * Runs the hooks and checks that come before a write, and gives ids to the texts of the key. A promise only when one of
-   * them needs it.
+   * Runs the hooks and checks that come before the write of a whole entity, and gives ids to the texts of its key. A
+   * promise only when one of them needs it.
+   * @throws InvalidArgumentError on what is no object, or lacks a required column.
    */
-  beforeWrite(entity: object, operation: WriteOperation): void | Promise<void> {
+  prepare(given: unknown, operation: 'put' | 'insert' | 'replace'): Prepared | Promise<Prepared> {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+      throw new InvalidArgumentError(
+        `${this.schema.name}.${operation} takes an entity, or an object with its properties, not ${describe(given)}.`,
+        { details: { entity: this.schema.name } },
+      );
+    }
     const { beforeWrite } = this.schema.lifecycle;
-    const source = entity as Record<string, unknown>;
-    const done = beforeWrite?.(source, operation, Date.now());
-    // A patch has no key.
-    if (this.dictionaries === undefined || operation === 'update') return done;
-    return this.giveIdsAfter(done, source, this.dictionaries);
+    if (beforeWrite === undefined && this.lock === undefined && this.dictionaries === undefined) {
+      if (this.required.length > 0) this.checkRequired(given as Entity);
+      return { entity: given as Entity, undo: undefined };
+    }
+    const entity = Object.isExtensible(given) ? (given as Entity) : thawed(given as Entity);
+    const undo = this.stamped.length === 0 ? undefined : restoring(entity, this.stamped);
+    try {
+      const done = beforeWrite?.(entity, operation, Date.now());
+      if (done === undefined && this.dictionaries === undefined) {
+        if (this.required.length > 0) this.checkRequired(entity);
+        return { entity, undo };
+      }
+      return this.prepareLater(entity, done, undo);
+    } catch (error) {
+      undo?.();
+      throw error;
+    }
   }
 
-  private async giveIdsAfter(
-    hooks: void | Promise<void>,
-    entity: Record<string, unknown>,
-    layout: DictionaryLayout,
-  ): Promise<void> {
-    await hooks;
-    await layout.giveIds([entity]);
+  private async prepareLater(
+    entity: Entity,
+    done: void | Promise<void>,
+    undo: (() => void) | undefined,
+  ): Promise<Prepared> {
+    try {
+      await done;
+      if (this.required.length > 0) this.checkRequired(entity);
+      await this.dictionaries?.giveIds([entity]);
+      return { entity, undo };
+    } catch (error) {
+      undo?.();
+      throw error;
+    }
+  }
+
+  private checkRequired(entity: Entity): void {
+    for (const { property } of this.required) {
+      const value = entity[property];
+      // The version of a new entity is not known yet.
+      if ((value !== undefined && value !== null) || property === this.lock?.property) continue;
+      throw new InvalidArgumentError(
+        `${this.schema.name}.${property} is required, and is ${String(value)}. Give it a value, or declare it optional.`,
+        { details: { entity: this.schema.name, property } },
+      );
+    }
   }
 
   /** A copy of the patch, prepared by the hooks and checks of an update. */
-  async preparePatch<P extends object>(patch: P): Promise<P> {
-    const copy = { ...patch };
-    await this.beforeWrite(copy, 'update');
-    return copy;
+  async preparePatch<P extends object>(key: object, patch: P): Promise<P> {
+    if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+      throw new InvalidArgumentError(
+        `${this.schema.name}.update takes an object with the properties to change, not ${describe(patch)}.`,
+        { details: { entity: this.schema.name } },
+      );
+    }
+    const { beforeUpdate, beforeWrite } = this.schema.lifecycle;
+    let copy: Entity = { ...(patch as Entity) };
+    if (beforeUpdate !== undefined) {
+      const draft = Object.assign(Object.create(this.schema.target.prototype as object) as Entity, key, copy);
+      await beforeUpdate(draft);
+      copy = { ...draft };
+      for (const { name } of this.schema.key.parts) {
+        if (copy[name] === (key as Entity)[name] && !(name in patch)) delete copy[name];
+      }
+    }
+    await beforeWrite?.(copy, 'update', Date.now());
+    return copy as P;
   }
 
-  put(entity: Record<string, unknown>, options: WriteOptions | undefined): CompiledWrite {
-    const row = this.schema.mapper.rowOf(entity);
-    const { lock } = this;
-    if (lock === undefined) {
-      const mutations = this.schema.mapper.toMutations(entity, row, options?.timestamp);
-      applyWriteOptions(mutations, options);
-      return {
-        row,
-        action: asAction(row, mutations),
-        onMismatch: undefined,
-        onSuccess: this.afterWrite(entity),
-      };
-    }
-    const mutations = lock.mutationsOf(entity, row, options?.timestamp);
-    applyWriteOptions(mutations, options);
-    return {
-      row,
-      action: lock.check(row, entity[lock.property], mutations),
-      onMismatch: () => lock.conflict(entity),
-      onSuccess: this.afterWrite(entity),
-    };
+  /** Runs the hooks that come before a delete. */
+  beforeDelete(key: object): void | Promise<void> {
+    return this.schema.lifecycle.beforeDelete?.(draftOf(this.schema, key as Entity, {}));
+  }
+
+  put(prepared: Prepared, options: WriteOptions | undefined): Change {
+    const row = this.schema.mapper.rowOf(prepared.entity);
+    return this.putOf(prepared, row, this.mutationsOf(prepared.entity, row, options), options);
+  }
+
+  private putOf(
+    { entity, undo }: Prepared,
+    row: Uint8Array,
+    mutations: readonly RowMutation[],
+    options: WriteOptions | undefined,
+  ): Change {
+    const version = this.lock && entity[this.lock.property];
+    return this.whole('put', entity, row, undo, mutations, options, {
+      expects: this.lock === undefined ? NOTHING : [this.lock.expect(version)],
+      mismatch: this.lock && (() => this.lock!.conflict(entity, version)),
+    });
   }
 
   /** @throws UnsupportedError when the entity has no marker by which the engine could tell that there is none yet. */
-  insert(entity: Record<string, unknown>, options: WriteOptions | undefined): CompiledWrite {
-    const { schema, lock } = this;
+  insert({ entity, undo }: Prepared, options: WriteOptions | undefined): Change {
+    const { schema } = this;
     const { marker } = schema;
     if (marker === undefined) {
       throw new UnsupportedError(
@@ -94,36 +171,207 @@ export class WriteCompiler {
       );
     }
     const row = schema.mapper.rowOf(entity);
-    const mutations =
-      lock === undefined
-        ? schema.mapper.toMutations(entity, row, options?.timestamp)
-        : lock.mutationsOf(entity, row, options?.timestamp);
-    applyWriteOptions(mutations, options);
+    return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
+      expects: [{ kind: 'absent', family: marker.family, qualifier: marker.qualifier }],
+      mismatch: () =>
+        new ConflictError(
+          `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it.`,
+          { details: { entity: schema.name } },
+        ),
+    });
+  }
+
+  /** As put, and everything that the entity does not have is deleted. */
+  replace(prepared: Prepared, options: WriteOptions | undefined): Change {
+    const row = this.schema.mapper.rowOf(prepared.entity);
+    const mutations = this.mutationsOf(prepared.entity, row, options);
+    const change = this.putOf(prepared, row, mutations, options);
+    const del = new Delete(row, options?.timestamp);
+    for (const column of this.schema.columns) {
+      if (column.kind === 'columns' || column === this.lock?.column) continue;
+      if (isMissing(prepared.entity, column)) del.addColumns(column.family, column.qualifier);
+    }
+    applyWriteOptions([del], options);
+    const { dynamic } = this;
+    let { reads } = change;
+    if (dynamic.length > 0) {
+      reads ??= new Get(change.row);
+      for (const { family } of dynamic) reads.addFamily(family);
+    }
     return {
-      row,
-      action: CheckAndMutate.ifNotExists(marker.family, marker.qualifier, asAction(row, mutations)),
-      onMismatch: () => insertConflict(schema, entity),
-      onSuccess: this.afterWrite(entity),
+      ...change,
+      operation: 'replace',
+      reads,
+      resolve: (before) => {
+        const resolved = change.resolve(before);
+        const gone = new Delete(del.row, del.timestamp).setDurability(del.durability);
+        gone.cells.push(...del.cells);
+        if (before !== undefined) dropDynamic(dynamic, before, mutations, gone);
+        return gone.cells.length === 0 ? resolved : joinDeletes(resolved, gone);
+      },
     };
   }
 
-  private afterWrite(entity: Record<string, unknown>): CompiledWrite['onSuccess'] {
+  /** @throws what the patch says wrong. `expects`: the conditions of a check, whose mismatch is then `mismatch`. */
+  update(
+    row: Uint8Array,
+    key: Readonly<Entity>,
+    patch: object,
+    options: WriteOptions | undefined,
+    condition?: Condition,
+  ): Change {
+    const { schema, lock } = this;
+    const { afterUpdate } = schema.lifecycle;
+    const given = { ...(patch as Entity) };
+    const life = this.expiry?.lifeOf(given, options);
+    if (schema.timeToLive.property !== undefined) delete given[schema.timeToLive.property];
+    const expected = lock && given[lock.property];
+    if (lock !== undefined) delete given[lock.property];
+    const builder = new RowBuilder(schema, row, options?.timestamp).set(given as never);
+    const mutations = builder.build(life?.own !== undefined || expected !== undefined);
+    applyWriteOptions(mutations, options);
+    const exists = this.existence();
+    const settled = afterUpdate && (() => afterUpdate(draftOf(schema, key, given)));
+    const missing = condition?.mismatch ?? (() => notFound(schema, key));
+    const base = { operation: 'update' as const, row, settled, failed: undefined };
+    if (lock === undefined && life === undefined) {
+      return {
+        ...base,
+        expects: [...(condition?.expects ?? []), exists],
+        mismatch: missing,
+        reads: undefined,
+        resolve: () => ({ mutations, seen: NOTHING }),
+      };
+    }
+    const { marker } = schema;
+    const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
+    lock?.addTo(reads);
+    if (marker !== undefined && life === undefined) reads.addColumn(marker.family, marker.qualifier);
+    else if (marker === undefined) for (const family of schema.families) reads.addFamily(family);
+    return {
+      ...base,
+      expects: condition?.expects ?? NOTHING,
+      mismatch: missing,
+      reads,
+      resolve: (before) => {
+        const image = before!;
+        const there = marker === undefined ? !image.isEmpty : image.value(marker.family, marker.qualifier);
+        if (there === undefined || there === false) throw missing();
+        const seen: Expectation[] = [exists];
+        let changed: readonly RowMutation[] = mutations;
+        if (lock !== undefined) {
+          const stored = lock.stored(image);
+          if (expected !== undefined && expected !== stored)
+            throw lock.conflict({ ...key, ...given }, expected);
+          changed = lock.counted(mutations, stored);
+          seen.push(lock.expect(stored));
+        }
+        if (life === undefined) return { mutations: changed, seen };
+        const lived = this.expiry!.apply(changed, image, life);
+        return { mutations: lived.mutations, seen: [...seen.slice(1), ...lived.seen] };
+      },
+    };
+  }
+
+  delete(
+    row: Uint8Array,
+    key: Readonly<Entity>,
+    options: WriteOptions | undefined,
+    condition?: Condition,
+  ): Change {
+    const del = new Delete(row, options?.timestamp);
+    applyWriteOptions([del], options);
+    const { afterDelete } = this.schema.lifecycle;
+    return {
+      operation: 'delete',
+      row,
+      expects: condition?.expects ?? NOTHING,
+      mismatch: condition?.mismatch,
+      reads: undefined,
+      resolve: () => ({ mutations: [del], seen: NOTHING }),
+      settled: afterDelete && (() => afterDelete(draftOf(this.schema, key, {}))),
+      failed: undefined,
+    };
+  }
+
+  /** Any mutations of a row, below hooks and versions; they live as long as the row. */
+  mutate(
+    row: Uint8Array,
+    mutations: readonly RowMutation[],
+    options: WriteOptions | undefined,
+    condition?: Condition,
+  ): Change {
+    applyWriteOptions(mutations, options);
+    const life = this.expiry?.lifeOf(undefined, options);
+    return {
+      operation: 'mutate',
+      row,
+      expects: condition?.expects ?? NOTHING,
+      mismatch: condition?.mismatch,
+      reads: life && this.expiry!.reads(row, life),
+      resolve: (before) =>
+        life === undefined ? { mutations, seen: NOTHING } : this.expiry!.apply(mutations, before!, life),
+      settled: undefined,
+      failed: undefined,
+    };
+  }
+
+  /** The same change of an entity, under a condition of the caller's. */
+  onlyIf(change: Change, expects: readonly Expectation[], mismatch: NonNullable<Change['mismatch']>): Change {
+    return { ...change, expects: [...expects, ...change.expects], mismatch };
+  }
+
+  /** That the row is an entity's. */
+  private existence(): Expectation {
+    const { marker } = this.schema;
+    return marker === undefined
+      ? { kind: 'filter', filter: filters.firstKeyOnly() }
+      : { kind: 'present', family: marker.family, qualifier: marker.qualifier };
+  }
+
+  private mutationsOf(entity: Entity, row: Uint8Array, options: WriteOptions | undefined): RowMutation[] {
+    const { lock } = this;
+    const mutations =
+      lock === undefined
+        ? this.schema.mapper.toMutations(entity, row, options?.timestamp)
+        : lock.mutationsOf(entity, row, options?.timestamp);
+    applyWriteOptions(mutations, options);
+    return mutations;
+  }
+
+  private whole(
+    operation: ChangeOperation,
+    entity: Entity,
+    row: Uint8Array,
+    failed: (() => void) | undefined,
+    mutations: readonly RowMutation[],
+    options: WriteOptions | undefined,
+    { expects, mismatch }: Pick<Change, 'expects' | 'mismatch'>,
+  ): Change {
+    const { expiry } = this;
+    const life = expiry?.lifeOf(entity, options);
+    return {
+      operation,
+      row,
+      expects,
+      mismatch,
+      reads: life && expiry!.reads(row, life),
+      resolve: (before) =>
+        life === undefined ? { mutations, seen: NOTHING } : expiry!.apply(mutations, before!, life),
+      settled: this.afterWrite(entity),
+      failed,
+    };
+  }
+
+  private afterWrite(entity: Entity): Change['settled'] {
     const { lock } = this;
     const { afterWrite } = this.schema.lifecycle;
     if (lock === undefined) return afterWrite && (() => afterWrite(entity));
+    const next = lock.next(entity[lock.property]);
     return () => {
-      lock.commit(entity);
+      entity[lock.property] = next;
       return afterWrite?.(entity);
     };
-  }
-
-  /** The mutations, if the row exists. */
-  ifPresent(row: Uint8Array, mutations: readonly RowMutation[]): CheckAndMutate {
-    const { marker } = this.schema;
-    const action = asAction(row, mutations);
-    return marker === undefined
-      ? CheckAndMutate.ifFilter(filters.firstKeyOnly(), action)
-      : CheckAndMutate.ifEquals(marker.family, marker.qualifier, MARKER_VALUE, action);
   }
 
   /** A get of everything the entity stores. */
@@ -134,9 +382,4 @@ export class WriteCompiler {
   }
 }
 
-function insertConflict(schema: EntitySchema, entity: unknown): ConflictError {
-  return new ConflictError(
-    `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it.`,
-    { details: { entity: schema.name } },
-  );
-}
+const NOTHING: readonly never[] = Object.freeze([]);

@@ -4,6 +4,7 @@ import {
   type AnyClass,
   type CheckDeclaration,
   classChain,
+  type DefaultDeclaration,
   type EntityDeclaration,
   type HookDeclaration,
   ownDeclarations,
@@ -30,6 +31,9 @@ export interface CollectedEntity {
   readonly checks: readonly CheckDeclaration[];
   /** Properties with `@Ttl`. */
   readonly ttls: readonly string[];
+  /** Properties with `@Required`. */
+  readonly required: ReadonlySet<string>;
+  readonly defaults: readonly DefaultDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -66,6 +70,8 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     hooks: inherited.flatMap((other) => other.hooks),
     checks: inherited.flatMap((other) => other.checks),
     ttls: inherited.flatMap((other) => other.ttls),
+    required: new Set(inherited.flatMap((other) => other.required)),
+    defaults: inherited.flatMap((other) => other.defaults),
   };
 }
 

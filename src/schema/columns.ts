@@ -85,6 +85,7 @@ class ColumnCompiler {
           qualifierCodec: undefined,
           window: undefined,
           ...storage,
+          required: scope.path.length === 0 && this.entity.required.has(property.property),
           order: this.columns.length,
         }),
       );

@@ -91,7 +91,17 @@ function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
       'Put @Ttl on a property of its own: it is not stored.',
     );
   }
-  return Object.freeze({ property, milliseconds: ttl });
+  const { renewTtl = false, marker } = source.declaration;
+  const ends = property !== undefined || ttl !== undefined;
+  if (renewTtl && !ends) {
+    problems.add(
+      source.name,
+      undefined,
+      'It has renewTtl, and nothing to renew.',
+      'Give @Entity({ ttl }) or a property with @Ttl.',
+    );
+  }
+  return Object.freeze({ property, milliseconds: ttl, renew: renewTtl, lifelong: ends && marker !== false });
 }
 
 /** A part without a codec is text, unless the compiler emitted another type for the property. */

@@ -1,6 +1,11 @@
 /** Hooks, timestamps and checks of one entity, compiled to the functions that a repository calls. */
 
-import type { CheckDeclaration, HookMoment, ValidatorIssue } from '../../decorators/index.js';
+import type {
+  CheckDeclaration,
+  HookMoment,
+  PropertyDeclaration,
+  ValidatorIssue,
+} from '../../decorators/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { CollectedEntity } from './collect.js';
 import type { EntityLifecycle, WriteOperation } from './types.js';
@@ -11,9 +16,21 @@ type Hook = (entity: object) => void | Promise<void>;
 export function compileLifecycle(source: CollectedEntity): EntityLifecycle {
   return Object.freeze({
     beforeWrite: beforeWriteOf(source),
+    beforeUpdate: hooksOf(source, 'beforeUpdate'),
+    afterUpdate: hooksOf(source, 'afterUpdate'),
+    beforeDelete: hooksOf(source, 'beforeDelete'),
+    afterDelete: hooksOf(source, 'afterDelete'),
+    stamped: Object.freeze([
+      ...source.defaults.map(({ property }) => property),
+      ...source.properties.filter(isStamp).map(({ property }) => property),
+    ]),
     afterWrite: hooksOf(source, 'afterPut'),
     afterLoad: hooksOf(source, 'afterLoad'),
   });
+}
+
+function isStamp(property: PropertyDeclaration): boolean {
+  return property.kind === 'column' && (property.role === 'createdAt' || property.role === 'updatedAt');
 }
 
 /** The methods of one moment, one after the other; a method is looked up on the class, not on the object. */
@@ -33,9 +50,10 @@ function hooksOf(source: CollectedEntity, moment: HookMoment): Hook | undefined 
 function beforeWriteOf(source: CollectedEntity): EntityLifecycle['beforeWrite'] {
   const hooks = hooksOf(source, 'beforePut');
   const { checks } = source;
+  const defaults = defaultsOf(source);
   const created = stampOf(source, 'createdAt');
   const updated = stampOf(source, 'updatedAt');
-  if (hooks === undefined && checks.length === 0 && created === undefined && updated === undefined) {
+  if (!hooks && !defaults && checks.length === 0 && created === undefined && updated === undefined) {
     return undefined;
   }
   const stampAndCheck = (entity: Entity, operation: WriteOperation, now: number): void | Promise<void> => {
@@ -44,10 +62,28 @@ function beforeWriteOf(source: CollectedEntity): EntityLifecycle['beforeWrite'] 
     if (checks.length > 0) return runChecks(source.name, checks, entity, operation);
   };
   return (entity, operation, now) => {
+    defaults?.(entity, operation);
     const done = operation === 'update' ? undefined : hooks?.(entity);
     return done instanceof Promise
       ? done.then(() => stampAndCheck(entity, operation, now))
       : stampAndCheck(entity, operation, now);
+  };
+}
+
+/** Sets the defaults of properties that are undefined: of key parts in every whole entity, of columns in new ones. */
+function defaultsOf(
+  source: CollectedEntity,
+): ((entity: Entity, operation: WriteOperation) => void) | undefined {
+  const { defaults } = source;
+  if (defaults.length === 0) return undefined;
+  const parts = new Set(source.elements.flatMap(({ parts: names }) => names as readonly string[]));
+  return (entity, operation) => {
+    if (operation === 'update') return;
+    for (const { property, make } of defaults) {
+      if (entity[property] === undefined && (operation !== 'put' || parts.has(property))) {
+        entity[property] = make();
+      }
+    }
   };
 }
 

@@ -36,6 +36,8 @@ export interface ColumnSchema {
   readonly qualifierCodec: ValueCodec<unknown> | undefined;
   /** Of `columns` declared with `@Packed`: the qualifiers are offsets in the row's time bucket, the Map's keys are times in ms. */
   readonly window: ColumnWindow | undefined;
+  /** Whether whole entities must have a value of it (`@Required`; in `defineEntity` what is not optional). */
+  readonly required: boolean;
   /** The column's place in the declaration: properties of loaded entities stand in this order, behind the key's. */
   readonly order: number;
 }
@@ -101,27 +103,44 @@ export interface EntitySchema<E extends object = object> {
   readonly mapper: EntityMapper<E>;
 }
 
-/** How long the cells of an entity's puts live; the mapper gives it to the puts that it makes. */
+/** How long entities live; see docs/entities.md. */
 export interface TimeToLive {
   /** The property with `@Ttl`, whose value goes before `milliseconds`. */
   readonly property: string | undefined;
   readonly milliseconds: number | undefined;
+  /** Whether every write begins the life of the row anew; else later writes carry what remains. */
+  readonly renew: boolean;
+  /** Whether entities end as one: their marker tells when, and without it they are gone. */
+  readonly lifelong: boolean;
 }
 
 /** The writes that hooks, timestamps and checks know. */
 export type WriteOperation = 'put' | 'insert' | 'replace' | 'update';
 
+/** Methods of one moment, one after the other. */
+export type LifecycleHook = (entity: object) => void | Promise<void>;
+
 /** What happens around the writes and reads of an entity. Each is undefined when there is nothing to do. */
 export interface EntityLifecycle {
   /**
-   * To be called before a write, and awaited when it answers a promise. Of a whole entity: runs `@BeforePut`, sets
-   * `@CreatedAt` (insert) and `@UpdatedAt` on it, and checks it. Of an update: sets `@UpdatedAt` in the patch, which
+   * To be called before a write, and awaited when it answers a promise. Of a whole entity: sets the `@Default`s that are
+   * due, runs `@BeforePut`, sets `@CreatedAt` (insert) and `@UpdatedAt` on it, and checks it. Of an update: sets `@UpdatedAt` in the patch, which
    * must be the caller's own copy, and checks the properties that are in it.
    * @throws InvalidArgumentError with every issue of the checks; what a hook throws.
    */
   readonly beforeWrite:
     | ((entity: Record<string, unknown>, operation: WriteOperation, now: number) => void | Promise<void>)
     | undefined;
+  /** Runs `@BeforeUpdate` on an object with the key and the patch; what it leaves there is the patch. */
+  readonly beforeUpdate: LifecycleHook | undefined;
+  /** Runs `@AfterUpdate` on an object with the key and the patch. */
+  readonly afterUpdate: LifecycleHook | undefined;
+  /** Runs `@BeforeDelete` on an object with the key. */
+  readonly beforeDelete: LifecycleHook | undefined;
+  /** Runs `@AfterDelete` on an object with the key. */
+  readonly afterDelete: LifecycleHook | undefined;
+  /** The properties that `beforeWrite` itself sets: they are put back when nothing was written. */
+  readonly stamped: readonly string[];
   /** Runs `@AfterPut`; to be called when a put, insert or replace has taken effect. */
   readonly afterWrite: ((entity: object) => void | Promise<void>) | undefined;
   /** Runs `@AfterLoad`; to be called with every whole entity before it is handed out. */

@@ -17,7 +17,7 @@ import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';
 import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
 import { cellBlock, type WireCell } from './fake-cells.js';
-import { GetRequest, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
+import { GetRequest, GetResponse, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
 
 /** A request as it came. */
 export interface Request {
@@ -36,8 +36,6 @@ export interface PeerOptions {
   readonly tls?: TlsOptions;
   /** Takes a token of the client; answers what to send, or 'done' after its last one. */
   readonly sasl?: (token: Buffer) => Uint8Array | 'done';
-  /** The exchange is over after this many tokens, whatever is answered to the last. */
-  readonly saslTokens?: number;
 }
 
 export class PeerConnection {
@@ -95,7 +93,6 @@ export class FakePeer {
   /** Tables that meta has as disabled. */
   readonly disabled = new Set<string>();
   private sasl: PeerOptions['sasl'];
-  private saslTokens: number | undefined;
   private regionId = 1700000000000;
 
   private constructor(
@@ -115,7 +112,6 @@ export class FakePeer {
     const peer = new FakePeer(server, (server.address() as { port: number }).port);
     if (handler) peer.handler = handler;
     peer.sasl = options.sasl;
-    peer.saslTokens = options.saslTokens;
     return peer;
   }
 
@@ -147,7 +143,6 @@ export class FakePeer {
     let data = Buffer.alloc(0);
     let greeted = false;
     let authenticated = false;
-    let tokens = 0;
     const nextToken = (): Buffer | undefined => {
       if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return undefined;
       const end = 10 + data.readInt32BE(6);
@@ -165,7 +160,6 @@ export class FakePeer {
           const answer = this.sasl?.(token) ?? 'done';
           if (answer === 'done') authenticated = true;
           else socket.write(answer);
-          if (++tokens === this.saslTokens) authenticated = true;
         }
         // What follows looks like an unauthenticated hello.
         data = Buffer.concat([Buffer.from('HBas\0P', 'latin1'), data.subarray(6)]);
@@ -212,7 +206,7 @@ export class FakePeer {
       const location = { regionInfo: { regionId: 1, tableName }, serverName, seqNum: -1 };
       connection.reply(id, GetMetaRegionLocationsResponse, { metaLocations: [location] });
     } else if (method === 'Scan') this.answerMetaScan(id, param, connection);
-    else if (method === 'Get') this.answerGet(id, connection);
+    else if (method === 'Get') this.answerGet(id, param, connection);
     else if (method === 'Mutate') connection.raw(answerFrame(id, Uint8Array.of(0x10, 1)));
     else
       connection.fail(
@@ -223,8 +217,18 @@ export class FakePeer {
       );
   }
 
-  private answerGet(id: number, connection: PeerConnection): void {
-    connection.raw(answerFrame(id, EMPTY_BYTES));
+  /** Nothing, or the state of a table when it is meta that is asked. */
+  private answerGet(id: number, param: Uint8Array, connection: PeerConnection): void {
+    const { region, get } = GetRequest.read(new ProtoReader(param));
+    const isMeta = Buffer.from(region.value).toString().startsWith('hbase:meta');
+    const table = Buffer.from(get.row).toString();
+    if (!isMeta) {
+      connection.raw(answerFrame(id, EMPTY_BYTES));
+      return;
+    }
+    const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
+    const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
+    connection.reply(id, GetResponse, { result: { cellCount: 1 } }, cells);
   }
 
   /** One region for whatever table is asked about, at this peer; none for tables whose name begins with "absent". */
@@ -233,12 +237,6 @@ export class FakePeer {
     const start = Buffer.from(scan?.startRow ?? EMPTY_BYTES).toString('latin1');
     const table = start.split(',')[0]!.replace('\0', '');
     const end = Uint8Array.of(0x18, 0, 0x40, 0);
-    if (!start.includes(',') && scan?.reversed !== true) {
-      const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
-      const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
-      connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, 1), end]), cells));
-      return;
-    }
     if (table.startsWith('absent')) {
       connection.raw(answerFrame(id, end));
       return;

@@ -38,6 +38,11 @@ class LineItem {
   }
 }
 
+/** The marker that says that the row is there. */
+function alive(row: Uint8Array): Cell {
+  return new Cell(row, 'd', Buffer.from('_'), 1, CellType.Put, Uint8Array.of(1));
+}
+
 class Geo {
   @Column('lat', float64) lat!: number;
   @Column('lon', float64) lon!: number;
@@ -197,7 +202,7 @@ describe('@Columns', () => {
     const row = mapper.rowOf({ id: 'a' });
     const cell = (value: number, timestamp: number) =>
       new Cell(row, 'f', Buffer.from('ann'), timestamp, CellType.Put, date.encode(new Date(value)));
-    const shop = readBoth(shops.mapper, new Result(row, [cell(2, 20), cell(1, 10)]))!;
+    const shop = readBoth(shops.mapper, new Result(row, [alive(row), cell(2, 20), cell(1, 10)]))!;
     expect(shop.followers).toEqual(new Map([['ann', new Date(2)]]));
   });
 
@@ -234,7 +239,7 @@ describe('@Versions', () => {
     const found = cells.map(
       (cell) => new Cell(row, 'd', cell.qualifier, cell.timestamp, CellType.Put, cell.value),
     );
-    expect(readBoth(shops.mapper, new Result(row, found))!.prices).toEqual([
+    expect(readBoth(shops.mapper, new Result(row, [alive(row), ...found]))!.prices).toEqual([
       { value: '3.00', timestamp: 99 },
       { value: '2.00', timestamp: 20 },
       { value: '1.00', timestamp: 10 },

@@ -134,6 +134,11 @@ it('an entity without hooks, checks and timestamps has an empty lifecycle', () =
   expect(compileSchema([Customer]).entity(Customer).lifecycle).toEqual({
     beforeWrite: undefined,
     afterWrite: undefined,
+    beforeUpdate: undefined,
+    afterUpdate: undefined,
+    beforeDelete: undefined,
+    afterDelete: undefined,
     afterLoad: undefined,
+    stamped: [],
   });
 });

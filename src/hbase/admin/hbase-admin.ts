@@ -88,8 +88,12 @@ export class HBaseAdmin implements Admin {
     return tableState.state === ENABLED;
   }
 
-  tableExists(name: string): Promise<boolean> {
-    return this.regionAdmin.tableExists(name);
+  async tableExists(name: string): Promise<boolean> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
+      tableNames: [tableNameMessage(name)],
+      includeSystemTables: true,
+    });
+    return tableSchema.length > 0;
   }
 
   async getDescriptor(name: string): Promise<TableDescriptor> {
@@ -149,12 +153,12 @@ export class HBaseAdmin implements Admin {
     await this.snapshots.delete(name);
   }
 
-  /** Makes a new table of a snapshot. @throws RowanError `ERR_TABLE_EXISTS` when there is one of that name. */
+  /** Makes a new table of a snapshot. */
   async cloneSnapshot(name: string, newTable: string): Promise<void> {
     await this.snapshots.clone(name, canonicalTableName(newTable));
   }
 
-  /** Puts a snapshot's table, which must exist and be disabled, back to what it was. */
+  /** Puts a snapshot's table, which must be disabled, back to what it was. */
   async restoreSnapshot(name: string): Promise<void> {
     const table = await this.snapshots.restore(name);
     this.forget(table);

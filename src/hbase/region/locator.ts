@@ -99,7 +99,6 @@ export class Locator {
           );
         }
         const primary = replicas[0]!;
-        primary.replicas = replicas;
         return this.cache.insert(primary);
       })
       .finally(() => {

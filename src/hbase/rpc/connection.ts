@@ -1,22 +1,23 @@
 import type { Socket } from 'node:net';
-import { ClosedError, InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
+import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
-import type { LastWord } from '../security/last-word.js';
 import { CellReader } from '../wire/cell-codec.js';
-import type { ExceptionResponse } from '../wire/messages-rpc.js';
+import { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
 import { asRowanError, type Call, type ResponseFrame } from './call.js';
-import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
+import { ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
-import { sayHello } from './hello.js';
+import { connectionHeader, preamble } from './hello.js';
 import { writeFrame } from './request-frame.js';
-import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
 import { openSocket } from './transport.js';
+import { withTimeout } from './with-timeout.js';
 
 const MAX_CALL_ID = 0x7fffffff;
+/** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
+const CONNECTION_CALL_ID = 0xffffffff;
 /** Calls that are written by one write to the socket. */
 const CALLS_A_WRITE = 64;
 /** How often the calls' deadlines are looked at, in milliseconds. */
@@ -24,8 +25,6 @@ const SWEEP_INTERVAL = 50;
 /** A write buffer larger than this is not kept for the next write. */
 const LARGEST_KEPT_BUFFER = 1 << 20;
 const INITIAL_BUFFER = 16384;
-/** Calls given up of which an answer is still expected. HBase never answers what came too late, so the oldest are forgotten. */
-const MOST_ABANDONED = 65536;
 
 /**
  * One connection to one service of one server.
@@ -45,17 +44,14 @@ export class Connection {
   private readonly waiting: Call[] = [];
   private readonly inFlight = new Map<number, Call>();
   private nextId = 0;
-  /** Calls given up whose answers may still come; those that want them even then. */
-  private readonly abandoned = new Map<number, Call | undefined>();
+  /** Calls given up whose answers may still come. */
+  private abandoned = 0;
   private lastReceived = 0;
   /** When the oldest call was sent that ended at its deadline without a byte having come since; undefined: none was. */
   private silentSince: number | undefined;
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
   private layer: SecurityLayer | undefined;
-  private lastWord: LastWord | undefined;
-  /** Aborts with the connection's end, for what belongs to its opening. */
-  private readonly ended = new AbortController();
   private readonly writer = new ProtoWriter(INITIAL_BUFFER);
   private readonly spare: Buffer[] = [];
   private readonly frames: FrameAssembler;
@@ -72,10 +68,9 @@ export class Connection {
     private readonly onEnd: (connection: Connection, error: RowanError) => void,
   ) {
     this.key = addressKey(address);
-    this.frames = new FrameAssembler(settings.maxFrameSize, {
-      frame: (buffer, start, end) => this.receive(buffer, start, end),
-      oversized: (buffer, start, end, length) => this.refuse(buffer, start, end, length),
-    });
+    this.frames = new FrameAssembler(settings.maxFrameSize, (buffer, start, end) =>
+      this.receive(buffer, start, end),
+    );
     this.open().catch((error: unknown) => this.end(asRowanError(error)));
   }
 
@@ -134,7 +129,7 @@ export class Connection {
   }
 
   private async open(): Promise<void> {
-    const socket = await openSocket(this.address, this.settings, this.ended.signal);
+    const socket = await openSocket(this.address, this.settings);
     if (this.closedBy !== undefined) {
       socket.destroy();
       return;
@@ -142,16 +137,20 @@ export class Connection {
     this.opened = socket;
     socket.on('error', (cause) => this.lost(cause.message, cause));
     socket.on('close', () => this.lost('it was closed by the other side'));
-    const { layer, lastWord } = await sayHello(
-      socket,
-      this,
-      this.settings,
-      this.authenticator,
-      this.ended.signal,
-    );
-    if (this.closedBy !== undefined) return;
-    this.layer = layer;
-    this.lastWord = lastWord;
+    const header = connectionHeader(this.settings.user, this.service);
+    const hello = preamble(this.authenticator.code);
+    if (this.authenticator.negotiate === undefined) {
+      socket.write(Buffer.concat([hello, header]));
+    } else {
+      socket.write(hello);
+      this.layer = await withTimeout(
+        this.authenticator.negotiate(socket, this.address),
+        this.settings.connectTimeout,
+        `The authentication at HBase server ${this.key}`,
+      );
+      if (this.closedBy !== undefined) return;
+      socket.write(this.layer === undefined ? header : this.layer.wrap(Buffer.from(header)));
+    }
     this.socket = socket;
     socket.on('data', (chunk) => this.onData(chunk));
     // The authentication leaves it paused.
@@ -166,7 +165,7 @@ export class Connection {
       writeFrame(this.writer, call, id);
     } catch (error) {
       this.writer.rewind(mark);
-      call.onUnsendable(cannotBeSent(call, error));
+      call.onError(asRowanError(error));
       return;
     }
     call.id = id;
@@ -189,27 +188,42 @@ export class Connection {
     this.lastReceived = performance.now();
     this.silentSince = undefined;
     try {
-      const data = this.lastWord === undefined ? chunk : this.passLastWord(this.lastWord, chunk);
-      if (data === undefined) return;
-      if (this.layer === undefined) this.frames.push(data);
-      else for (const part of this.layer.unwrap(data)) this.frames.push(part);
+      if (this.layer === undefined) this.frames.push(chunk);
+      else for (const part of this.layer.unwrap(chunk)) this.frames.push(part);
     } catch (error) {
       this.end(asRowanError(error));
     }
   }
 
-  /** What follows the server's last word about the authentication; undefined while that is not complete. */
-  private passLastWord(lastWord: LastWord, chunk: Buffer): Buffer | undefined {
-    const rest = lastWord.push(chunk);
-    if (rest !== undefined) this.lastWord = undefined;
-    return rest;
-  }
-
   private receive(buffer: Buffer, start: number, end: number): void {
     if (this.closedBy !== undefined) return;
     const reader = this.reader;
-    reader.reset(buffer, start, end, this.settings.maxAnswerCells);
-    const { id, exception, cellLength } = readResponseHeader(reader);
+    reader.reset(buffer, start, end);
+    const outer = reader.enter();
+    let id = CONNECTION_CALL_ID;
+    let exception: ReturnType<typeof ExceptionResponse.read> | undefined;
+    let cellLength = 0;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 8) {
+        id = reader.uint32();
+      } else if (tag === 18) {
+        const header = reader.enter();
+        exception = ExceptionResponse.read(reader);
+        reader.leave(header);
+      } else if (tag === 26) {
+        const header = reader.enter();
+        while (!reader.done) {
+          const inner = reader.varint();
+          if (inner === 8) cellLength = reader.varint();
+          else reader.skip(inner);
+        }
+        reader.leave(header);
+      } else {
+        reader.skip(tag);
+      }
+    }
+    reader.leave(outer);
     if (cellLength > end - reader.position) {
       throw new ProtocolError(`An answer announces a cell block of ${cellLength} bytes and has less.`);
     }
@@ -218,17 +232,14 @@ export class Connection {
 
   private deliver(
     id: number,
-    exception: ExceptionResponse | undefined,
+    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
     buffer: Buffer,
     messageEnd: number,
     end: number,
   ): void {
     const call = this.inFlight.get(id);
     if (call === undefined) {
-      const late = this.receiveUnclaimed(id, exception);
-      if (late !== undefined && exception === undefined) {
-        this.read(buffer, messageEnd, end, (frame) => late.onLateResponse?.(frame));
-      }
+      this.receiveUnclaimed(id, exception);
       return;
     }
     this.inFlight.delete(id);
@@ -238,64 +249,38 @@ export class Connection {
       if (error.retryClass === 'fatal') throw error;
       return;
     }
-    try {
-      this.read(buffer, messageEnd, end, (frame) => call.onResponse(frame));
-    } catch (thrown) {
-      const error = asRowanError(thrown);
-      call.onError(error);
-      if (error instanceof ProtocolError) throw error;
-    }
-  }
-
-  private read(buffer: Buffer, messageEnd: number, end: number, take: (frame: ResponseFrame) => void): void {
     const { reader, cells } = this;
     try {
       reader.end = messageEnd;
       reader.enter();
-      cells.reset(buffer, messageEnd, end, this.settings.maxAnswerCells);
-      take(this.frame);
+      cells.reset(buffer, messageEnd, end);
+      call.onResponse(this.frame);
+    } catch (thrown) {
+      const error = asRowanError(thrown);
+      call.onError(error);
+      if (error instanceof ProtocolError) throw error;
     } finally {
       cells.release();
     }
   }
 
-  /** An answer that is too large fails its own call; the others wait until it has passed. */
-  private refuse(buffer: Buffer, start: number, end: number, length: number): void {
-    if (this.closedBy !== undefined) return;
-    const { reader } = this;
-    // Of the header only the call's id is read, which stands first; the rest of it may lie beyond what was kept.
-    reader.reset(buffer, start, end, 1);
-    reader.varint();
-    if (reader.varint() !== 8) throw new ProtocolError(`The server announced an answer of ${length} bytes.`);
-    const id = reader.uint32();
-    const call = this.inFlight.get(id);
-    if (call === undefined) {
-      this.receiveUnclaimed(id, undefined);
-      return;
-    }
-    this.inFlight.delete(id);
-    const { maxFrameSize } = this.settings;
-    call.onError(
-      new AnswerTooLargeError(
-        `${call.describe()} was answered by ${this.key} with ${length} bytes, more than maxFrameSize (${maxFrameSize}) ` +
-          'allows. Ask for fewer columns or versions, scan the row with setBatch, or raise maxFrameSize.',
-        { details: { server: this.key, bytes: length, limit: maxFrameSize } },
-      ),
-    );
-  }
-
-  /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */
-  private receiveUnclaimed(id: number, exception: ExceptionResponse | undefined): Call | undefined {
+  /** An answer that no call waits for: about the connection, late, or made up. */
+  private receiveUnclaimed(
+    id: number,
+    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
+  ): void {
     if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
-    if (this.abandoned.has(id)) {
-      const late = this.abandoned.get(id);
-      this.abandoned.delete(id);
-      return late;
+    if (this.abandoned > 0 && id <= MAX_CALL_ID) {
+      this.abandoned--;
+      return;
     }
     throw new ProtocolError(`The server answered call ${id}, which was never made.`);
   }
 
-  private toError(exception: ExceptionResponse, what: string): ReturnType<typeof remoteError> {
+  private toError(
+    exception: ReturnType<typeof ExceptionResponse.read>,
+    what: string,
+  ): ReturnType<typeof remoteError> {
     const { exceptionClassName = 'java.io.IOException', stackTrace = '', ...rest } = exception;
     return remoteError({ ...rest, className: exceptionClassName, stackTrace }, this.key, what);
   }
@@ -306,7 +291,7 @@ export class Connection {
     for (const [id, call] of this.inFlight) {
       if (!call.isExpired(now)) continue;
       this.inFlight.delete(id);
-      this.abandon(id, call);
+      this.abandoned++;
       if (this.lastReceived < call.startedAt) this.silentSince ??= call.startedAt;
       call.onError(this.timeoutOf(call));
     }
@@ -320,15 +305,6 @@ export class Connection {
     if (this.silentSince !== undefined && now - this.silentSince >= this.settings.rpcTimeout) {
       this.lost(`not a byte came within ${this.settings.rpcTimeout} ms of a request`);
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
-  }
-
-  private abandon(id: number, call: Call): void {
-    this.abandoned.set(id, call.onLateResponse === undefined ? undefined : call);
-    if (this.abandoned.size <= MOST_ABANDONED) return;
-    for (const oldest of this.abandoned.keys()) {
-      this.abandoned.delete(oldest);
-      return;
-    }
   }
 
   private timeoutOf(call: Call): TimeoutError {
@@ -348,8 +324,6 @@ export class Connection {
     if (this.closedBy !== undefined) return;
     this.closedBy = error;
     clearTimeout(this.sweeper);
-    this.ended.abort();
-    this.abandoned.clear();
     const socket = this.opened;
     this.opened = undefined;
     this.socket = undefined;
@@ -362,13 +336,4 @@ export class Connection {
     this.waiting.length = 0;
     for (const call of calls) call.onError(error);
   }
-}
-
-/** The error of a request that could not be written: no server has seen it, and it fails again. */
-function cannotBeSent(call: Call, cause: unknown): RowanError {
-  if (cause instanceof RowanError && !(cause instanceof ProtocolError)) return cause;
-  const why = (cause as Error)?.message ?? String(cause);
-  return new InvalidArgumentError(`${call.describe()} cannot be sent: ${why}. Check its arguments.`, {
-    cause,
-  });
 }

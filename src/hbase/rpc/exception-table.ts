@@ -131,8 +131,7 @@ export interface RemoteException {
 }
 
 /** The error for an exception that a server sent. `what` says what was asked, for the message. */
-export function remoteError(sent: RemoteException, server: string, what: string): RemoteError {
-  const exception = { ...sent, className: classNameOf(sent.className) };
+export function remoteError(exception: RemoteException, server: string, what: string): RemoteError {
   const simple = exception.className.slice(exception.className.lastIndexOf('.') + 1).replace(/^.*\$/, '');
   const text = messageOf(exception);
   const meaning = meaningOf(exception, simple, text);
@@ -169,15 +168,6 @@ function meaningOf(exception: RemoteException, simple: string, text: string): Me
   }
   if (exception.className.startsWith(SNAPSHOT_PACKAGE)) return NEVER;
   return exception.doNotRetry === true || SERVER_FAULT.test(exception.stackTrace) ? NEVER : GENERIC;
-}
-
-const LONGEST_CLASS_NAME = 200;
-
-/** A class name as Java has them: what is none is not shown as one, whatever its length. */
-function classNameOf(name: string): string {
-  if (/^[\w.$]+$/.test(name) && name.length <= LONGEST_CLASS_NAME) return name;
-  const shown = name.slice(0, LONGEST_CLASS_NAME).replace(/[^\w.$]/g, '?');
-  return name.length > LONGEST_CLASS_NAME ? `${shown}…` : shown;
 }
 
 /** A server's message may quote a whole table descriptor; no more of it is shown. */

@@ -164,15 +164,11 @@ class TableCodec implements MessageCodec<Values> {
     const isPacked = (tag & 7) === WireType.Bytes && wireTypeOf(field.kind) !== WireType.Bytes;
     if (!isPacked) {
       this.checkWireType(field, tag);
-      reader.charge();
       list.push(readValue(reader, field));
       return;
     }
     const outer = reader.enter();
-    while (!reader.done) {
-      reader.charge();
-      list.push(readValue(reader, field));
-    }
+    while (!reader.done) list.push(readValue(reader, field));
     reader.leave(outer);
   }
 

@@ -1,0 +1,126 @@
+/** What a write is, before an engine applies it: one change set for every way of writing. */
+
+import { RowanError } from '../errors.js';
+import { CheckAndMutate, type Filter, filters, Get, type RowMutation } from '../table/index.js';
+import { asAction } from './row-access.js';
+import type { RowImage } from './row-image.js';
+
+/** The ways of writing that hooks, observers and participants tell apart. */
+export type ChangeOperation = 'put' | 'insert' | 'replace' | 'update' | 'delete' | 'mutate';
+
+/** Something that must hold of the row for a change to take effect. */
+export type Expectation =
+  | { readonly kind: 'absent' | 'present'; readonly family: string; readonly qualifier: Uint8Array }
+  | {
+      readonly kind: 'equal';
+      readonly family: string;
+      readonly qualifier: Uint8Array;
+      readonly value: Uint8Array;
+    }
+  | { readonly kind: 'filter'; readonly filter: Filter };
+
+/** The mutations of a change, all of one row and one atomic step. */
+export interface ResolvedChange {
+  readonly mutations: readonly RowMutation[];
+  /** What was read and must still be so; empty where reading and writing are one step. */
+  readonly seen: readonly Expectation[];
+}
+
+/**
+ * One change of one row. Compiled when the call is made, so that later changes of the caller's objects change nothing.
+ * What depends on the stored row (the version of an update, the rest of a time to live) is settled by `resolve`.
+ */
+export interface Change {
+  readonly operation: ChangeOperation;
+  readonly row: Uint8Array;
+  /** What the caller expects of the row, as one engine step can check it. */
+  readonly expects: readonly Expectation[];
+  /** The error when it is not so. */
+  readonly mismatch: (() => RowanError) | undefined;
+  /** What `resolve` must see of the row; undefined: nothing. */
+  readonly reads: Get | undefined;
+  /** @throws RowanError when the row is not as the caller expects. */
+  resolve(before: RowImage | undefined): ResolvedChange;
+  /** To be called when the change has taken effect, and awaited when it answers a promise. */
+  readonly settled: (() => void | Promise<void>) | undefined;
+  /** To be called when it has not. */
+  readonly failed: (() => void) | undefined;
+}
+
+/** A filter by which an engine finds something in the row exactly if the expectation is met (and the row is there). */
+function filterOf(expectation: Expectation): Filter {
+  if (expectation.kind === 'filter') return expectation.filter;
+  const { family, qualifier } = expectation;
+  switch (expectation.kind) {
+    case 'absent':
+      // No value is before the empty one.
+      return filters.singleColumnValue(family, qualifier, 'LESS', EMPTY, { filterIfMissing: false });
+    case 'present':
+      return filters.singleColumnValue(family, qualifier, 'GREATER_OR_EQUAL', EMPTY, {
+        filterIfMissing: true,
+      });
+    case 'equal':
+      return filters.singleColumnValue(family, qualifier, 'EQUAL', expectation.value, {
+        filterIfMissing: true,
+      });
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** A get that finds something exactly if all expectations, of a row that is there, are met. */
+export function getIf(row: Uint8Array, expectations: readonly Expectation[]): Get {
+  return new Get(row).setFilter(joined(expectations));
+}
+
+function joined(expectations: readonly Expectation[]): Filter {
+  const parts = expectations.map(filterOf);
+  return parts.length === 1 ? parts[0]! : filters.all(...parts);
+}
+
+/**
+ * The mutations as one step that checks and writes. Several expectations hold only of rows that are there: "absent" of
+ * a row that may be missing stands alone.
+ */
+export function checked(
+  row: Uint8Array,
+  expectations: readonly Expectation[],
+  mutations: readonly RowMutation[],
+): CheckAndMutate {
+  const action = asAction(row, mutations);
+  const needed = withoutImplied(expectations);
+  const only = needed.length === 1 ? needed[0]! : undefined;
+  switch (only?.kind) {
+    case 'absent':
+      return CheckAndMutate.ifNotExists(only.family, only.qualifier, action);
+    case 'equal':
+      return CheckAndMutate.ifEquals(only.family, only.qualifier, only.value, action);
+    case 'present':
+      return CheckAndMutate.ifMatches(
+        { family: only.family, qualifier: only.qualifier, operator: 'NOT_EQUAL', value: null },
+        action,
+      );
+    default:
+      return CheckAndMutate.ifFilter(joined(needed), action);
+  }
+}
+
+/** Absence of two cells of a row that may be missing is no filter: the first is the row's own sign, and says enough. */
+function withoutImplied(expectations: readonly Expectation[]): readonly Expectation[] {
+  return expectations.every(({ kind }) => kind === 'absent') ? expectations.slice(0, 1) : expectations;
+}
+
+/** Runs what follows a write; an error there says that the write itself has taken effect. */
+export async function settle(change: Change): Promise<void> {
+  try {
+    const after = change.settled?.();
+    if (after !== undefined) await after;
+  } catch (cause) {
+    throw new RowanError(
+      'ERR_HOOK',
+      `The ${change.operation} has taken effect, but a hook that runs after it threw: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+        'Do not repeat the write; mend what the hook was to do.',
+      { cause, details: { operation: change.operation } },
+    );
+  }
+}

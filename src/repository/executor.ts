@@ -1,0 +1,45 @@
+/** How change sets take effect. One interface, because engines differ in what is one step. */
+
+import type { RowanError } from '../errors.js';
+import type { OperationOptions, Result, RowMutation } from '../table/index.js';
+import type { Change, ChangeOperation } from './change.js';
+import type { RowImage } from './row-image.js';
+
+/** What became of one change of several. */
+export type ChangeOutcome =
+  | { readonly ok: true; readonly result: Result }
+  | { readonly ok: false; readonly error: RowanError };
+
+/** A change that is about to take effect, with the whole row before it and after it. */
+export interface ChangeImage {
+  readonly operation: ChangeOperation;
+  readonly row: Uint8Array;
+  readonly before: RowImage;
+  readonly after: RowImage;
+}
+
+/** A mutation of another row, which takes effect with the change or not at all. */
+export interface FollowUp {
+  readonly table: string;
+  readonly mutation: RowMutation;
+}
+
+/**
+ * Takes part in every change of an entity's rows: what indexes, copies and summaries are made of. `follow` is called in
+ * the turn in which the change is ordered; it must not wait, and must not change what it is given. What it throws keeps
+ * the change out.
+ */
+export interface ChangeParticipant {
+  readonly name: string;
+  follow(change: ChangeImage): readonly FollowUp[];
+}
+
+/** Applies the changes of one table. */
+export interface ChangeExecutor {
+  /** @throws the change's mismatch, or what the engine throws; nothing was written then. */
+  run(change: Change, options: OperationOptions | undefined): Promise<Result>;
+  /** Each change for itself, an outcome for each; changes of one row in their order. */
+  runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]>;
+  /** All changes or none; each sees what stands before it. @throws the first that cannot be, or `ERR_UNSUPPORTED`. */
+  runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]>;
+}

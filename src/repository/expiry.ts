@@ -1,0 +1,152 @@
+/**
+ * The time to live of entities: an entity lives and dies as one. Its marker holds the time of its end, and every later
+ * write carries what remains, or begins a new life for the whole row.
+ */
+
+import { equalBytes, toLatin1 } from '../bytes/index.js';
+import { type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { checkPositiveInteger } from '../table/checks.js';
+import { Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import type { Expectation, ResolvedChange } from './change.js';
+import type { RowImage } from './row-image.js';
+
+/**
+ * Milliseconds that a later write outlives the marker: the clock that stamps cells and the one that the remaining time is
+ * reckoned by may differ a little, and an entity must not lose a column before it ends. Without its marker it is gone.
+ */
+const GRACE = 1000;
+
+/** What a write says of the entity's life. */
+export interface Life {
+  /** Milliseconds; undefined: nothing is said. */
+  readonly own: number | undefined;
+  /** The time of the cells, which the life counts from. */
+  readonly timestamp: number | undefined;
+}
+
+/** The end of lives of one entity's rows. */
+export class Expiry {
+  private constructor(
+    private readonly schema: EntitySchema,
+    private readonly marker: NonNullable<EntitySchema['marker']>,
+  ) {}
+
+  /** Undefined for entities that do not end, or have no marker that could tell when. */
+  static of(schema: EntitySchema): Expiry | undefined {
+    const { marker, timeToLive } = schema;
+    return marker === undefined || !timeToLive.lifelong ? undefined : new Expiry(schema, marker);
+  }
+
+  /** The life that an entity or a patch asks for by itself, unless the options of the call do. */
+  lifeOf(
+    source: Readonly<Record<string, unknown>> | undefined,
+    options: { readonly ttl?: number; readonly timestamp?: number } | undefined,
+  ): Life {
+    const { property } = this.schema.timeToLive;
+    const said = property === undefined ? undefined : source?.[property];
+    const own = options?.ttl ?? said ?? undefined;
+    if (own !== undefined) checkPositiveInteger(own as number, 'A time to live (milliseconds)');
+    return { own: own as number | undefined, timestamp: options?.timestamp };
+  }
+
+  /** What of the row a write with this life must see. */
+  reads(row: Uint8Array, life: Life): Get {
+    const get = new Get(row);
+    if (life.own === undefined && !this.schema.timeToLive.renew) {
+      return get.addColumn(this.marker.family, this.marker.qualifier);
+    }
+    for (const family of this.schema.families) get.addFamily(family);
+    return get;
+  }
+
+  /** The mutations with the time to live that they must have, and the marker with it. */
+  apply(mutations: readonly RowMutation[], before: RowImage, life: Life): ResolvedChange {
+    const { milliseconds, renew } = this.schema.timeToLive;
+    const { family, qualifier } = this.marker;
+    const marker = before.cell(family, qualifier);
+    const seen: Expectation[] =
+      marker === undefined
+        ? [{ kind: 'absent', family, qualifier }]
+        : [{ kind: 'equal', family, qualifier, value: marker.value }];
+    const now = life.timestamp ?? Date.now();
+    const stored = marker && endOf(marker.value, marker.timestamp, milliseconds);
+    const said = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
+    if (marker !== undefined && said === undefined) {
+      return { mutations: kept(mutations, stored, now), seen };
+    }
+    // Another end than the last one, so that who compares markers sees that this was written.
+    const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
+    const begun = mutations.flatMap((mutation) => begin(mutation, end, now));
+    if (marker !== undefined) begun.push(...this.rewritten(mutations, before, end, now));
+    return { mutations: begun, seen };
+  }
+
+  /** The cells of the row that the mutations do not touch, written anew so that they live as long. */
+  private rewritten(
+    mutations: readonly RowMutation[],
+    before: RowImage,
+    end: number | undefined,
+    now: number,
+  ): RowMutation[] {
+    const touched = new Set<string>();
+    for (const mutation of mutations) {
+      const cells = 'cells' in mutation ? mutation.cells : mutation.columns;
+      for (const cell of cells) touched.add(`${cell.family}:${toLatin1(cell.qualifier)}`);
+    }
+    const first = mutations[0]!;
+    const put = new Put(first.row, first.kind === 'put' ? first.timestamp : LATEST_TIMESTAMP);
+    put.setDurability(first.durability);
+    for (const { family, qualifier, value } of before.all()) {
+      if (!touched.has(`${family}:${toLatin1(qualifier)}`)) put.addColumn(family, qualifier, value);
+    }
+    if (put.cells.length === 0) return [];
+    return [put.setTtl(end === undefined ? undefined : Math.max(1, end - now))];
+  }
+}
+
+/** Writes of a row that lives on: without a marker of their own, and a little longer than what remains. */
+function kept(mutations: readonly RowMutation[], end: number | undefined, now: number): RowMutation[] {
+  const ttl = end === undefined ? undefined : Math.max(1, end - now) + GRACE;
+  const out: RowMutation[] = [];
+  for (const mutation of mutations) {
+    if (mutation.kind === 'delete') {
+      out.push(mutation);
+      continue;
+    }
+    if (mutation.kind !== 'put') {
+      out.push(mutation.setTtl(ttl));
+      continue;
+    }
+    const put = new Put(mutation.row, mutation.timestamp).setDurability(mutation.durability).setTtl(ttl);
+    put.cells.push(...mutation.cells.filter(({ value }) => value !== MARKER_VALUE));
+    if (put.cells.length > 0) out.push(put);
+  }
+  return out;
+}
+
+function begin(mutation: RowMutation, end: number | undefined, now: number): RowMutation[] {
+  if (mutation.kind === 'delete') return [mutation];
+  const ttl = end === undefined ? undefined : Math.max(1, end - now);
+  if (mutation.kind !== 'put') return [mutation.setTtl(ttl)];
+  const put = new Put(mutation.row, mutation.timestamp).setDurability(mutation.durability).setTtl(ttl);
+  for (const cell of mutation.cells) {
+    put.cells.push(cell.value === MARKER_VALUE ? { ...cell, value: markerOf(end) } : cell);
+  }
+  return [put];
+}
+
+/** The value of a marker: 1, and of an entity that ends the time of its end, ms, 8 bytes big-endian. */
+export function markerOf(end: number | undefined): Uint8Array {
+  if (end === undefined) return MARKER_VALUE;
+  const value = Buffer.alloc(9);
+  value[0] = 1;
+  value.writeBigUInt64BE(BigInt(end), 1);
+  return new Uint8Array(value);
+}
+
+/** The end that a marker tells; of one written before ends were kept, that of its own cell. */
+function endOf(marker: Uint8Array, timestamp: number, fallback: number | undefined): number | undefined {
+  if (marker.length === 9) return Number(Buffer.from(marker).readBigUInt64BE(1));
+  if (!equalBytes(marker, MARKER_VALUE) || fallback === undefined) return undefined;
+  return timestamp + fallback;
+}

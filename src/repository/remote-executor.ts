@@ -1,0 +1,137 @@
+/** Change sets on HBase: what a change reads is checked again by the step that writes. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toLatin1 } from '../bytes/index.js';
+import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
+import { type BatchAction, Get, type OperationOptions, Result, type Table } from '../table/index.js';
+import { type Change, checked, getIf, type ResolvedChange } from './change.js';
+import type { ChangeExecutor, ChangeOutcome } from './executor.js';
+import { applyAction, asAction, hasDelete } from './row-access.js';
+import { RowGate } from './row-gate.js';
+import { RowImage } from './row-image.js';
+
+/** How often a change is read and tried again when other processes write its row at the same time. */
+const ATTEMPTS = 64;
+/** The longest wait between two attempts, ms. */
+const LONGEST_WAIT = 100;
+
+export class RemoteExecutor implements ChangeExecutor {
+  constructor(
+    private readonly table: Table,
+    private readonly gate: RowGate = new RowGate(),
+  ) {}
+
+  async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    if (change.reads !== undefined) return this.readAndWrite(change, options);
+    const resolved = change.resolve(undefined);
+    const deletes = hasDelete(asAction(change.row, resolved.mutations));
+    return this.gate.run(change.row, deletes, deletes, () => this.attempt(change, resolved, options));
+  }
+
+  private async attempt(
+    change: Change,
+    { mutations }: ResolvedChange,
+    options: OperationOptions | undefined,
+  ): Promise<Result> {
+    if (change.expects.length === 0) return applyAction(this.table, asAction(change.row, mutations), options);
+    const check = checked(change.row, change.expects, mutations);
+    const { success, result } = await this.table.checkAndMutate(check, options);
+    if (!success) throw change.mismatch!();
+    return result ?? Result.EMPTY;
+  }
+
+  /** In this process such changes of one row come one after another; those of others make it try again. */
+  private readAndWrite(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    return this.gate.run(change.row, true, true, async () => {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+        const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
+        const { mutations, seen } = change.resolve(before);
+        const expectations = [...change.expects, ...seen];
+        if (expectations.length === 0)
+          return applyAction(this.table, asAction(change.row, mutations), options);
+        const check = checked(change.row, expectations, mutations);
+        const { success, result } = await this.table.checkAndMutate(check, options);
+        if (success) return result ?? Result.EMPTY;
+        if (change.expects.length > 0) {
+          const held =
+            seen.length > 0 && !(await this.table.get(getIf(change.row, change.expects), options)).isEmpty;
+          if (!held) throw change.mismatch!();
+        }
+      }
+      throw new ConflictError(
+        `The ${change.operation} found its row changed by others at each of ${ATTEMPTS} attempts. Try again later.`,
+        { retryable: true },
+      );
+    });
+  }
+
+  async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    const outcomes: ChangeOutcome[] = [];
+    for (const chunk of chunksOf(changes)) {
+      const own = chunk.reading
+        ? await Promise.all(chunk.changes.map((change) => this.outcomeOf(change, options)))
+        : await this.send(chunk.changes, options);
+      outcomes.push(...own);
+    }
+    return outcomes;
+  }
+
+  private async outcomeOf(change: Change, options: OperationOptions | undefined): Promise<ChangeOutcome> {
+    try {
+      return { ok: true, result: await this.run(change, options) };
+    } catch (error) {
+      if (error instanceof RowanError) return { ok: false, error };
+      throw error;
+    }
+  }
+
+  private async send(
+    changes: readonly Change[],
+    options: OperationOptions | undefined,
+  ): Promise<ChangeOutcome[]> {
+    const actions = changes.map((change): BatchAction => {
+      const { mutations } = change.resolve(undefined);
+      return change.expects.length === 0
+        ? asAction(change.row, mutations)
+        : checked(change.row, change.expects, mutations);
+    });
+    const rows = changes.map(({ row }, index) => ({ row, alone: deletes(actions[index]!) }));
+    const answers = await this.gate.runAll(rows, () => this.table.batch(actions, options));
+    return answers.map((answer, index) => {
+      if (!answer.ok) return answer;
+      if (answer.success === false) return { ok: false, error: changes[index]!.mismatch!() };
+      return { ok: true, result: answer.result };
+    });
+  }
+
+  async runAtomic(): Promise<Result[]> {
+    throw new UnsupportedError(
+      'The HBase engine has no atomic batches over rows (capability atomicBatch). Put what belongs together into ' +
+        'one row, or leave out `atomic`.',
+    );
+  }
+}
+
+function deletes(action: BatchAction): boolean {
+  if (action instanceof Get) return false;
+  return hasDelete(action.kind === 'checkAndMutate' ? action.action : action);
+}
+
+/** Runs of changes that are sent as one call, and of those that read first; cut where a row comes again. */
+function* chunksOf(changes: readonly Change[]): Generator<{ reading: boolean; changes: Change[] }> {
+  let chunk: { reading: boolean; changes: Change[] } | undefined;
+  const rows = new Set<string>();
+  for (const change of changes) {
+    const reading = change.reads !== undefined;
+    const name = toLatin1(change.row);
+    if (chunk === undefined || chunk.reading !== reading || rows.has(name)) {
+      if (chunk !== undefined) yield chunk;
+      chunk = { reading, changes: [] };
+      rows.clear();
+    }
+    chunk.changes.push(change);
+    rows.add(name);
+  }
+  if (chunk !== undefined) yield chunk;
+}
