@@ -111,6 +111,15 @@ export class JobStore {
     return found;
   }
 
+  /** What the splits of a phase kept with their last checkpoints. */
+  async workOf(phase: number): Promise<Map<number, JsonValue>> {
+    const kept = new Map<number, JsonValue>();
+    for (const [split, { value }] of await this.splits(phase)) {
+      if (value.work !== undefined) kept.set(split, value.work);
+    }
+    return kept;
+  }
+
   /** As {@link setHeader}, of one split. */
   setSplit(
     phase: number,

@@ -18,6 +18,7 @@ import { ProgressMeter } from './progress.js';
 import { sleep } from './sleep.js';
 import { planSplits } from './split-plan.js';
 import { type SplitEnvironment, SplitRun } from './split-run.js';
+import { ensureTable } from './tables.js';
 import { Throttle } from './throttle.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 
@@ -71,14 +72,14 @@ class JobRun {
 
   async run(): Promise<JobOutcome> {
     const { phases } = this.definition;
-    await this.makeJobTable();
+    await ensureTable(this.engine.admin, jobTableDescriptor());
     let header = await this.begin();
     for (let phase = 0; phase < phases.length; phase++) {
       await this.runPhase(phases[phase]!, phase, phase < header.value.phase);
       if (phase >= header.value.phase) header = await this.advance(header, phase + 1);
     }
     if (header.value.state !== 'done') {
-      await this.definition.finish?.();
+      await this.definition.finish?.(this.store.run);
       const done: JobHeader = { ...header.value, state: 'done', finished: Date.now() };
       await this.store.setHeader(header, done);
     }
@@ -90,21 +91,6 @@ class JobRun {
       counters: this.counters.toCounters(),
       resumed: this.resumed,
     };
-  }
-
-  /** Another worker may be making it at the same time. */
-  private async makeJobTable(): Promise<void> {
-    const { admin } = this.engine;
-    const descriptor = jobTableDescriptor();
-    for (let tries = 1; !(await admin.tableExists(descriptor.name)); tries++) {
-      try {
-        await admin.createTable(descriptor);
-      } catch (error) {
-        const passing = error instanceof RowanError && (error.retryable || error.code === 'ERR_TABLE_EXISTS');
-        if (!passing || tries >= ATTEMPTS) throw error;
-        await sleep(FIRST_RETRY_MS * tries, this.options.signal ?? new AbortController().signal);
-      }
-    }
   }
 
   private async begin(): Promise<Stored<JobHeader>> {
@@ -146,18 +132,19 @@ class JobRun {
   }
 
   private async runPhase(phase: JobPhase, number: number, over: boolean): Promise<void> {
-    const table = this.engine.table(phase.table);
+    const name = typeof phase.table === 'string' ? phase.table : phase.table(this.store.run);
+    const table = this.engine.table(name);
     const ranges = await this.store.plan(number, async () => {
-      await phase.prepare?.();
+      await phase.prepare?.(this.store.run);
       if (phase.oneSplitEach === true) return phase.ranges;
       return planSplits(this.engine.admin, table, phase.ranges, this.settings.splitBytes);
     });
     const stop = new AbortController();
     const { signal: given, onProgress } = this.options;
     const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
-    const { name, phases } = this.definition;
+    const { phases } = this.definition;
     const meter = new ProgressMeter(
-      { name, phase: number, phases: phases.length },
+      { name: this.definition.name, phase: number, phases: phases.length },
       ranges,
       over ? undefined : onProgress,
     );

@@ -83,10 +83,12 @@ export class SplitRun {
       phase: environment.phaseNumber,
       split: this.split,
       range: this.range,
+      run: environment.store.run,
       attempt: this.stored.value.attempt,
       resumed: this.stored.value.work,
       signal,
       count: (name, by = 1) => this.pending.add(name, by),
+      workOf: (phase) => environment.store.workOf(phase),
     });
     try {
       await this.readAll(work, signal);
@@ -146,7 +148,7 @@ export class SplitRun {
     this.counters.addAll(this.pending.toCounters());
     this.pending.clear();
     this.pendingRows = 0;
-    const { position } = this;
+    const position = work.settled === undefined || state === 'done' ? this.position : work.settled();
     await this.change((before) => ({
       state,
       owner: before.owner,

@@ -77,11 +77,15 @@ export interface SplitContext {
   readonly phase: number;
   readonly split: number;
   readonly range: RowRange;
+  /** Counts the times that the job was begun from its beginning, from 0. */
+  readonly run: number;
   /** Counts the times that this split was begun, from 1. */
   readonly attempt: number;
   /** What `commit` answered at the last checkpoint; undefined at the beginning. */
   readonly resumed: JsonValue | undefined;
   readonly signal: AbortSignal;
+  /** What each split of an earlier phase kept with its last checkpoint, by its number. */
+  workOf(phase: number): Promise<ReadonlyMap<number, JsonValue>>;
   /** Adds to a counter of the job; what is added between two checkpoints counts if the second is reached. */
   count(name: string, by?: number): void;
 }
@@ -90,6 +94,8 @@ export interface SplitContext {
 export interface SplitWork {
   /** Works rows. Effects have to be such that working the rows behind the last commit again changes nothing. */
   rows(rows: readonly Result[]): void | Promise<void>;
+  /** The last row up to which everything is done; left out: the last that was given. Asked after `commit`. */
+  settled?(): Uint8Array | undefined;
   /** Makes what was done so far last; what it answers is kept with the checkpoint. */
   commit?(): JsonValue | undefined | Promise<JsonValue | undefined>;
   /** After the last row, before the last commit. */
@@ -100,15 +106,16 @@ export interface SplitWork {
 
 /** One pass over ranges of a table. */
 export interface JobPhase {
-  readonly table: string;
+  /** The table that is read; given the number of the run where each run has one of its own. */
+  readonly table: string | ((run: number) => string);
   /** Empty: the whole table. */
   readonly ranges: readonly RowRange[];
   /** Each range is one split, whatever its regions. */
   readonly oneSplitEach?: boolean;
   /** A scan of what is read; start, stop and caching are set by the runner. */
   scan(): Scan;
-  /** Before the splits of the phase are planned, by each worker that may plan them. */
-  prepare?(): Promise<void>;
+  /** Before the splits of the phase are planned. Several workers may do it at the same time. */
+  prepare?(run: number): Promise<void>;
   open(context: SplitContext): SplitWork | Promise<SplitWork>;
 }
 
@@ -118,6 +125,6 @@ export interface JobDefinition {
   /** Says what is done: an unfinished job is resumed only if it is the same. */
   readonly signature: string;
   readonly phases: readonly JobPhase[];
-  /** After the last phase, by the worker that ends the job. */
-  finish?(): Promise<void>;
+  /** After the last phase. Several workers may do it at the same time. */
+  finish?(run: number): Promise<void>;
 }

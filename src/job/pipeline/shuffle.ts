@@ -1,0 +1,205 @@
+/**
+ * Pairs on their way from mappers to reducers: a table of the job's own, which sorts them.
+ *
+ *     row:  partition (2) | ordered bytes of the key | split (4) | attempt (2) | part (4)
+ *     s:v:  the values, as JSON (mapper/tagged.ts)
+ *
+ * Numbers are big-endian. A part is what one flush of a split's buffer wrote. A split keeps, with each checkpoint, the parts that count:
+ * `[[attempt, parts], …]`, parts of an attempt from 0 below the number. What another attempt wrote beyond that is never read.
+ */
+
+import { equalBytes } from '../../bytes/index.js';
+import type { JsonValue } from '../../codec/index.js';
+import { RowanError } from '../../errors.js';
+import { murmur3 } from '../../key/digest/murmur3.js';
+import { fromTagged, toTagged } from '../../mapper/tagged.js';
+import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
+import type { RowRange } from '../types.js';
+
+const FAMILY = 's';
+const VALUE = Buffer.from('v', 'latin1');
+/** Behind the key: split, attempt, part. */
+const TAIL_BYTES = 10;
+const HEAD_BYTES = 2;
+
+/** Pairs that a split keeps in memory before it writes them. */
+const BUFFERED_PAIRS = 50_000;
+const PUTS_AT_ONCE = 2000;
+/** Values of one key that reach one call of a reducer. */
+const MOST_VALUES = 5_000_000;
+
+/** The table of one run of a job: what an earlier run left is in another. */
+export function shuffleTableDescriptor(job: string, run: number): TableDescriptor {
+  const name = `rowan_shuffle_${job}_${run}`;
+  return tableDescriptor(
+    name,
+    { [FAMILY]: { compression: 'NONE', bloomFilter: 'NONE' } },
+    { durability: 'ASYNC_WAL' },
+  );
+}
+
+/** One range for each partition. */
+export function partitionRanges(partitions: number): RowRange[] {
+  return Array.from({ length: partitions }, (_, i) => ({
+    start: i === 0 ? new Uint8Array(0) : partitionStart(i),
+    stop: i + 1 === partitions ? new Uint8Array(0) : partitionStart(i + 1),
+  }));
+}
+
+/** Where the shuffle table is split: each partition a region of its own. */
+export function partitionSplits(partitions: number): Uint8Array[] {
+  return Array.from({ length: partitions - 1 }, (_, i) => partitionStart(i + 1));
+}
+
+function partitionStart(partition: number): Uint8Array {
+  return new Uint8Array([partition >>> 8, partition & 0xff]);
+}
+
+/** Makes one value of those of a key so far. */
+export type Combine = (key: Uint8Array, values: readonly unknown[]) => unknown;
+
+interface Pending {
+  readonly key: Uint8Array;
+  values: unknown[];
+}
+
+/** The pairs that one attempt at a split emits. */
+export class ShuffleWriter {
+  private pending = new Map<string, Pending>();
+  private pairs = 0;
+  private part = 0;
+  private readonly committed: [number, number][];
+
+  constructor(
+    private readonly table: Table,
+    private readonly split: number,
+    private readonly attempt: number,
+    resumed: JsonValue | undefined,
+    private readonly partitions: number,
+    private readonly combine: Combine | undefined,
+  ) {
+    this.committed = (resumed as [number, number][] | undefined) ?? [];
+  }
+
+  emit(key: Uint8Array, value: unknown): void {
+    const name = Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
+    const known = this.pending.get(name);
+    if (known === undefined) this.pending.set(name, { key, values: [value] });
+    else known.values.push(value);
+    this.pairs++;
+  }
+
+  /** Combines and, when it is still too much, writes what is buffered. */
+  async flushIfFull(): Promise<void> {
+    if (this.pairs < BUFFERED_PAIRS) return;
+    this.combineAll();
+    if (this.pairs >= BUFFERED_PAIRS / 2) await this.flush();
+  }
+
+  private combineAll(): void {
+    const { combine } = this;
+    if (combine === undefined) return;
+    for (const entry of this.pending.values()) {
+      if (entry.values.length > 1) entry.values = [combine(entry.key, entry.values)];
+    }
+    this.pairs = this.pending.size;
+  }
+
+  private async flush(): Promise<void> {
+    if (this.pending.size === 0) return;
+    const part = this.part++;
+    let puts: Put[] = [];
+    for (const { key, values } of this.pending.values()) {
+      const json = Buffer.from(JSON.stringify(values.map(toTagged)));
+      puts.push(new Put(this.row(key, part)).addColumn(FAMILY, VALUE, json));
+      if (puts.length < PUTS_AT_ONCE) continue;
+      await this.table.putAll(puts);
+      puts = [];
+    }
+    if (puts.length > 0) await this.table.putAll(puts);
+    this.pending = new Map();
+    this.pairs = 0;
+  }
+
+  /** Writes everything; answers the parts that count from now on. */
+  async commit(): Promise<JsonValue> {
+    this.combineAll();
+    await this.flush();
+    const own: [number, number][] = this.part === 0 ? [] : [[this.attempt, this.part]];
+    return [...this.committed, ...own];
+  }
+
+  private row(key: Uint8Array, part: number): Uint8Array {
+    const row = Buffer.alloc(HEAD_BYTES + key.length + TAIL_BYTES);
+    row.writeUInt16BE(murmur3(key) % this.partitions);
+    row.set(key, HEAD_BYTES);
+    row.writeUInt32BE(this.split, HEAD_BYTES + key.length);
+    row.writeUInt16BE(this.attempt & 0xffff, HEAD_BYTES + key.length + 4);
+    row.writeUInt32BE(part, HEAD_BYTES + key.length + 6);
+    return row;
+  }
+}
+
+/** The values of one key, whole. */
+export interface Group {
+  readonly key: Uint8Array;
+  readonly values: unknown[];
+}
+
+/** Puts the rows of a partition together into groups, in the order of the keys. */
+export class GroupReader {
+  private readonly parts = new Map<string, number>();
+  private group: Group | undefined;
+  private lastRow: Uint8Array | undefined;
+  /** The last row of the last group that was given out. */
+  settled: Uint8Array | undefined;
+
+  constructor(work: ReadonlyMap<number, JsonValue>) {
+    for (const [split, committed] of work) {
+      for (const [attempt, parts] of committed as [number, number][]) {
+        this.parts.set(`${split}/${attempt & 0xffff}`, parts);
+      }
+    }
+  }
+
+  /** The groups that are whole once these rows are known. */
+  *take(rows: readonly Result[]): Generator<Group> {
+    for (const { row, cells } of rows) {
+      const key = row.subarray(HEAD_BYTES, row.length - TAIL_BYTES);
+      if (this.group !== undefined && !equalBytes(this.group.key, key)) yield this.end();
+      this.lastRow = row;
+      if (!this.counts(row)) continue;
+      this.group ??= { key, values: [] };
+      const { values } = this.group;
+      const { value } = cells[0]!;
+      const json = Buffer.from(value.buffer, value.byteOffset, value.length).toString();
+      for (const each of JSON.parse(json) as JsonValue[]) values.push(fromTagged(each));
+      if (values.length > MOST_VALUES) throw tooManyValues(values.length);
+    }
+  }
+
+  /** The last group, if there is one. */
+  *finish(): Generator<Group> {
+    if (this.group !== undefined) yield this.end();
+  }
+
+  private end(): Group {
+    const group = this.group!;
+    this.group = undefined;
+    this.settled = this.lastRow;
+    return group;
+  }
+
+  private counts(row: Uint8Array): boolean {
+    const tail = Buffer.from(row.buffer, row.byteOffset + row.length - TAIL_BYTES, TAIL_BYTES);
+    const parts = this.parts.get(`${tail.readUInt32BE(0)}/${tail.readUInt16BE(4)}`);
+    return parts !== undefined && tail.readUInt32BE(6) < parts;
+  }
+}
+
+function tooManyValues(count: number): RowanError {
+  return new RowanError(
+    'ERR_JOB',
+    `One key has more than ${count} values, which do not go into one call of a reducer. Give the job a combine step.`,
+  );
+}
