@@ -119,7 +119,7 @@ describe('a row is seen whole', () => {
     await store.reopen();
     for await (const result of store.engine.table('t').scan(new Scan())) checkWhole(result);
     await store.engine.close();
-  }, 60_000);
+  });
 
   test('on the disk, with workers', async () => {
     await withFolder(async (folder) => {
@@ -131,5 +131,5 @@ describe('a row is seen whole', () => {
       for await (const result of again.table('t').scan(new Scan())) checkWhole(result);
       await again.close();
     });
-  }, 60_000);
+  });
 });
