@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { imageOf } from './image.js';
 import { checkRecovered } from './recovered.js';
@@ -83,6 +84,10 @@ describe('a store after a crash at every operation on its files', () => {
       expect(disk.points).toBeGreaterThan(4 * STEPS);
       expect(disk.recoveries).toBeGreaterThan(disk.points);
       expect(disk.files.openHandles).toBe(0);
+      record('crash-points', {
+        'crash points': disk.points,
+        'recoveries of different disks': disk.recoveries,
+      });
     },
   );
 });
