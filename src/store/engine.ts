@@ -46,7 +46,15 @@ export class EmbeddedEngine implements Engine {
   /** Sizes, counts and loads of tables, regions and families. */
   stats(): StoreStats {
     this.core.checkOpen();
-    return storeStats(this.core);
+    const { catalog, manifest, wal, cache, commits, scanners } = this.core;
+    return storeStats({
+      tables: catalog.tables(),
+      state: manifest.state,
+      openLogBytes: wal.size,
+      cache,
+      lastSeq: commits.lastSeq,
+      openScanners: scanners.size,
+    });
   }
 
   /**
@@ -73,7 +81,7 @@ export class EmbeddedEngine implements Engine {
    */
   async checkpoint(path: string): Promise<void> {
     this.core.checkOpen();
-    await this.core.track(checkpoint(this.core, path));
+    await this.core.track(checkpoint(this.core, this.core.fileSystem.absolute?.(path) ?? path));
   }
 
   async close(): Promise<void> {

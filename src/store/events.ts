@@ -44,6 +44,8 @@ export type StoreEvent =
     }
   /** Writers waited for memory. */
   | { readonly kind: 'stall'; readonly milliseconds: number; readonly memstoreBytes: number }
+  /** No thread for flushes and compactions could be had: they run in the calling one, in small steps. */
+  | { readonly kind: 'inlineWork'; readonly error: RowanError }
   | { readonly kind: 'corruption'; readonly error: RowanError }
   /** A flush, compaction or split failed; the store tries again at the next occasion. */
   | {

@@ -1,13 +1,24 @@
 /** What an embedded store can be told when it is opened. */
 
+import { InvalidArgumentError } from '../errors.js';
 import type { Durability } from '../table/index.js';
 import { type CompactionSettings, DEFAULT_COMPACTION } from './compact/policy.js';
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 
+/** How much `close` does so that the next opening need not replay the log. */
+export interface FlushOnClose {
+  /** Bytes in memory below which nothing is flushed, for so little is replayed in no time; default 1 MiB. */
+  readonly minBytes?: number;
+  /** Milliseconds after which no further family is flushed, and the rest is left to the log; default 10,000. */
+  readonly maxMilliseconds?: number;
+}
+
 export interface EmbeddedOptions {
   /** Default: the real disk. Others work only with `background: 'inline'`. */
   readonly fileSystem?: FileSystem;
+  /** False: a folder without a store is refused with `ERR_NOT_A_STORE`; default true: one is made there. */
+  readonly createIfMissing?: boolean;
   /** Milliseconds since 1970; default `Date.now`. Timestamps, TTL and statistics use nothing else. */
   readonly clock?: () => number;
   /** 0 <= random() < 1; default `Math.random`. Only the random filter uses it. */
@@ -26,7 +37,7 @@ export interface EmbeddedOptions {
   readonly maxOpenFiles?: number;
   /** Bytes of a family in one region above which the region is split; default 10 GiB. A table's `maxFileSize` goes before. */
   readonly maxFileSize?: number;
-  /** Bytes after which the write-ahead log goes on in a new segment; default 64 MiB. */
+  /** Bytes after which the write-ahead log goes on in a new segment, at most 1 GiB; default 64 MiB. */
   readonly walSegmentSize?: number;
   /** Segments of the log above which the families that hold the oldest are flushed; default 8. */
   readonly maxWalSegments?: number;
@@ -35,20 +46,30 @@ export interface EmbeddedOptions {
   readonly timeToPurgeDeletes?: number;
   /** False: flushes and compactions happen only when asked for; default true. */
   readonly automatic?: boolean;
+  /** Whether and how far `close` writes memory to files; default true where `automatic` is. */
+  readonly flushOnClose?: boolean | FlushOnClose;
   /** Told of flushes, compactions, splits, stalls and corruption. What it throws is dropped. */
   readonly onEvent?: (event: StoreEvent) => void;
 }
 
 /** The options with every default filled in, all but the file system. */
-export interface StoreSettings extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction'>> {
+export interface StoreSettings
+  extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose'>> {
   readonly compaction: CompactionSettings;
+  /** Undefined: memory is left to the log. */
+  readonly flushOnClose: Required<FlushOnClose> | undefined;
 }
 
 const MiB = 1024 * 1024;
+const GiB = 1024 * MiB;
 
+/** @throws InvalidArgumentError naming the option, what it was given and what it takes. */
 export function storeSettings(options: EmbeddedOptions): StoreSettings {
+  checkOptions(options);
   const memstoreFlushSize = options.memstoreFlushSize ?? 64 * MiB;
+  const automatic = options.automatic ?? true;
   return {
+    createIfMissing: options.createIfMissing ?? true,
     clock: options.clock ?? Date.now,
     random: options.random ?? Math.random,
     durability: options.durability ?? 'FSYNC_WAL',
@@ -57,12 +78,107 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     memstoreLimit: options.memstoreLimit ?? Math.max(256 * MiB, memstoreFlushSize * 2),
     blockCacheSize: options.blockCacheSize ?? 128 * MiB,
     maxOpenFiles: options.maxOpenFiles ?? 512,
-    maxFileSize: options.maxFileSize ?? 10 * 1024 * MiB,
+    maxFileSize: options.maxFileSize ?? 10 * GiB,
     walSegmentSize: options.walSegmentSize ?? 64 * MiB,
     maxWalSegments: options.maxWalSegments ?? 8,
     compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
-    automatic: options.automatic ?? true,
+    automatic,
+    flushOnClose: flushOnClose(options.flushOnClose ?? automatic),
     onEvent: options.onEvent ?? (() => {}),
   };
+}
+
+function flushOnClose(given: boolean | FlushOnClose): Required<FlushOnClose> | undefined {
+  if (given === false) return undefined;
+  const { minBytes = MiB, maxMilliseconds = 10_000 } = given === true ? {} : given;
+  return { minBytes, maxMilliseconds };
+}
+
+/** What a value ought to be; undefined when it is. */
+type Check = (value: unknown) => string | undefined;
+
+const integer =
+  (min: number, max: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
+      ? undefined
+      : `an integer from ${min} to ${max}`;
+const kind =
+  (type: 'function' | 'boolean' | 'object'): Check =>
+  (value) =>
+    typeof value === type && value !== null ? undefined : `a${type === 'object' ? 'n' : ''} ${type}`;
+const oneOf =
+  (...allowed: readonly string[]): Check =>
+  (value) =>
+    allowed.includes(value as string) ? undefined : `one of ${allowed.join(', ')}`;
+const MANY = Number.MAX_SAFE_INTEGER;
+
+const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = {
+  fileSystem: kind('object'),
+  createIfMissing: kind('boolean'),
+  clock: kind('function'),
+  random: kind('function'),
+  durability: oneOf('SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'),
+  background: oneOf('worker', 'inline'),
+  memstoreFlushSize: integer(1, 2 * GiB),
+  memstoreLimit: integer(1, MANY),
+  blockCacheSize: integer(0, MANY),
+  maxOpenFiles: integer(1, 1_000_000),
+  maxFileSize: integer(1, MANY),
+  // A segment, with the record that fills it up, is read as a whole.
+  walSegmentSize: integer(1, GiB),
+  maxWalSegments: integer(1, 1_000_000),
+  compaction: kind('object'),
+  timeToPurgeDeletes: integer(0, MANY),
+  automatic: kind('boolean'),
+  flushOnClose: (value) =>
+    typeof value === 'boolean' || (typeof value === 'object' && value !== null)
+      ? undefined
+      : 'a boolean, or an object with minBytes and maxMilliseconds',
+  onEvent: kind('function'),
+};
+
+const COMPACTION_CHECKS: { readonly [Option in keyof CompactionSettings]: Check } = {
+  minFiles: integer(2, 1_000_000),
+  maxFiles: integer(2, 1_000_000),
+  ratio: (value) =>
+    typeof value === 'number' && Number.isFinite(value) && value > 0 ? undefined : 'a number above 0',
+  minSize: integer(0, MANY),
+  maxSize: integer(1, MANY),
+  blockingFiles: integer(2, 1_000_000),
+};
+
+const FLUSH_ON_CLOSE_CHECKS: { readonly [Option in keyof Required<FlushOnClose>]: Check } = {
+  minBytes: integer(0, MANY),
+  maxMilliseconds: integer(0, MANY),
+};
+
+function checkOptions(options: EmbeddedOptions): void {
+  check('', options, CHECKS);
+  if (options.compaction) check('compaction.', options.compaction, COMPACTION_CHECKS);
+  if (typeof options.flushOnClose === 'object')
+    check('flushOnClose.', options.flushOnClose, FLUSH_ON_CLOSE_CHECKS);
+  const { minFiles, maxFiles } = { ...DEFAULT_COMPACTION, ...options.compaction };
+  if (minFiles > maxFiles) {
+    throw new InvalidArgumentError(
+      `Option "compaction.minFiles" is ${minFiles}, above "compaction.maxFiles" of ${maxFiles}: nothing would ever be ` +
+        'merged. Give it a value up to that.',
+    );
+  }
+}
+
+function check(prefix: string, given: object, checks: Readonly<Record<string, Check>>): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(checks, name)) {
+      throw new InvalidArgumentError(
+        `There is no option "${prefix}${name}". Options: ${Object.keys(checks).join(', ')}.`,
+      );
+    }
+    if (value === undefined) continue;
+    const expected = checks[name]!(value);
+    if (expected === undefined) continue;
+    const shown = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
+    throw new InvalidArgumentError(`Option "${prefix}${name}" is ${shown}; it takes ${expected}.`);
+  }
 }

@@ -1,6 +1,6 @@
 /** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
 
-import { CorruptionError } from '../errors.js';
+import { CorruptionError, RowanError } from '../errors.js';
 import { InlineExecutor, WorkerExecutor, workerFile } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
@@ -34,20 +34,33 @@ import { RowClock } from './write/row-clock.js';
  */
 export async function openStore(directory: string, options: EmbeddedOptions = {}): Promise<StoreCore> {
   const settings = storeSettings(options);
-  const fileSystem = options.fileSystem ?? new NodeFileSystem();
+  const named = options.fileSystem ?? new NodeFileSystem();
+  const path = named.absolute?.(directory) ?? directory;
   // Before the lock, which writes a file: a folder that is no store is left as it is.
-  inspectDirectory(fileSystem, directory);
-  makeDirectory(fileSystem, directory);
-  const lock = await fileSystem.lock(directory);
-  const environment = new StoreEnvironment(directory, fileSystem, settings);
+  if (inspectDirectory(named, path) === 'new' && !settings.createIfMissing) throw noStore(path);
+  makeDirectory(named, path);
+  const fileSystem = named.hold?.(path) ?? named;
+  const environment = new StoreEnvironment(path, fileSystem, settings);
   const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
+  let lock: DirectoryLock | undefined;
   try {
+    lock = await fileSystem.lock(path);
     return begin(environment, lock, await readStore(environment, files));
   } catch (error) {
     files.closeAll();
-    await lock.release();
+    await lock?.release();
+    fileSystem.letGo?.();
     throw error;
   }
+}
+
+/** The refusal to look into a folder that has no store. */
+export function noStore(path: string): RowanError {
+  return new RowanError(
+    'ERR_NOT_A_STORE',
+    `There is no store in "${path}". Look at the path: nothing was made there.`,
+    { details: { file: path } },
+  );
 }
 
 /** A store as it was found: read whole, and nothing in its folder changed. */
@@ -126,11 +139,29 @@ function removeMark({ fileSystem, directory }: StoreEnvironment): void {
 }
 
 /** Two, so that a long compaction never keeps a flush, and with it writers, waiting. */
-function executors({ fileSystem, settings }: StoreEnvironment): [JobExecutor, JobExecutor] {
-  const worker =
-    settings.background === 'worker' && fileSystem instanceof NodeFileSystem ? workerFile() : undefined;
-  if (worker) return [new WorkerExecutor(worker), new WorkerExecutor(worker)];
-  return [new InlineExecutor(fileSystem), new InlineExecutor(fileSystem)];
+function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
+  const { fileSystem, settings } = environment;
+  const inline = (): InlineExecutor => new InlineExecutor(fileSystem);
+  if (settings.background !== 'worker' || !(fileSystem instanceof NodeFileSystem))
+    return [inline(), inline()];
+  const told = { already: false };
+  const tell = (error: RowanError): void => {
+    if (!told.already) environment.emit({ kind: 'inlineWork', error });
+    told.already = true;
+  };
+  const file = workerFile();
+  if (file === undefined) {
+    tell(
+      new RowanError(
+        'ERR_IO',
+        'There is no worker.js beside the code of the store, so flushes and compactions run in the calling thread, in ' +
+          'small steps. Ship it beside the program, or set background: "inline".',
+      ),
+    );
+    return [inline(), inline()];
+  }
+  const executor = (): WorkerExecutor => new WorkerExecutor(file, fileSystem.held, inline(), tell);
+  return [executor(), executor()];
 }
 
 /** Puts the writes of the log into the memstores of the tables they belong to. */

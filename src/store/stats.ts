@@ -1,7 +1,9 @@
 /** What a store knows of itself, for people and monitors. */
 
-import type { BlockCacheStats } from './cache/index.js';
-import type { StoreCore } from './store-core.js';
+import type { BlockCache, BlockCacheStats } from './cache/index.js';
+import type { VersionState } from './manifest/index.js';
+import type { Region } from './region/region.js';
+import type { TableState } from './table-state.js';
 
 export interface FamilyStats {
   readonly family: string;
@@ -44,21 +46,38 @@ export interface StoreStats {
   readonly openScanners: number;
 }
 
-export function storeStats(core: StoreCore): StoreStats {
-  const segments = [...core.manifest.state.walSegments.values()];
+/** What of a store is counted. */
+export interface CountedStore {
+  readonly tables: Iterable<TableState>;
+  readonly state: VersionState;
+  readonly openLogBytes: number;
+  readonly cache: BlockCache;
+  readonly lastSeq: number;
+  readonly openScanners: number;
+}
+
+export function storeStats(store: CountedStore): StoreStats {
+  const { state, cache, openLogBytes, lastSeq, openScanners } = store;
+  const segments = [...state.walSegments.values()];
+  const tables = [...store.tables]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((table) => [tableStats(table), table.regions] as const);
   return {
-    tables: core.catalog.tableNames().map((name) => tableStats(core, name)),
-    memstoreBytes: core.memstoreBytes(),
-    blockCache: core.cache.stats(),
+    tables: tables.map(([stats]) => stats),
+    memstoreBytes: tables.reduce((sum, [, regions]) => sum + memstoreBytes(regions), 0),
+    blockCache: cache.stats(),
     walSegments: segments.length,
-    walBytes: segments.reduce((sum, segment) => sum + (segment.closed?.length ?? core.wal.size), 0),
-    lastSeq: core.commits.lastSeq,
-    openScanners: core.scanners.size,
+    walBytes: segments.reduce((sum, segment) => sum + (segment.closed?.length ?? openLogBytes), 0),
+    lastSeq,
+    openScanners,
   };
 }
 
-function tableStats(core: StoreCore, name: string): TableStats {
-  const state = core.catalog.get(name);
+function memstoreBytes(regions: readonly Region[]): number {
+  return regions.reduce((sum, region) => sum + region.memstoreBytes, 0);
+}
+
+function tableStats(state: TableState): TableStats {
   const regions = state.regions.map((region): RegionStats => {
     const { id, startKey, endKey, readRequests, writeRequests } = region;
     const families = region.stores.map((store): FamilyStats => {
@@ -80,5 +99,5 @@ function tableStats(core: StoreCore, name: string): TableStats {
     });
     return { region: id, startKey, endKey, readRequests, writeRequests, families };
   });
-  return { table: name, enabled: state.enabled, regions };
+  return { table: state.name, enabled: state.enabled, regions };
 }

@@ -208,16 +208,33 @@ export class StoreCore {
     return this.lifecycle.track(operation);
   }
 
-  /** Ends background work, makes every write durable, and lets go of the folder. Memstores are not flushed. */
+  /** Ends background work, makes every write durable, flushes (`flushOnClose`), and lets go of the folder. */
   close(): Promise<void> {
     this.closingDone ??= this.closeOnce();
     return this.closingDone;
+  }
+
+  /** Writes memory to files, the largest first, as far as the option says: what is left is replayed at the next opening. */
+  private async flushBeforeEnd(): Promise<void> {
+    const bounds = this.settings.flushOnClose;
+    if (bounds === undefined || this.journal.poisoned || this.memstoreBytes() < bounds.minBytes) return;
+    const end = performance.now() + bounds.maxMilliseconds;
+    const places = [...this.catalog.tables()].flatMap((state) =>
+      state.regions.flatMap((region) => region.stores.map((store) => ({ state, region, store }))),
+    );
+    places.sort((a, b) => b.store.memstoreBytes - a.store.memstoreBytes);
+    for (const place of places) {
+      if (performance.now() >= end) return;
+      // What fails is told as every flush of the store's own is; the log has the writes.
+      if (place.store.memstoreBytes > 0) await this.maintenance.flushQuietly(place);
+    }
   }
 
   private async closeOnce(): Promise<void> {
     this.lifecycle.end();
     this.scanners.cutOffAll();
     this.pressure.close();
+    await this.flushBeforeEnd();
     try {
       await this.maintenance.close();
       await this.lifecycle.ending();
@@ -229,6 +246,7 @@ export class StoreCore {
         this.manifest.close();
       } finally {
         await this.lock.release();
+        this.fileSystem.letGo?.();
       }
     }
   }

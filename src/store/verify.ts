@@ -2,10 +2,10 @@
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
-import { verifySortedFile } from './file/index.js';
+import { verifySteps } from './file/index.js';
 import type { StoreVersion } from './region/family-store.js';
 import type { Region } from './region/region.js';
-import type { StoreCore } from './store-core.js';
+import type { StoreFile } from './region/store-file.js';
 import type { TableState } from './table-state.js';
 
 export interface VerifyReport {
@@ -16,8 +16,15 @@ export interface VerifyReport {
   readonly bytes: number;
 }
 
+/** What of a store is verified. */
+export interface VerifiedStore {
+  readonly catalog: { tables(): Iterable<TableState> };
+  /** @throws ClosedError when there is no use in going on. */
+  checkOpen(): void;
+}
+
 /** @throws CorruptionError for the first thing that is wrong. */
-export async function verifyStore(core: StoreCore): Promise<VerifyReport> {
+export async function verifyStore(core: VerifiedStore): Promise<VerifyReport> {
   const seen = new Set<number>();
   let cells = 0;
   let bytes = 0;
@@ -28,16 +35,25 @@ export async function verifyStore(core: StoreCore): Promise<VerifyReport> {
         checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
         if (seen.has(file.fileNo)) continue;
         seen.add(file.fileNo);
-        cells += verifySortedFile(file.reader).cells;
+        cells += await verifyInTurns(file, core);
         bytes += file.size;
-        await new Promise((resolve) => setImmediate(resolve));
-        core.checkOpen();
       }
     }
   } finally {
     for (const { version } of held) version.release();
   }
   return { tables, regions, files: seen.size, cells, bytes };
+}
+
+/** The cells of the file. */
+async function verifyInTurns({ reader }: StoreFile, core: VerifiedStore): Promise<number> {
+  const steps = verifySteps(reader);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value.cells;
+    await new Promise((resolve) => setImmediate(resolve));
+    core.checkOpen();
+  }
 }
 
 interface Held {
@@ -47,7 +63,7 @@ interface Held {
 }
 
 /** The files of this moment, whatever becomes of the regions that have them. */
-function holdAll(core: StoreCore): { tables: number; regions: number; held: Held[] } {
+function holdAll(core: VerifiedStore): { tables: number; regions: number; held: Held[] } {
   const held: Held[] = [];
   let regions = 0;
   const tables = [...core.catalog.tables()];

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -101,5 +101,39 @@ describe('rowan store', () => {
     expect(code).toBe(1);
     expect(errors).toContain('ERR_NOT_A_STORE');
     expect(readdirSync(stranger)).toEqual(['db']);
+  });
+});
+
+describe('rowan store, where there is no store or somebody has it open', () => {
+  test('commands that look make nothing, and end with 1', async () => {
+    const nowhere = join(folder, '..', 'nope');
+    for (const command of ['stats', 'verify', 'compact', 'dump-wal', 'repair']) {
+      const { code, errors } = await rowan('store', command, nowhere);
+      expect(code, command).toBe(1);
+      expect(errors, command).toContain('nope');
+    }
+    expect(existsSync(nowhere)).toBe(false);
+  });
+
+  test('stats and verify look beside the process that has it open', async () => {
+    await using engine = await openEmbedded(folder, { background: 'inline' });
+    await engine.table('t').put(new Put('new').addColumn('f', 'q', 'v'));
+    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    expect(json.tables[0].regions[0].families[0]).toMatchObject({ cells: 1, memstoreCells: 2 });
+    expect(await rowan('store', 'verify', folder)).toMatchObject({ code: 0 });
+    expect(await rowan('store', 'compact', folder)).toMatchObject({ code: 1 });
+  });
+
+  test('repair saves what is sound and lists what is not', async () => {
+    const [file] = sortedFiles();
+    const bytes = readFileSync(join(folder, file!));
+    bytes[40]! ^= 1;
+    writeFileSync(join(folder, file!), bytes);
+    const { code, out } = await rowan('store', 'repair', folder);
+    expect(code).toBe(0);
+    expect(out).toContain(`set aside: ${file}`);
+    expect(out).toContain('lost: 1 cells of rows in a file to in a file');
+    expect((await rowan('store', 'verify', folder)).code).toBe(0);
+    expect((await rowan('store', 'repair', folder)).out).toContain('The store is sound');
   });
 });

@@ -5,6 +5,8 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { openEmbedded } from '../../store/engine.js';
+import { repairStore } from '../../store/repair.js';
+import { StoreView } from '../../store/view.js';
 import type { CliContext } from '../context.js';
 import { dumpFile, dumpLog } from '../store-dump.js';
 
@@ -33,6 +35,13 @@ export function addStoreCommand(program: Command, context: CliContext): void {
       compact(folder, table, family, context),
     );
   store
+    .command('repair')
+    .description(
+      'Makes a damaged store open again with what is sound of it; sets the rest aside and lists it.',
+    )
+    .argument('<folder>', 'the folder of a store that nobody has open')
+    .action((folder: string) => repair(folder, context));
+  store
     .command('dump-wal')
     .description('Prints every write in the log of a store that nobody has open. Changes nothing.')
     .argument('<folder>', 'the folder of the store')
@@ -48,8 +57,9 @@ export function addStoreCommand(program: Command, context: CliContext): void {
 }
 
 async function stats(folder: string, json: boolean, context: CliContext): Promise<void> {
-  await using engine = await openEmbedded(folder, { automatic: false });
-  const found = engine.stats();
+  const view = await StoreView.open(folder);
+  const found = view.stats();
+  view.close();
   if (json) {
     const text = JSON.stringify(
       found,
@@ -94,11 +104,22 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
 }
 
 async function verify(folder: string, context: CliContext): Promise<void> {
-  await using engine = await openEmbedded(folder, { automatic: false });
-  const { tables, regions, files, cells, bytes } = await engine.verify();
+  const { tables, regions, files, cells, bytes } = await StoreView.verify(folder);
   context.write(
     `All is well: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
   );
+}
+
+async function repair(folder: string, context: CliContext): Promise<void> {
+  const { setAside, lost, savedRecords, folder: aside } = await repairStore(folder);
+  for (const { file, reason } of setAside) context.write(`set aside: ${file}: ${reason}\n`);
+  for (const what of lost) context.write(`lost: ${what}\n`);
+  if (setAside.length === 0 && lost.length === 0) {
+    context.write('The store is sound. Nothing was changed.\n');
+    return;
+  }
+  if (savedRecords > 0) context.write(`Saved ${savedRecords} records of logs to a new one.\n`);
+  if (aside !== undefined) context.write(`What was set aside is in ${aside}.\n`);
 }
 
 async function compact(
@@ -107,7 +128,7 @@ async function compact(
   family: string | undefined,
   context: CliContext,
 ): Promise<void> {
-  await using engine = await openEmbedded(folder, { automatic: false });
+  await using engine = await openEmbedded(folder, { automatic: false, createIfMissing: false });
   const names = table ? [table] : (await engine.admin.listTables()).map((each) => each.name);
   const size = (): number =>
     engine

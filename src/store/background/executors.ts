@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ClosedError, CorruptionError, type ErrorCode, type ErrorDetails, RowanError } from '../../errors.js';
+import { ClosedError, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
+import type { HeldFolder } from '../fs/node-fs.js';
 import type { Job, JobExecutor, JobResult } from './job.js';
 import { JobRun } from './job-run.js';
+import { fromWire, type WorkerReply, type WorkerRequest } from './wire.js';
 
 /** Cells merged between two turns of the event loop: about a millisecond's work. */
 const CELLS_PER_TURN = 2000;
@@ -40,25 +42,6 @@ export class InlineExecutor implements JobExecutor {
   }
 }
 
-/** What a worker is sent. */
-export interface WorkerRequest {
-  readonly id: number;
-  readonly job: Job;
-}
-
-/** What it answers. */
-export type WorkerReply =
-  | { readonly id: number; readonly result: JobResult }
-  | { readonly id: number; readonly error: WireError };
-
-/** A RowanError on its way between threads. */
-export interface WireError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details: ErrorDetails;
-  readonly stack: string | undefined;
-}
-
 /**
  * The compiled worker, or undefined where there is none: when this runs from sources that were not built. In the
  * sources it is looked for in the project's `dist`.
@@ -72,26 +55,42 @@ export function workerFile(): URL | undefined {
 }
 
 interface Waiting {
-  readonly resolve: (result: JobResult) => void;
+  readonly job: Job;
+  readonly resolve: (result: JobResult | Promise<JobResult>) => void;
   readonly reject: (error: RowanError) => void;
 }
 
-/** Runs jobs in one worker thread, started with the first of them. It does not keep the process alive by itself. */
+/**
+ * Runs jobs in one worker thread, started with the first of them. It does not keep the process alive by itself. Where no
+ * worker can be started its jobs run inline, those that wait for it included; one that ends at work is started anew.
+ */
 export class WorkerExecutor implements JobExecutor {
   private worker: Worker | undefined;
+  /** The present worker has said that it can work. */
+  private ready = false;
+  private unusable = false;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
   private closed = false;
   private idle: (() => void) | undefined;
 
-  constructor(private readonly file: URL) {}
+  constructor(
+    private readonly file: URL,
+    /** The store's folder, by which the worker finds it whatever its name is by then. */
+    private readonly folder: HeldFolder | undefined,
+    private readonly inline: JobExecutor,
+    /** Told once, when no worker can be started. */
+    private readonly onUnusable: (cause: RowanError) => void,
+  ) {}
 
   run(job: Job): Promise<JobResult> {
     if (this.closed) return Promise.reject(new ClosedError('The store is closed.'));
-    const worker = this.worker ?? this.start();
+    if (!this.unusable && this.worker === undefined) this.start();
+    const { worker } = this;
+    if (worker === undefined) return this.inline.run(job);
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { job, resolve, reject });
       worker.ref();
       const request: WorkerRequest = { id, job };
       worker.postMessage(request);
@@ -101,61 +100,80 @@ export class WorkerExecutor implements JobExecutor {
   async close(): Promise<void> {
     this.closed = true;
     if (this.waiting.size > 0) await new Promise<void>((resolve) => (this.idle = resolve));
-    await this.worker?.terminate();
+    const { worker } = this;
     this.worker = undefined;
+    await worker?.terminate();
+    await this.inline.close();
   }
 
-  private start(): Worker {
-    const worker = new Worker(this.file, { name: 'rowan-store' });
+  private start(): void {
+    this.ready = false;
+    let worker: Worker;
+    try {
+      // Clean: what this process was started with (loaders, -e, --inspect) is not the worker's.
+      worker = new Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.folder });
+    } catch (cause) {
+      this.goInline(startFailure(cause));
+      return;
+    }
     worker.unref();
     worker.on('message', (reply: WorkerReply) => this.settle(reply));
-    worker.on('error', (cause) =>
-      this.fail(worker, new RowanError('ERR_IO', 'The store worker failed.', { cause })),
-    );
-    worker.on('exit', () =>
-      this.fail(worker, new ClosedError('The store worker ended before its job was done.')),
-    );
+    worker.on('error', (cause) => this.fail(worker, cause));
+    worker.on('exit', () => this.fail(worker, undefined));
     this.worker = worker;
-    return worker;
   }
 
   private settle(reply: WorkerReply): void {
+    if ('ready' in reply) {
+      this.ready = true;
+      return;
+    }
     const waiting = this.waiting.get(reply.id);
     this.waiting.delete(reply.id);
     if ('error' in reply) waiting?.reject(fromWire(reply.error));
     else waiting?.resolve(reply.result);
+    this.settled();
+  }
+
+  private settled(): void {
     if (this.waiting.size > 0) return;
     this.worker?.unref();
     this.idle?.();
   }
 
-  private fail(worker: Worker, error: RowanError): void {
+  private fail(worker: Worker, cause: unknown): void {
     // One that failed ends a little later, when another may be at work in its place.
     if (this.worker !== worker) return;
     this.worker = undefined;
-    for (const waiting of this.waiting.values()) waiting.reject(error);
-    this.waiting.clear();
-    this.idle?.();
-  }
-}
-
-function fromWire(wire: WireError): RowanError {
-  const options = { details: wire.details };
-  const error =
-    wire.code === 'ERR_CORRUPTION'
-      ? new CorruptionError(wire.message, options)
-      : new RowanError(wire.code, wire.message, options);
-  if (wire.stack !== undefined) error.stack = wire.stack;
-  return error;
-}
-
-export function toWire(error: unknown): WireError {
-  if (error instanceof RowanError) {
-    const details = Object.fromEntries(
-      Object.entries(error.details).filter(([, fact]) => typeof fact !== 'function'),
+    if (!this.ready) {
+      this.goInline(startFailure(cause));
+      return;
+    }
+    const error = new RowanError(
+      'ERR_IO',
+      'The thread that flushes and compacts ended before its job was done. Nothing is lost: ask again, and another is ' +
+        'started.',
+      { cause, retryable: true },
     );
-    return { code: error.code, message: error.message, details, stack: error.stack };
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
+    this.settled();
   }
-  const message = error instanceof Error ? error.message : String(error);
-  return { code: 'ERR_IO', message, details: {}, stack: error instanceof Error ? error.stack : undefined };
+
+  private goInline(cause: RowanError): void {
+    this.unusable = true;
+    this.onUnusable(cause);
+    for (const { job, resolve } of this.waiting.values()) resolve(this.inline.run(job));
+    this.waiting.clear();
+    this.settled();
+  }
+}
+
+function startFailure(cause: unknown): RowanError {
+  return new RowanError(
+    'ERR_IO',
+    `No thread for flushes and compactions could be started (${cause instanceof Error ? cause.message : 'it ended'}). ` +
+      'They run in the calling thread, in small steps. Ship worker.js beside the program, or set background: "inline".',
+    { cause },
+  );
 }

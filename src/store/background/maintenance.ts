@@ -83,6 +83,12 @@ export class Maintenance {
       this.inBackground('flush', () => this.collectLog());
   }
 
+  /** As `flush`; a failure is told to the listener only. */
+  async flushQuietly(place: Place): Promise<void> {
+    this.inBackground('flush', () => this.flush(place));
+    await this.drain();
+  }
+
   /** Writes everything a family has in memory at this moment to files. */
   async flush(place: Place): Promise<void> {
     const { store } = place;

@@ -1,17 +1,20 @@
 /** The thread that flushes and compacts: takes one job after the other, answers each. */
 
-import { parentPort } from 'node:worker_threads';
-import { NodeFileSystem } from '../fs/index.js';
-import { toWire, type WorkerReply, type WorkerRequest } from './executors.js';
+import { parentPort, workerData } from 'node:worker_threads';
+import { type HeldFolder, NodeFileSystem } from '../fs/index.js';
 import type { Job, JobResult } from './job.js';
 import { JobRun } from './job-run.js';
+import { toWire, type WorkerReply, type WorkerRequest } from './wire.js';
 
-const fileSystem = new NodeFileSystem();
+const fileSystem = new NodeFileSystem((workerData as HeldFolder | null) ?? undefined);
 let tail: Promise<void> = Promise.resolve();
 
 parentPort?.on('message', (request: WorkerRequest) => {
   tail = tail.then(() => answer(request));
 });
+
+const ready: WorkerReply = { ready: true };
+parentPort?.postMessage(ready);
 
 async function answer({ id, job }: WorkerRequest): Promise<void> {
   let reply: WorkerReply;

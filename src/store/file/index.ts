@@ -12,4 +12,4 @@ export type {
 export { SortedFileCursor } from './sorted-file-cursor.js';
 export { SortedFileReader } from './sorted-file-reader.js';
 export { SortedFileWriter } from './sorted-file-writer.js';
-export { type VerifiedFile, verifySortedFile } from './verify-file.js';
+export { type VerifiedFile, verifySortedFile, verifySteps } from './verify-file.js';

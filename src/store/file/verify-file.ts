@@ -21,17 +21,31 @@ export interface VerifiedFile {
   readonly bytes: number;
 }
 
+/** Blocks, and cells, that are looked at between two steps. */
+const BLOCKS_PER_STEP = 16;
+const CELLS_PER_STEP = 2000;
+
 /**
  * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order; that
  * index keys part the blocks; that the bloom filter knows every key; that the facts are those of the cells.
+ * In steps of a millisecond or so, between which the caller may see to others.
  * @throws CorruptionError naming the file, the offset and the rule that is broken.
  */
-export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
+export function* verifySteps(reader: SortedFileReader): Generator<void, VerifiedFile> {
   let blocks = 0;
-  for (const _ of describeBlocks(reader)) blocks++;
+  for (const _ of describeBlocks(reader)) if (++blocks % BLOCKS_PER_STEP === 0) yield;
   verifyCover(reader);
-  verifyCells(reader);
+  yield* verifyCells(reader);
   return { cells: reader.meta.cells, blocks, bytes: reader.size };
+}
+
+/** As {@link verifySteps}, in one. */
+export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
+  const steps = verifySteps(reader);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
 
 /** Blocks follow one another without gap or overlap, up to the footer. */
@@ -46,7 +60,7 @@ function verifyCover(reader: SortedFileReader): void {
     throw corruption(reader.path, end, 'bytes before its footer are in no block');
 }
 
-function verifyCells(reader: SortedFileReader): void {
+function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   const { meta, path } = reader;
   const facts = new MetaCollector({ ...meta, dataBlockEncoding: meta.encoding });
   facts.dataBytes = meta.dataBytes;
@@ -61,6 +75,7 @@ function verifyCells(reader: SortedFileReader): void {
     verifyBloom(reader, cursor, bloom);
     if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, facts.cells > 1 ? lastSeek : undefined);
     copyKey(cursor, lastSeek);
+    if (facts.cells % CELLS_PER_STEP === 0) yield;
   }
   cursor.close();
   const found = facts.finish(last, meta.dataBlocks, meta.bloomKeys);

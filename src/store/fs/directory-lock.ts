@@ -19,16 +19,19 @@ import { lockByOpen } from './lock-by-open.js';
 import { LOCK_FILE, lockedError, thisProcess } from './lock-holder.js';
 import { SocketGuard } from './socket-guard.js';
 
-/** Claims `directory`, which must exist. @throws RowanError `ERR_LOCKED` naming the holder. */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  const path = joinPath(directory, LOCK_FILE);
+/**
+ * Claims `directory`, which must exist and is found at `place`.
+ * @throws RowanError `ERR_LOCKED` naming the holder.
+ */
+export async function lockDirectory(directory: string, place = directory): Promise<DirectoryLock> {
+  const path = joinPath(place, LOCK_FILE);
   if (process.platform !== 'linux' && process.platform !== 'android') {
     return lockByOpen(directory, path, JSON.stringify(thisProcess()));
   }
-  const server = await listen(directory, abstractName(directory));
+  const server = await listen(directory, place);
   let guard: SocketGuard | undefined;
   try {
-    guard = await SocketGuard.take(directory);
+    guard = await SocketGuard.take(directory, place);
     writeHolder(path);
   } catch (error) {
     await new SocketLock(server, guard).release();
@@ -63,16 +66,17 @@ class SocketLock implements DirectoryLock {
   }
 }
 
-function abstractName(directory: string): string {
+function abstractName(directory: string, place: string): string {
   try {
-    const stat = statSync(directory, { bigint: true });
+    const stat = statSync(place, { bigint: true });
     return `\0rowan-store-${stat.dev}-${stat.ino}`;
   } catch (error) {
     throw ioError('lock the folder', directory, errnoOf(error), error);
   }
 }
 
-function listen(directory: string, name: string): Promise<Server> {
+function listen(directory: string, place: string): Promise<Server> {
+  const name = abstractName(directory, place);
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', (error) => {

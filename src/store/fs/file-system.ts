@@ -78,6 +78,14 @@ export interface FileSystem {
    * @throws RowanError `ERR_LOCKED`, naming the holder, when another opener (of any process, or this one) has it.
    */
   lock(directory: string): Promise<DirectoryLock>;
+  /** The path from the root, whatever the working directory becomes. Left out where paths are such already. */
+  absolute?(path: string): string;
+  /**
+   * The same files, with `directory` held until `letGo`: what is done in it is done in the folder that has this name
+   * now, though it be renamed, and never in another that takes the name. Left out where folders keep their names.
+   */
+  hold?(directory: string): FileSystem;
+  letGo?(): void;
 }
 
 /** `name` inside `directory`. */

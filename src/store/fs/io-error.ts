@@ -13,6 +13,8 @@ const MENDS: Readonly<Record<string, string>> = {
   EROFS: 'The disk is mounted read-only: mount it for writing, or move the store.',
   ENOENT: 'There is no such file or folder: check the path.',
   EEXIST: 'The name is taken: remove what is there, if it is not needed.',
+  ESTALE:
+    'The folder was renamed or replaced while the store was open: close the store, and open it where it is now.',
   EIO: 'The disk reported an error: look at the system log, and restore from a copy if the disk fails.',
 };
 

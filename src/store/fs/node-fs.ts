@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
-import { InvalidArgumentError } from '../../errors.js';
+import { resolve } from 'node:path';
+import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
 import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
 import { errnoOf, ioError } from './io-error.js';
@@ -10,24 +11,51 @@ const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV
 /** What a folder's fsync answers on systems that have no such thing. */
 const DIRECTORY_SYNC_REFUSED = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EISDIR', 'EBADF']);
 
+/** A folder that is held: its name when it was opened, and what it is known by since. */
+export interface HeldFolder {
+  readonly directory: string;
+  /** Its descriptor, by whose path everything in it is reached, where the system has such paths. */
+  readonly descriptor: number;
+  readonly byDescriptor: boolean;
+}
+
 /**
- * The real disk. It has no state but its open files, so that each thread makes its own.
+ * The real disk. It has no state but its open files, and the folder that it holds, so that each thread makes its own.
  *
  * `sync` is fdatasync, which on macOS libuv makes F_FULLFSYNC. Windows cannot sync a folder: there the names rest on
  * the file system's own journal.
  */
 export class NodeFileSystem implements FileSystem {
+  constructor(readonly held?: HeldFolder) {}
+
+  absolute(path: string): string {
+    return resolve(path);
+  }
+
+  hold(directory: string): NodeFileSystem {
+    // Windows has no descriptors of folders, and renames none that has open files.
+    if (process.platform === 'win32') return this;
+    const descriptor = attempt('open the folder', directory, () =>
+      fs.openSync(directory, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY),
+    );
+    return new NodeFileSystem({ directory, descriptor, byDescriptor: reachable(descriptor) });
+  }
+
+  letGo(): void {
+    if (this.held) fs.closeSync(this.held.descriptor);
+  }
+
   openRead(path: string): FileHandle {
-    return open(path, fs.constants.O_RDONLY, 'open');
+    return open(path, this.at(path), fs.constants.O_RDONLY, 'open');
   }
 
   create(path: string): FileHandle {
     const { O_RDWR, O_APPEND, O_CREAT, O_EXCL } = fs.constants;
-    return open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, 'create');
+    return open(path, this.at(path), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 'create');
   }
 
   openAppend(path: string): FileHandle {
-    return open(path, fs.constants.O_RDWR | fs.constants.O_APPEND, 'open');
+    return open(path, this.at(path), fs.constants.O_RDWR | fs.constants.O_APPEND, 'open');
   }
 
   mkdir(path: string): void {
@@ -35,15 +63,15 @@ export class NodeFileSystem implements FileSystem {
   }
 
   readdir(path: string): string[] {
-    return attempt('list the folder', path, () => fs.readdirSync(path)).sort();
+    return attempt('list the folder', path, () => fs.readdirSync(this.at(path))).sort();
   }
 
   rename(from: string, to: string): void {
-    attempt('rename', from, () => fs.renameSync(from, to));
+    attempt('rename', from, () => fs.renameSync(this.at(from), this.at(to)));
   }
 
   unlink(path: string): void {
-    attempt('remove', path, () => fs.unlinkSync(path));
+    attempt('remove', path, () => fs.unlinkSync(this.at(path)));
   }
 
   rmdir(path: string): void {
@@ -51,25 +79,27 @@ export class NodeFileSystem implements FileSystem {
   }
 
   exists(path: string): boolean {
-    return attempt('look for', path, () => fs.statSync(path, { throwIfNoEntry: false })) !== undefined;
+    const stat = attempt('look for', path, () => fs.statSync(this.at(path), { throwIfNoEntry: false }));
+    return stat !== undefined;
   }
 
   isDirectory(path: string): boolean {
-    const stat = attempt('look for', path, () => fs.statSync(path, { throwIfNoEntry: false }));
+    const stat = attempt('look for', path, () => fs.statSync(this.at(path), { throwIfNoEntry: false }));
     return stat?.isDirectory() ?? false;
   }
 
   fileSize(path: string): number {
-    return attempt('look for', path, () => fs.statSync(path)).size;
+    return attempt('look for', path, () => fs.statSync(this.at(path))).size;
   }
 
   link(existing: string, path: string): void {
+    const [from, to] = [this.at(existing), this.at(path)];
     try {
-      fs.linkSync(existing, path);
+      fs.linkSync(from, to);
     } catch (error) {
       const errno = errnoOf(error);
       if (!LINK_REFUSED.has(errno)) throw ioError('link', errno === 'ENOENT' ? existing : path, errno, error);
-      attempt('copy', path, () => fs.copyFileSync(existing, path, fs.constants.COPYFILE_EXCL));
+      attempt('copy', path, () => fs.copyFileSync(from, to, fs.constants.COPYFILE_EXCL));
       const copy = this.openAppend(path);
       try {
         copy.sync();
@@ -81,7 +111,7 @@ export class NodeFileSystem implements FileSystem {
 
   syncDirectory(path: string): void {
     if (process.platform === 'win32') return;
-    const fd = attempt('open the folder', path, () => fs.openSync(path, fs.constants.O_RDONLY));
+    const fd = attempt('open the folder', path, () => fs.openSync(this.at(path), fs.constants.O_RDONLY));
     try {
       fs.fsyncSync(fd);
     } catch (error) {
@@ -93,20 +123,51 @@ export class NodeFileSystem implements FileSystem {
   }
 
   lock(directory: string): Promise<DirectoryLock> {
-    return lockDirectory(directory);
+    return lockDirectory(directory, this.at(directory));
   }
+
+  /** Where the system finds `path`: in the held folder by its descriptor, whatever its name is by now. */
+  private at(path: string): string {
+    const { held } = this;
+    if (held === undefined || !path.startsWith(held.directory)) return path;
+    const rest = path.slice(held.directory.length);
+    if (rest !== '' && !rest.startsWith('/') && !held.directory.endsWith('/')) return path;
+    if (held.byDescriptor)
+      return `/proc/self/fd/${held.descriptor}${rest.startsWith('/') ? rest : `/${rest}`}`;
+    if (!isStill(held)) throw ioError('find', held.directory, 'ESTALE');
+    return path;
+  }
+}
+
+/** Whether the system has paths that begin at a descriptor. */
+function reachable(descriptor: number): boolean {
+  if (process.platform !== 'linux' && process.platform !== 'android') return false;
+  try {
+    const [own, byPath] = [fs.fstatSync(descriptor), fs.statSync(`/proc/self/fd/${descriptor}/`)];
+    return own.ino === byPath.ino && own.dev === byPath.dev;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the name still stands for the folder. */
+function isStill({ directory, descriptor }: HeldFolder): boolean {
+  const own = fs.fstatSync(descriptor, { bigint: true });
+  const named = fs.statSync(directory, { bigint: true, throwIfNoEntry: false });
+  return named?.ino === own.ino && named.dev === own.dev;
 }
 
 function attempt<T>(call: string, path: string, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    throw ioError(call, path, errnoOf(error), error);
+    throw error instanceof RowanError ? error : ioError(call, path, errnoOf(error), error);
   }
 }
 
-function open(path: string, flags: number, call: string): NodeFileHandle {
-  const fd = attempt(call, path, () => fs.openSync(path, flags, 0o666));
+/** Opens what stands at `place`, which is called `path`. */
+function open(path: string, place: string, flags: number, call: string): NodeFileHandle {
+  const fd = attempt(call, path, () => fs.openSync(place, flags, 0o666));
   const stat = attempt(call, path, () => fs.fstatSync(fd));
   if (stat.isDirectory()) {
     fs.closeSync(fd);

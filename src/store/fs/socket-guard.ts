@@ -9,36 +9,33 @@
 
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { joinPath } from './file-system.js';
 import { errnoOf } from './io-error.js';
 import { lockedError } from './lock-holder.js';
 
 export const SOCKET_FILE = 'LOCK.sock';
 
-/** A socket's path has at most 107 bytes; a longer one is reached through the folder's descriptor. */
-const MAX_SOCKET_PATH = 100;
-
-/** The guard of a folder. Where the disk has no sockets there is none: the abstract socket is all the lock then. */
+/**
+ * The guard of a folder. Its socket is reached through the folder's descriptor: a socket's path has at most 107 bytes,
+ * and the folder may be renamed while the lock is held. Where the disk has no sockets there is none: the
+ * abstract socket is all the lock then.
+ */
 export class SocketGuard {
   private constructor(
     private readonly server: Server,
-    private readonly folder: number | undefined,
+    private readonly folder: number,
   ) {}
 
   /** @throws RowanError `ERR_LOCKED` when somebody answers. */
-  static async take(directory: string): Promise<SocketGuard | undefined> {
-    const direct = joinPath(directory, SOCKET_FILE);
-    const folder =
-      Buffer.byteLength(direct) > MAX_SOCKET_PATH ? openSync(directory, constants.O_RDONLY) : undefined;
-    const path = folder === undefined ? direct : `/proc/self/fd/${folder}/${SOCKET_FILE}`;
+  static async take(directory: string, place: string): Promise<SocketGuard | undefined> {
+    const folder = openSync(place, constants.O_RDONLY);
     try {
-      const server = await takeOver(directory, path);
+      const server = await takeOver(directory, `/proc/self/fd/${folder}/${SOCKET_FILE}`);
       if (server !== undefined) return new SocketGuard(server, folder);
     } catch (error) {
-      if (folder !== undefined) closeSync(folder);
+      closeSync(folder);
       throw error;
     }
-    if (folder !== undefined) closeSync(folder);
+    closeSync(folder);
     return undefined;
   }
 
@@ -46,7 +43,7 @@ export class SocketGuard {
   release(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => {
-        if (this.folder !== undefined) closeSync(this.folder);
+        closeSync(this.folder);
         resolve();
       });
     });
@@ -55,7 +52,9 @@ export class SocketGuard {
 
 async function takeOver(directory: string, path: string): Promise<Server | undefined> {
   const answer = await knock(path);
-  if (answer === 'answered') throw lockedError(directory);
+  // Nobody is there only where there is no socket, or one that its owner has left. Anybody else may be: a busy holder
+  // (EAGAIN), one of another user (EACCES).
+  if (answer !== 'ENOENT' && answer !== 'ECONNREFUSED') throw lockedError(directory, answer);
   if (answer === 'ECONNREFUSED') {
     try {
       unlinkSync(path);

@@ -5,4 +5,5 @@ export * from './edit-codec.js';
 export * from './find-store.js';
 export * from './manifest.js';
 export * from './read-manifest.js';
+export * from './salvage.js';
 export * from './version-state.js';

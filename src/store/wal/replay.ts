@@ -113,6 +113,20 @@ export function repairSegment(files: FileSystem, directory: string, number: numb
   files.syncDirectory(directory);
 }
 
+/** The record that `reader` stands at, taken apart into `record`. @throws CorruptionError when it is none. */
+export function walRecordOf(reader: ChunkReader, segment: number, record: WalRecord): void {
+  if (reader.length < RECORD_HEADER_SIZE)
+    throw reader.corruption('a record is shorter than its header', reader.recordStart);
+  record.segment = segment;
+  record.fileOffset = reader.recordStart;
+  record.firstSeq = readUint48(reader.payload, reader.offset);
+  record.count = readUint32(reader.payload, reader.offset + 6);
+  record.payload = reader.payload;
+  record.offset = reader.offset + RECORD_HEADER_SIZE;
+  record.length = reader.length - RECORD_HEADER_SIZE;
+  if (record.count === 0) throw reader.corruption('a record says that it holds no write', reader.recordStart);
+}
+
 class SegmentReader {
   private readonly bytes: Uint8Array;
   private readonly segment: SegmentToRead;
@@ -146,17 +160,7 @@ class SegmentReader {
       this.finish();
       return false;
     }
-    if (reader.length < RECORD_HEADER_SIZE)
-      throw reader.corruption('a record is shorter than its header', reader.recordStart);
-    record.segment = this.segment.number;
-    record.fileOffset = reader.recordStart;
-    record.firstSeq = readUint48(reader.payload, reader.offset);
-    record.count = readUint32(reader.payload, reader.offset + 6);
-    record.payload = reader.payload;
-    record.offset = reader.offset + RECORD_HEADER_SIZE;
-    record.length = reader.length - RECORD_HEADER_SIZE;
-    if (record.count === 0)
-      throw reader.corruption('a record says that it holds no write', reader.recordStart);
+    walRecordOf(reader, this.segment.number, record);
     if (this.lastSeq < 0 || record.firstSeq < this.firstSeq) this.firstSeq = record.firstSeq;
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + record.count - 1);
     return true;

@@ -1,0 +1,278 @@
+/**
+ * Saves what is sound of a store that cannot be opened any more. Nothing is destroyed: files that the store cannot go on
+ * with are moved to a folder of their own beside the others.
+ */
+
+import { toStringBinary } from '../bytes/index.js';
+import { CorruptionError, RowanError } from '../errors.js';
+import { BlockCache, FileHandleCache } from './cache/index.js';
+import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './chunk/index.js';
+import { prepareInstalledCodecs } from './codec/index.js';
+import { SortedFileReader } from './file/sorted-file-reader.js';
+import { verifySortedFile } from './file/verify-file.js';
+import {
+  type FileSystem,
+  joinPath,
+  NodeFileSystem,
+  parseStoreFileName,
+  sortedFileName,
+  walFileName,
+} from './fs/index.js';
+import {
+  type Edit,
+  type FileEntry,
+  liveFiles,
+  Manifest,
+  salvageManifest,
+  type VersionState,
+} from './manifest/index.js';
+import { readWriteRecord } from './record/write-record.js';
+import { type ClosedSegment, replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
+
+export interface RepairReport {
+  /** Files that were moved to {@link folder}, and why. */
+  readonly setAside: readonly { readonly file: string; readonly reason: string }[];
+  /** What could not be saved. */
+  readonly lost: readonly string[];
+  /** Records of logs that were saved to a new one. */
+  readonly savedRecords: number;
+  /** Where files were set aside; undefined when none was. */
+  readonly folder: string | undefined;
+}
+
+/**
+ * Makes the store in `directory` open again with everything of it that is sound. A store that is sound stays as it is.
+ * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`; CorruptionError when no MANIFEST can be read: nothing was changed.
+ */
+export async function repairStore(
+  directory: string,
+  fileSystem: FileSystem = new NodeFileSystem(),
+): Promise<RepairReport> {
+  const path = fileSystem.absolute?.(directory) ?? directory;
+  const names = fileSystem.isDirectory(path) ? fileSystem.readdir(path) : [];
+  if (!names.some((name) => parseStoreFileName(name)?.kind === 'manifest')) {
+    throw new RowanError('ERR_NOT_A_STORE', `There is no store in "${path}": no MANIFEST is in it.`, {
+      details: { file: path },
+    });
+  }
+  const lock = await fileSystem.lock(path);
+  try {
+    await prepareInstalledCodecs();
+    return new Repair(fileSystem, path).run();
+  } finally {
+    await lock.release();
+  }
+}
+
+class Repair {
+  private readonly setAside: { file: string; reason: string }[] = [];
+  private readonly lost: string[] = [];
+  private readonly edits: Edit[] = [];
+  private folder: string | undefined;
+  private nextNumber = 1;
+  private log: Wal | undefined;
+  private savedRecords = 0;
+
+  constructor(
+    private readonly files: FileSystem,
+    private readonly directory: string,
+  ) {}
+
+  run(): RepairReport {
+    const { files, directory } = this;
+    const found = salvageManifest(files, directory);
+    if (found.lost !== undefined) this.lost.push(found.lost);
+    const { state } = found;
+    this.nextNumber = Math.max(state.nextFile, found.number + 1);
+    for (const name of files.readdir(directory))
+      this.nextNumber = Math.max(this.nextNumber, (parseStoreFileName(name)?.number ?? 0) + 1);
+    this.checkSortedFiles(state);
+    this.checkLogs(state);
+    this.checkUnnamed(state);
+    this.closeLog();
+    if (this.edits.length > 0 || this.setAside.length > 0 || found.lost !== undefined) {
+      this.closeOpenLog(state);
+      const nextNumber = this.nextNumber++;
+      Manifest.begin(files, directory, { state, manifest: found.number, nextNumber }, this.edits).close();
+    }
+    const { setAside, lost, savedRecords, folder } = this;
+    return { setAside, lost, savedRecords, folder };
+  }
+
+  private checkSortedFiles(state: VersionState): void {
+    const damaged = new Set<number>();
+    for (const entry of liveFiles(state).values()) {
+      const problem = this.problemOf(entry);
+      if (problem === undefined) continue;
+      damaged.add(entry.number);
+      const name = sortedFileName(entry.number);
+      this.moveAside(name, problem);
+      this.lost.push(
+        `${entry.cells} cells of rows ${toStringBinary(entry.firstKey)} to ${toStringBinary(entry.lastKey)} in ${name}`,
+      );
+    }
+    for (const region of state.regions.values()) {
+      for (const [family, store] of region.stores) {
+        for (const number of store.files.keys())
+          if (damaged.has(number)) this.edits.push({ type: 'fileRemove', region: region.id, family, number });
+      }
+    }
+  }
+
+  /** Why a file cannot be part of the store; undefined when it is sound. */
+  private problemOf({ number, size, bulkSeq }: FileEntry): string | undefined {
+    const handles = new FileHandleCache(this.files, 1);
+    const path = joinPath(this.directory, sortedFileName(number));
+    try {
+      if (!this.files.exists(path)) return 'it is missing';
+      if (this.files.fileSize(path) !== size)
+        return `it has ${this.files.fileSize(path)} bytes in place of ${size}`;
+      const context = { files: handles, cache: new BlockCache(0) };
+      const reader = SortedFileReader.open(
+        context,
+        path,
+        number,
+        bulkSeq === undefined ? {} : { seq: bulkSeq },
+      );
+      verifySortedFile(reader);
+      reader.close();
+      return undefined;
+    } catch (error) {
+      if (error instanceof RowanError && error.code !== 'ERR_IO') return error.message;
+      throw error;
+    } finally {
+      handles.closeAll();
+    }
+  }
+
+  private checkLogs(state: VersionState): void {
+    for (const { number, closed } of state.walSegments.values()) {
+      const name = walFileName(number);
+      if (!this.files.exists(joinPath(this.directory, name))) {
+        const which = closed ? `${closed.firstSeq} to ${closed.lastSeq}` : 'since the log before it';
+        this.lost.push(`the writes ${which}: the log ${name} is missing`);
+        this.edits.push({ type: 'walRemove', number });
+      } else if (closed === undefined ? !this.isTornAtMost(number) : !this.isSound(number, closed.length)) {
+        this.saveLog(number, state);
+        this.edits.push({ type: 'walRemove', number });
+      }
+    }
+  }
+
+  /** Whether a log that was being written to is as a loss of power may leave it. */
+  private isTornAtMost(number: number): boolean {
+    try {
+      replayWal(this.files, this.directory, [{ number }], () => {}, { repair: false });
+      return true;
+    } catch (error) {
+      if (error instanceof CorruptionError) return false;
+      throw error;
+    }
+  }
+
+  /** The log that was being written to is not the last any more. */
+  private closeOpenLog(state: VersionState): void {
+    for (const { number, closed } of state.walSegments.values()) {
+      if (closed || this.edits.some((edit) => edit.type === 'walRemove' && edit.number === number)) continue;
+      const replayed = replayWal(this.files, this.directory, [{ number }], () => {});
+      if (replayed.closed) this.edits.push({ type: 'walClosed', ...replayed.closed });
+    }
+  }
+
+  private isSound(number: number, length: number): boolean {
+    const path = joinPath(this.directory, walFileName(number));
+    const bytes = readLog(this.files, path);
+    if (bytes.length !== length) return false;
+    try {
+      const reader = new ChunkReader(bytes, WAL_KIND, number, path);
+      while (reader.next());
+      return reader.broken === undefined;
+    } catch (error) {
+      if (error instanceof CorruptionError) return false;
+      throw error;
+    }
+  }
+
+  /** Files of numbers that the MANIFEST never came to: their edits are lost, but perhaps not what they hold. */
+  private checkUnnamed(state: VersionState): void {
+    const live = liveFiles(state);
+    for (const name of this.files.readdir(this.directory)) {
+      const parsed = parseStoreFileName(name);
+      if (parsed === undefined || parsed.number < state.nextFile) continue;
+      if (
+        parsed.kind === 'wal' &&
+        parsed.number !== this.log?.number &&
+        !state.walSegments.has(parsed.number)
+      )
+        this.saveLog(parsed.number, state);
+      if (parsed.kind === 'sorted' && !live.has(parsed.number))
+        this.moveAside(name, 'the MANIFEST does not name it');
+    }
+  }
+
+  /** Copies the records of a log, up to where it is damaged, to a new one, and sets it aside. */
+  private saveLog(number: number, state: VersionState): void {
+    const name = walFileName(number);
+    const path = joinPath(this.directory, name);
+    const bytes = readLog(this.files, path);
+    let problem = 'the MANIFEST does not name it';
+    if (state.walSegments.has(number)) problem = 'it is not what was written';
+    const record = new WalRecord();
+    try {
+      const reader = new ChunkReader(bytes, WAL_KIND, number, path);
+      while (reader.next()) {
+        walRecordOf(reader, number, record);
+        this.saveRecord(record, name, state);
+      }
+      const { broken } = reader;
+      if (broken !== undefined && !judgeBreak(bytes, broken, WAL_KIND, number, 0).torn) {
+        problem = `it is damaged at byte ${broken.offset} (${broken.reason})`;
+        this.lost.push(`the writes of ${name} from byte ${broken.offset} of ${bytes.length} on`);
+      }
+    } catch (error) {
+      if (!(error instanceof CorruptionError)) throw error;
+      problem = error.message;
+      this.lost.push(`the writes of ${name} from byte ${String(error.details['offset'] ?? 0)} on`);
+    }
+    this.moveAside(name, problem);
+  }
+
+  private saveRecord(record: WalRecord, name: string, state: VersionState): void {
+    let known = true;
+    const bytes = record.payload.subarray(record.offset, record.offset + record.length);
+    readWriteRecord(bytes, {
+      cell: (_mutation, table, _row, family) => {
+        known &&= table < state.nextId && family < state.nextId;
+      },
+    });
+    if (!known) {
+      this.lost.push(`the writes from ${record.firstSeq} on in ${name}: their table is not known any more`);
+      return;
+    }
+    if (this.log?.full) this.closeLog();
+    this.log ??= Wal.create(this.files, this.directory, this.nextNumber++);
+    this.log.append(record.firstSeq, record.count, record.payload, record.offset, record.length);
+    this.savedRecords++;
+  }
+
+  private closeLog(): void {
+    if (this.log === undefined) return;
+    const closed: ClosedSegment = this.log.close();
+    this.edits.push({ type: 'walAdd', number: closed.number }, { type: 'walClosed', ...closed });
+    this.log = undefined;
+  }
+
+  private moveAside(name: string, reason: string): void {
+    this.setAside.push({ file: name, reason });
+    const path = joinPath(this.directory, name);
+    if (!this.files.exists(path)) return;
+    if (this.folder === undefined) {
+      let folder = joinPath(this.directory, 'set-aside');
+      for (let n = 2; this.files.exists(folder); n++) folder = joinPath(this.directory, `set-aside-${n}`);
+      this.files.mkdir(folder);
+      this.folder = folder;
+    }
+    this.files.rename(path, joinPath(this.folder, name));
+    this.files.syncDirectory(this.folder);
+  }
+}

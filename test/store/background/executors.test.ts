@@ -1,0 +1,98 @@
+/** Workers that cannot start, or end at work. */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { RowanError } from '../../../src/errors.js';
+import { WorkerExecutor } from '../../../src/store/background/executors.js';
+import type { Job, JobExecutor, JobResult } from '../../../src/store/background/job.js';
+import { fromWire, toWire } from '../../../src/store/background/wire.js';
+import { withFolder } from '../engine/support.js';
+
+class Recorder implements JobExecutor {
+  jobs = 0;
+  async run(): Promise<JobResult> {
+    this.jobs++;
+    return { written: undefined };
+  }
+  async close(): Promise<void> {}
+}
+
+const job = {} as Job;
+
+async function withWorker(
+  code: string,
+  body: (executor: WorkerExecutor, inline: Recorder, causes: RowanError[]) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const path = join(folder, 'worker.mjs');
+    writeFileSync(path, code);
+    const inline = new Recorder();
+    const causes: RowanError[] = [];
+    const executor = new WorkerExecutor(pathToFileURL(path), undefined, inline, (cause) =>
+      causes.push(cause),
+    );
+    await body(executor, inline, causes);
+    await executor.close();
+  });
+}
+
+test('jobs run inline when no worker can be started, and one event says so', () =>
+  withWorker('throw new Error("no such module");', async (executor, inline, causes) => {
+    expect(await Promise.all([executor.run(job), executor.run(job)])).toEqual([
+      { written: undefined },
+      { written: undefined },
+    ]);
+    await executor.run(job);
+    expect(inline.jobs).toBe(3);
+    expect(causes).toEqual([expect.objectContaining({ message: expect.stringContaining('no such module') })]);
+  }));
+
+test('a worker that is killed at work fails its jobs as ones to be tried again, and another is started', () =>
+  withWorker(
+    `import { parentPort } from 'node:worker_threads';
+     parentPort.postMessage({ ready: true });
+     parentPort.on('message', ({ id, job }) => {
+       if (job.dies) process.exit(1);
+       parentPort.postMessage({ id, result: { written: undefined } });
+     });`,
+    async (executor, inline, causes) => {
+      await executor.run(job);
+      await expect(executor.run({ dies: true } as unknown as Job)).rejects.toMatchObject({
+        code: 'ERR_IO',
+        retryable: true,
+      });
+      expect(await executor.run(job)).toEqual({ written: undefined });
+      expect(inline.jobs).toBe(0);
+      expect(causes).toEqual([]);
+    },
+  ));
+
+test('a worker has nothing of how its process was started', () =>
+  withWorker(
+    `import { parentPort } from 'node:worker_threads';
+     parentPort.postMessage({ ready: true });
+     parentPort.on('message', ({ id }) =>
+       parentPort.postMessage({ id, result: { written: process.execArgv.length } }));`,
+    async (executor) => {
+      const before = process.execArgv;
+      process.execArgv = ['--input-type=module'];
+      try {
+        expect(await executor.run(job)).toEqual({ written: 0 });
+      } finally {
+        process.execArgv = before;
+      }
+    },
+  ));
+
+test('an error keeps between threads whether it may be tried again', () => {
+  for (const retryable of [true, false]) {
+    const error = new RowanError('ERR_IO', 'x', { retryable, details: { file: 'f' } });
+    expect(fromWire(structuredClone(toWire(error)))).toMatchObject({
+      code: 'ERR_IO',
+      retryable,
+      details: { file: 'f' },
+    });
+  }
+});

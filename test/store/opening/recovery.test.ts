@@ -1,0 +1,187 @@
+/** What an opening refuses, what it leaves alone while it refuses, and what a repair saves then. */
+
+import { expect, test } from 'vitest';
+import { openEmbedded } from '../../../src/store/engine.js';
+import { repairStore } from '../../../src/store/repair.js';
+import { Get } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { createTable, put } from '../engine/support.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
+
+const OPTIONS = { automatic: false, walSegmentSize: 4000 } as const;
+const kill = (files: MemoryFileSystem): MemoryFileSystem => files.crash({ keepUnsynced: 1, random: () => 0 });
+
+/** A store that was killed after 60 writes in several logs, a flush among them, and the number of its MANIFEST. */
+async function killed(): Promise<MemoryFileSystem> {
+  const files = new MemoryFileSystem();
+  const engine = await openEmbedded('/db', { fileSystem: files, ...OPTIONS });
+  const table = await createTable(engine);
+  for (let i = 0; i < 60; i++) {
+    await table.put(put(`r${i}`, 'v'.repeat(200)));
+    if (i === 20) await engine.admin.flush('t');
+  }
+  const disk = kill(files);
+  await engine.close();
+  return disk;
+}
+
+function snapshot(files: MemoryFileSystem): string {
+  const names = files.readdir('/db').filter((name) => !name.startsWith('LOCK'));
+  return names
+    .map((name) => `${name} ${Buffer.from(files.contents(`/db/${name}`)).toString('base64')}`)
+    .join('\n');
+}
+
+async function rowsOf(files: MemoryFileSystem): Promise<number> {
+  const engine = await openEmbedded('/db', { fileSystem: files, ...OPTIONS });
+  let rows = 0;
+  for (let i = 0; i < 60; i++) if (!(await engine.table('t').get(new Get(`r${i}`))).isEmpty) rows++;
+  await engine.close();
+  return rows;
+}
+
+test('a MANIFEST that lost its end is refused, nothing is changed, and a repair saves the writes', async () => {
+  const disk = await killed();
+  const [name] = disk.readdir('/db').filter((each) => each.startsWith('MANIFEST'));
+  const whole = disk.contents(`/db/${name}`).slice();
+  const vouched = Number(/MANIFEST-\d+ (\d+)/.exec(Buffer.from(disk.contents('/db/CURRENT')).toString())![1]);
+  let refused = 0;
+  const saved: unknown[] = [];
+  for (let length = vouched; length < whole.length; length += 7) {
+    const damaged = kill(disk);
+    damaged.place(`/db/${name}`, whole.slice(0, length));
+    const before = snapshot(damaged);
+    const outcome = await rowsOf(damaged).catch((error) => error);
+    if (typeof outcome === 'number') {
+      expect(outcome, `cut at ${length}`).toBe(60);
+      continue;
+    }
+    refused++;
+    expect(outcome).toMatchObject({ code: 'ERR_CORRUPTION', details: { file: expect.any(String) } });
+    expect(outcome.details.offset).toEqual(expect.any(Number));
+    expect(snapshot(damaged)).toBe(before);
+    const report = await repairStore('/db', damaged);
+    expect(report.setAside.length + report.lost.length).toBeGreaterThan(0);
+    // What cannot be had again (the table itself is lost, or the log of what was flushed) is listed.
+    const rows = await rowsOf(damaged).catch((error) => error.code);
+    if (rows !== 60) expect(report.lost.length, `${rows} rows, cut at ${length}`).toBeGreaterThan(0);
+    saved.push(rows);
+  }
+  expect(refused).toBeGreaterThan(10);
+  expect(saved).toContain(60);
+});
+
+test('a damaged log refuses the store before anything is changed, and a repair saves what stands before', async () => {
+  const disk = await killed();
+  const logs = disk.readdir('/db').filter((name) => name.endsWith('.wal'));
+  for (const log of logs.slice(0, -1)) {
+    const damaged = kill(disk);
+    const bytes = damaged.contents(`/db/${log}`);
+    bytes[Math.floor(bytes.length / 2)]! ^= 1;
+    const before = snapshot(damaged);
+    await expect(rowsOf(damaged)).rejects.toMatchObject({
+      code: 'ERR_CORRUPTION',
+      message: expect.stringContaining('Nothing was changed'),
+    });
+    expect(snapshot(damaged)).toBe(before);
+    const { lost, savedRecords, folder } = await repairStore('/db', damaged);
+    expect(lost.length).toBe(1);
+    expect(savedRecords).toBeGreaterThan(0);
+    expect(damaged.readdir(folder!)).toEqual([log]);
+    const rows = await rowsOf(damaged);
+    expect(rows).toBeGreaterThan(30);
+  }
+});
+
+test('a damaged sorted file is set aside by a repair, and told', async () => {
+  const disk = await killed();
+  const [file] = disk.readdir('/db').filter((name) => name.endsWith('.sst'));
+  const bytes = disk.contents(`/db/${file}`);
+  bytes[100]! ^= 1;
+  const { setAside, lost } = await repairStore('/db', disk);
+  expect(setAside.map((each) => each.file)).toEqual([file]);
+  expect(lost).toEqual([expect.stringContaining('21 cells of rows r0 to r9')]);
+  expect(await rowsOf(disk)).toBe(39);
+  expect(await repairStore('/db', disk)).toMatchObject({ setAside: [], lost: [], folder: undefined });
+});
+
+test('a leftover that cannot be removed does not refuse the store', async () => {
+  const disk = await killed();
+  disk.place('/db/000900.sst', Buffer.from('half a file'));
+  const files = new FaultFileSystem(disk);
+  files.inject({ calls: ['unlink'], path: /\.sst$/, errno: 'EACCES', times: Number.POSITIVE_INFINITY });
+  const engine = await openEmbedded('/db', { fileSystem: files, ...OPTIONS });
+  await engine.admin.flush('t');
+  await engine.close();
+  files.clear();
+  expect(await rowsOf(disk)).toBe(60);
+  expect(disk.exists('/db/000900.sst')).toBe(false);
+});
+
+test('a log that was open is written anew before its bytes are vouched for', async () => {
+  const disk = await killed();
+  const created: string[] = [];
+  const files = disk.crash(
+    { keepUnsynced: 1, random: () => 0 },
+    { onOperation: ({ call, path }) => void (call === 'create' && created.push(path)) },
+  );
+  const open = files
+    .readdir('/db')
+    .filter((name) => name.endsWith('.wal'))
+    .at(-1)!;
+  const engine = await openEmbedded('/db', { fileSystem: files, ...OPTIONS });
+  expect(created).toContain(`/db/${open}.tmp`);
+  await engine.close();
+});
+
+test('close flushes, and the next opening has no log to read; as far as the option says', async () => {
+  for (const [flushOnClose, segments] of [
+    [{ minBytes: 0 }, 0],
+    [true, 5],
+    [false, 5],
+  ] as const) {
+    const disk = kill(await killed());
+    const engine = await openEmbedded('/db', { fileSystem: disk, ...OPTIONS, flushOnClose });
+    await engine.close();
+    const logs = disk.readdir('/db').filter((name) => name.endsWith('.wal'));
+    if (segments === 0) expect(logs).toEqual([]);
+    else expect(logs.length).toBeGreaterThan(2);
+    expect(await rowsOf(disk)).toBe(60);
+  }
+});
+
+test('a close that cannot flush still closes, and loses nothing', async () => {
+  const disk = await killed();
+  const files = new FaultFileSystem(disk);
+  const events: string[] = [];
+  const engine = await openEmbedded('/db', {
+    fileSystem: files,
+    ...OPTIONS,
+    flushOnClose: { minBytes: 0 },
+    onEvent: (event) => events.push(event.kind),
+  });
+  files.inject({ calls: ['write'], path: /\.sst$/, errno: 'ENOSPC', times: Number.POSITIVE_INFINITY });
+  await engine.close();
+  expect(events).toContain('backgroundError');
+  expect(disk.openHandles).toBe(0);
+  files.clear();
+  expect(await rowsOf(disk)).toBe(60);
+});
+
+test('others have their turns while a file is verified', async () => {
+  const files = new MemoryFileSystem();
+  const engine = await openEmbedded('/db', { fileSystem: files, automatic: false });
+  const table = await createTable(engine);
+  await table.putAll(Array.from({ length: 20_000 }, (_, i) => put(`r${i}`, 'v')));
+  await engine.admin.flush('t');
+  let turns = 0;
+  let verified = false;
+  const verify = engine.verify().then(() => (verified = true));
+  while (!verified) {
+    await new Promise((resolve) => setImmediate(resolve));
+    turns++;
+  }
+  await verify;
+  expect(turns).toBeGreaterThan(8);
+  await engine.close();
+});
