@@ -15,6 +15,7 @@ import { recovering } from '../query/recover.js';
 import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
 import type { EntityMapper, EntitySchema } from '../schema/types.js';
 import { Get, type OperationOptions, type Result, type TimeRange } from '../table/index.js';
+import { randomSalt } from './row-access.js';
 
 /** Reads one entity. Immutable; `Repository` and what its `at()` gives are such. */
 export class EntityReader<C extends KeyedClass> {
@@ -42,7 +43,7 @@ export class EntityReader<C extends KeyedClass> {
    * @throws KeyError when a part is missing, undefined, or of a wrong type.
    */
   async get(key: KeyOf<C>, options?: OperationOptions): Promise<EntityOf<C> | null> {
-    if (!this.deterministic) return this.query(key, options).first();
+    this.refuseRandom('get');
     const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
     const { sync, table } = this.access;
     if (sync?.getRaw !== undefined && options === undefined && this.plain) {
@@ -64,9 +65,7 @@ export class EntityReader<C extends KeyedClass> {
 
   /** The entities with these keys, in their order, null where there is none. */
   async getMany(keys: readonly KeyOf<C>[], options?: OperationOptions): Promise<(EntityOf<C> | null)[]> {
-    if (!this.deterministic) {
-      return Promise.all(keys.map((key) => this.query(key, options).first()));
-    }
+    this.refuseRandom('getMany');
     const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
     const gets = known.map((key) => this.getOf(key));
     const results = await this.access.table.getAll(gets, options);
@@ -80,7 +79,7 @@ export class EntityReader<C extends KeyedClass> {
 
   /** Whether there is an entity with this key. */
   async exists(key: KeyOf<C>, options?: OperationOptions): Promise<boolean> {
-    if (!this.deterministic) return (await this.query(key, options).count()) > 0;
+    this.refuseRandom('exists');
     const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
     const { marker } = this.schema;
     if (marker !== undefined) {
@@ -122,6 +121,11 @@ export class EntityReader<C extends KeyedClass> {
       },
       options,
     );
+  }
+
+  /** @throws KeyError when a key names one row in each salt, and so perhaps several. */
+  private refuseRandom(doing: string): void {
+    if (!this.deterministic) throw randomSalt(this.schema, doing);
   }
 
   private getOf(key: KeyOf<C>): Get {

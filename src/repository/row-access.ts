@@ -15,6 +15,15 @@ export interface RepositoryContext {
   readonly putsAlone: boolean;
 }
 
+/** The error of an operation on one row where salts are drawn at random. */
+export function randomSalt(schema: EntitySchema, doing: string): KeyError {
+  return new KeyError(
+    `${schema.name}.${doing}: the salt of a key is drawn at random, so the key alone does not say which row is meant. ` +
+      'Put and find the rows, or declare the salt over the key (salt(n)).',
+    { details: { entity: schema.name } },
+  );
+}
+
 /** The row of a key that must be the only one. @throws KeyError when the layout draws salts at random. */
 export function rowOfKey(
   schema: EntitySchema,
@@ -22,11 +31,7 @@ export function rowOfKey(
   doing: string,
 ): Uint8Array {
   if (!schema.key.deterministic) {
-    throw new KeyError(
-      `${schema.name}.${doing}: the salt of a key is drawn at random, so the key alone does not say which row is meant. ` +
-        'Put and find the rows, or declare the salt over the key (salt(n)).',
-      { details: { entity: schema.name } },
-    );
+    throw randomSalt(schema, doing);
   }
   return schema.mapper.rowOf(key);
 }

@@ -11,7 +11,7 @@ import { draftOf, restoring, thawed } from './drafts.js';
 import { Expiry } from './expiry.js';
 import { applyWriteOptions, type WriteOptions } from './options.js';
 import { dropDynamic, isMissing, joinDeletes } from './replacement.js';
-import { keyText, notFound } from './row-access.js';
+import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import { VersionLock } from './version-lock.js';
 
@@ -170,7 +170,7 @@ export class WriteCompiler {
         { details: { entity: schema.name } },
       );
     }
-    const row = schema.mapper.rowOf(entity);
+    const row = rowOfKey(schema, entity, 'insert');
     return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
       expects: [{ kind: 'absent', family: marker.family, qualifier: marker.qualifier }],
       mismatch: () =>
@@ -183,7 +183,7 @@ export class WriteCompiler {
 
   /** As put, and everything that the entity does not have is deleted. */
   replace(prepared: Prepared, options: WriteOptions | undefined): Change {
-    const row = this.schema.mapper.rowOf(prepared.entity);
+    const row = rowOfKey(this.schema, prepared.entity, 'replace');
     const mutations = this.mutationsOf(prepared.entity, row, options);
     const change = this.putOf(prepared, row, mutations, options);
     const del = new Delete(row, options?.timestamp);
