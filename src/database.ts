@@ -1,10 +1,33 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
-import { checkTables, type EnsuredTables, ensureTables, registerSchemas, systemTables } from './ddl/index.js';
-import { InvalidArgumentError, QueryError } from './errors.js';
+import {
+  CONNECT_ADMIN_OPTIONS,
+  CONNECT_OPTIONS,
+  type ConnectAdminOptions,
+  type ConnectOptions,
+  checkPath,
+  OPEN_ADMIN_OPTIONS,
+  OPEN_OPTIONS,
+  type OpenAdminOptions,
+  type Opening,
+  type OpenOptions,
+  prepare,
+  type TableHandling,
+  type TablesEvent,
+} from './database/options.js';
+import {
+  checkTables,
+  type EnsuredTables,
+  ensureTables,
+  type LiveTables,
+  readLiveTables,
+  registerSchemas,
+  storedMarkers,
+  systemTables,
+} from './ddl/index.js';
+import { QueryError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
-import type { HBaseOptions } from './hbase/options.js';
 import {
   DictionaryLayout,
   DictionaryTable,
@@ -24,84 +47,103 @@ import {
 } from './repository/index.js';
 import type { CheckedPrefixes, KeyedClass, KeyQuery } from './schema/entity-types.js';
 import { avroColumns, type Schema } from './schema/index.js';
-import type { EntityClass, EntitySchema } from './schema/types.js';
+import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
-import type { EmbeddedOptions } from './store/options.js';
-import type { Admin, Engine, SyncTable } from './table/index.js';
+import { checkOptions } from './table/checks.js';
+import { type Admin, type Engine, type SyncTable, tableDescriptor } from './table/index.js';
 
+export type {
+  ConnectAdminOptions,
+  ConnectOptions,
+  OpenAdminOptions,
+  OpenOptions,
+  TableHandling,
+  TablesEvent,
+} from './database/options.js';
 /** The options, errors and authenticators of {@link connect}. The engine itself is loaded when it is called. */
 export * from './hbase/index.js';
 
 /**
- * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
- * against the declarations; `verify`: a missing or contradicting one is an error; `ignore`: nothing.
- */
-export type TableHandling = 'create' | 'verify' | 'ignore';
-
-interface DatabaseOptions {
-  /** The entity classes, each with `@Entity`. */
-  readonly entities: readonly EntityClass[];
-  readonly tables?: TableHandling;
-}
-
-/** Options of {@link open}. Tables are created by default. */
-export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
-  /** The folder of the store; it is made when it is not there. */
-  readonly path: string;
-}
-
-/** Options of {@link connect}. Tables are checked by default, and created only when asked for. */
-export interface ConnectOptions extends DatabaseOptions, HBaseOptions {}
-
-/**
  * Opens the embedded store in a folder: no server, one process.
- * @throws SchemaError on wrong declarations, or declarations that contradict the stored tables; RowanError `ERR_LOCKED`
- * when another process has the store, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_CORRUPTION`, `ERR_IO`.
+ * @throws InvalidArgumentError on unknown options; SchemaError on wrong declarations, or declarations that contradict the
+ * stored tables; RowanError `ERR_LOCKED` when another process has the store, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`,
+ * `ERR_CORRUPTION`, `ERR_IO`.
  */
 export async function open(options: OpenOptions): Promise<Database<EmbeddedEngine>> {
+  checkOptions('open', options, OPEN_OPTIONS);
   const { path, entities, tables, ...embedded } = options;
-  if (typeof path !== 'string' || path === '') {
-    throw new InvalidArgumentError(
-      'open needs a path: the folder that the store is in, or is to be made in.',
-    );
-  }
-  const schema = compileSchema(checkEntities('open', entities));
-  return start(schema, await openEmbedded(path, embedded), tables ?? 'create');
+  checkPath('open', path);
+  const opening = prepare('open', entities, tables ?? 'create', options.onEvent);
+  return start(opening, await openEmbedded(path, embedded));
 }
 
 /**
  * Connects to an HBase cluster.
- * @throws SchemaError as {@link open}; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_CONNECTION`, `ERR_SECURITY`, `ERR_TIMEOUT`.
+ * @throws InvalidArgumentError and SchemaError as {@link open}; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_CONNECTION`,
+ * `ERR_SECURITY`, `ERR_TIMEOUT`.
  */
 export async function connect(options: ConnectOptions): Promise<Database<HBaseEngine>> {
-  const { entities, tables, ...hbase } = options;
-  const schema = compileSchema(checkEntities('connect', entities));
+  checkOptions('connect', options, CONNECT_OPTIONS);
+  const { entities, tables, onEvent, ...hbase } = options;
+  const opening = prepare('connect', entities, tables ?? 'verify', onEvent);
   const { connectHBase } = await import('./hbase/engine.js');
-  return start(schema, await connectHBase(hbase), tables ?? 'verify');
+  return start(opening, await connectHBase(hbase));
 }
 
-function checkEntities(doing: string, entities: readonly EntityClass[]): readonly EntityClass[] {
-  if (Array.isArray(entities) && entities.length > 0) return entities;
-  throw new InvalidArgumentError(`${doing} needs entities: the classes that are stored, [Customer, Order].`);
+/** Namespaces, tables and regions, without entities: for what must be done before a database can be opened. */
+export interface AdminConnection extends AsyncDisposable {
+  readonly admin: Admin;
+  close(): Promise<void>;
 }
 
-async function start<E extends Engine>(
-  schema: Schema,
-  engine: E,
-  tables: TableHandling,
-): Promise<Database<E>> {
-  const database = new Database(schema, engine);
+/**
+ * The tables of an embedded store, without entities: to add a family that was declared, to look, to drop.
+ *
+ * @example
+ * ```ts
+ * await using store = await openAdmin({ path });
+ * const live = await store.admin.getDescriptor('shop:crm');
+ * const { families } = tableDescriptor('shop:crm', { e: { versions: 3 } });
+ * await store.admin.modifyTable({ ...live, families: [...live.families, ...families] });
+ * ```
+ * @throws as {@link open}.
+ */
+export async function openAdmin(options: OpenAdminOptions): Promise<AdminConnection> {
+  checkOptions('openAdmin', options, OPEN_ADMIN_OPTIONS);
+  const { path, ...embedded } = options;
+  checkPath('openAdmin', path);
+  return adminOf(await openEmbedded(path, embedded));
+}
+
+/** The tables of an HBase cluster, without entities. @throws as {@link connect}. */
+export async function connectAdmin(options: ConnectAdminOptions): Promise<AdminConnection> {
+  checkOptions('connectAdmin', options, CONNECT_ADMIN_OPTIONS);
+  const { connectHBase } = await import('./hbase/engine.js');
+  return adminOf(await connectHBase(options));
+}
+
+function adminOf(engine: Engine): AdminConnection {
+  const close = (): Promise<void> => engine.close();
+  return { admin: engine.admin, close, [Symbol.asyncDispose]: close };
+}
+
+async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
   try {
-    if (tables === 'create') await database.createTables();
-    else if (tables === 'verify') {
-      await checkTables(engine.admin, [...schema.tables, ...systemTables(schema)]);
-    }
-    if (tables !== 'ignore') await database.registerSchemas();
+    const database = new Database(opening.schema, engine, opening.tables, opening.onEvent);
+    await database.ready();
     return database;
   } catch (error) {
     await engine.close();
     throw error;
   }
+}
+
+/** The same table under another name. @throws SchemaError when it cannot be one. */
+function renamedTable(table: TableSchema, name: string): TableSchema {
+  const { families } = table.descriptor;
+  const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
+  const descriptor = Object.freeze({ ...table.descriptor, name: checked });
+  return Object.freeze({ ...table, descriptor });
 }
 
 /** Entities on an engine. */
@@ -112,12 +154,84 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
   private readonly avro: AvroRegistry;
+  /** Tables named at run time that have been handled. */
+  private readonly renamed = new Set<string>();
+
+  /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
+  tables: EnsuredTables | undefined;
 
   constructor(
-    readonly schema: Schema,
+    public schema: Schema,
     readonly engine: E,
+    private readonly handling: TableHandling = 'ignore',
+    private readonly onEvent?: (event: TablesEvent) => void,
   ) {
     this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
+  }
+
+  /** Opens the tables of the schema, as it was said they be handled. */
+  async ready(): Promise<void> {
+    if (this.handling === 'ignore') return;
+    await this.adopt(this.schema);
+  }
+
+  /**
+   * Adds entities to the open database; their tables are handled as those of the others were.
+   * @throws as {@link open}: then the database is as before.
+   */
+  async add(...entities: readonly EntityClass[]): Promise<void> {
+    const known = this.schema.entities.map(({ target }) => target);
+    const schema = compileSchema([...known, ...entities]);
+    if (this.handling === 'ignore') this.schema = schema;
+    else await this.adopt(schema);
+    this.bound.clear();
+  }
+
+  /** Markers stay in the families that they were written to. */
+  private async adopt(declared: Schema): Promise<void> {
+    const tables = [...declared.tables, ...systemTables(declared)];
+    const live = await readLiveTables(this.admin, tables);
+    const markers = storedMarkers(declared.entities, live);
+    const targets = declared.entities.map(({ target }) => target);
+    const schema = markers.size === 0 ? declared : compileSchema(targets, markers);
+    this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
+    await registerSchemas(this.avro, schema);
+    this.schema = schema;
+  }
+
+  private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {
+    return this.handling === 'verify' ? checkTables(tables, live) : ensureTables(this.admin, tables, live);
+  }
+
+  private report(tables: EnsuredTables): void {
+    this.tables = tables;
+    const news = tables.created.length + tables.stamped.length + tables.differences.length;
+    if (news === 0) return;
+    try {
+      this.onEvent?.({ kind: 'tables', ...tables });
+    } catch {
+      // What a listener throws is dropped, as in the store.
+    }
+  }
+
+  /**
+   * The repository of an entity in another table than the declared one: a table a day, named at run time. The table has
+   * the declared families and splits; a missing one is created, or is an error, as it was said of the declared ones.
+   *
+   * @example
+   * ```ts
+   * const today = await db.repositoryIn(Event, 'events_2026_11_21');
+   * ```
+   */
+  async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
+    const declared = this.schema.entity(target).table;
+    const table = renamedTable(declared, name);
+    if (this.handling !== 'ignore' && !this.renamed.has(table.descriptor.name)) {
+      await this.handle([table], await readLiveTables(this.admin, [table]));
+      this.renamed.add(table.descriptor.name);
+    }
+    const schema = Object.freeze({ ...this.boundSchema(target), table });
+    return new Repository<C>(schema, this.contextOf(schema));
   }
 
   /** Namespaces, tables and regions. */
@@ -130,13 +244,17 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const known = this.repositories.get(target);
     if (known !== undefined) return known as Repository<C>;
     const schema = this.boundSchema(target);
-    const repository = new Repository<C>(schema, {
+    const repository = new Repository<C>(schema, this.contextOf(schema));
+    this.repositories.set(target, repository);
+    return repository;
+  }
+
+  private contextOf(schema: EntitySchema): ConstructorParameters<typeof Repository>[1] {
+    return {
       access: this.accessOf([schema]),
       executor: this.executorOf(schema.table.descriptor.name),
       putsAlone: true,
-    });
-    this.repositories.set(target, repository);
-    return repository;
+    };
   }
 
   /**

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ownDeclarations } from '../../decorators/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { compileSchema } from '../mapper/index.js';
+import { entityDeclarations } from '../schema/collect.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass } from '../schema/types.js';
 
@@ -44,19 +44,25 @@ async function importModule(modulePath: string): Promise<Readonly<Record<string,
   }
 }
 
-/** Every exported entity class, once, in the order of the exports. */
+/**
+ * Every exported entity class, once, in the order of the exports; of `defineEntity` and a class that extends it the class.
+ */
 export function entitiesOf(exports: Readonly<Record<string, unknown>>): EntityClass[] {
   const found = new Set<EntityClass>();
   for (const value of Object.values(exports)) {
     for (const candidate of Array.isArray(value) ? value : [value])
       if (isEntity(candidate)) found.add(candidate);
   }
-  return [...found];
+  const all = [...found];
+  const shared = (base: EntityClass): boolean => entityDeclarations(base)[0]?.inheritable === true;
+  return all.filter((target) => !shared(target) || !all.some((other) => sharesEntity(other, target)));
+}
+
+/** Whether `other` extends `target` and is the same entity. */
+function sharesEntity(other: EntityClass, target: EntityClass): boolean {
+  return other.prototype instanceof target && entityDeclarations(other)[0] === entityDeclarations(target)[0];
 }
 
 function isEntity(value: unknown): value is EntityClass {
-  return (
-    typeof value === 'function' &&
-    ownDeclarations(value as EntityClass).some((declaration) => declaration.entities.length > 0)
-  );
+  return typeof value === 'function' && entityDeclarations(value as EntityClass).length > 0;
 }

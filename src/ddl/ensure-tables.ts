@@ -3,6 +3,7 @@
 import { RowanError, SchemaError } from '../errors.js';
 import type { TableSchema } from '../schema/types.js';
 import { type Admin, DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
+import { describeDifference, type TableDifference, tableDifferences } from './table-difference.js';
 import { stampChanges, stampedDescriptor, stampProblems } from './table-stamp.js';
 
 /** What `ensureTables` did. */
@@ -11,49 +12,85 @@ export interface EnsuredTables {
   readonly created: readonly string[];
   /** Names of tables to whose metadata entities or columns were added. */
   readonly stamped: readonly string[];
+  /** Options that are not as declared, which nothing changes by itself. Tables just created have none. */
+  readonly differences: readonly TableDifference[];
+}
+
+/** Tables as they are; those that are missing are left out. */
+export type LiveTables = ReadonlyMap<string, TableDescriptor>;
+
+/** Reads the descriptors of these tables. */
+export async function readLiveTables(admin: Admin, tables: readonly TableSchema[]): Promise<LiveTables> {
+  const live = new Map<string, TableDescriptor>();
+  for (const { descriptor } of tables) {
+    const { name } = descriptor;
+    if (await admin.tableExists(name)) live.set(name, await admin.getDescriptor(name));
+  }
+  return live;
 }
 
 /**
  * Creates the tables that are missing, with their splits and namespaces, and checks those that exist.
  * @throws SchemaError when a table lacks a declared family or was written with other keys or codecs.
  */
-export async function ensureTables(admin: Admin, tables: readonly TableSchema[]): Promise<EnsuredTables> {
+export async function ensureTables(
+  admin: Admin,
+  tables: readonly TableSchema[],
+  known?: LiveTables,
+): Promise<EnsuredTables> {
+  const liveTables = known ?? (await readLiveTables(admin, tables));
   const created: string[] = [];
   const stamped: string[] = [];
+  const differences: TableDifference[] = [];
   for (const table of tables) {
     const { name } = table.descriptor;
-    if (!(await admin.tableExists(name))) {
+    const live = liveTables.get(name);
+    if (live === undefined) {
       await createNamespace(admin, name);
       await admin.createTable(stampedDescriptor(table), table.splitKeys);
       created.push(name);
       continue;
     }
-    const live = await admin.getDescriptor(name);
     checkTable(table, live);
+    differences.push(...tableDifferences(table, live));
     const changes = stampChanges(table, live);
     if (Object.keys(changes).length === 0) continue;
     await admin.modifyTable({ ...live, metadata: { ...live.metadata, ...changes } });
     stamped.push(name);
   }
-  return { created, stamped };
+  return { created, stamped, differences };
 }
 
 /**
  * Checks that every table exists and fits, and changes nothing.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; SchemaError as {@link ensureTables}.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; SchemaError as {@link ensureTables}, and where an option that a declaration
+ * gives itself and that decides what is kept (versions, time to live, deleted cells) is another one in the table.
  */
-export async function checkTables(admin: Admin, tables: readonly TableSchema[]): Promise<void> {
+export function checkTables(tables: readonly TableSchema[], liveTables: LiveTables): EnsuredTables {
+  const differences: TableDifference[] = [];
   for (const table of tables) {
     const { name } = table.descriptor;
-    if (!(await admin.tableExists(name))) {
+    const live = liveTables.get(name);
+    if (live === undefined) {
       throw new RowanError(
         'ERR_TABLE_NOT_FOUND',
         `There is no table "${name}". Create it with database.createTables(), or with the statements of \`rowan ddl\`.`,
         { details: { table: name } },
       );
     }
-    checkTable(table, await admin.getDescriptor(name));
+    checkTable(table, live);
+    const found = tableDifferences(table, live);
+    refuse(
+      name,
+      found.filter(({ effect, explicit }) => effect === 'meaning' && explicit).map(changesMeaning),
+    );
+    differences.push(...found);
   }
+  return { created: [], stamped: [], differences };
+}
+
+function changesMeaning(difference: TableDifference): string {
+  return `${describeDifference(difference)}, which decides what is kept. Alter the table, or correct the declaration.`;
 }
 
 async function createNamespace(admin: Admin, table: string): Promise<void> {
@@ -69,9 +106,12 @@ function checkTable(table: TableSchema, live: TableDescriptor): void {
     .filter((family) => !stored.includes(family.name))
     .map(
       (family) =>
-        `The family "${family.name}" is declared but not there; the table has ${stored.join(', ')}. Add it with admin.modifyTable, or correct the declaration.`,
+        `The family "${family.name}" is declared but not there; the table has ${stored.join(', ')}. Add it with modifyTable of openAdmin(...) or connectAdmin(...), or correct the declaration.`,
     );
-  problems.push(...stampProblems(table, live));
+  refuse(name, [...problems, ...stampProblems(table, live)]);
+}
+
+function refuse(name: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
   const lines = problems.map((problem) => `Table "${name}": ${problem}`);
   throw new SchemaError(lines.join('\n'), lines, { details: { table: name } });

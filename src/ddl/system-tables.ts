@@ -11,5 +11,11 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
   const descriptors: TableDescriptor[] = [];
   if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
   if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
-  return descriptors.map((descriptor) => ({ descriptor, entities: [], splitKeys: [], signature: '' }));
+  return descriptors.map((descriptor) => ({
+    descriptor,
+    entities: [],
+    splitKeys: [],
+    signature: '',
+    declaration: undefined,
+  }));
 }

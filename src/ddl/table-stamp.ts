@@ -1,17 +1,20 @@
 /**
- * What a table's metadata keeps of the entities in it, so that a program whose declarations read other bytes than were
- * written is told so when it opens the table.
- *
- * One value for each record type: `rowan.record.<n>` (`rowan.record` for entities without one) => the key's layout,
- * the marker and each column with its codec, separated by `; `.
+ * Holds declarations against what a table's rows were written with, so that a program whose declarations read other
+ * bytes is told so when it opens the table. What is kept, and how, is {@link import('./stamp-format.js')}'s.
  */
 
-import { schemaSignature } from '../schema/signature.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import type { TableDescriptor } from '../table/index.js';
-
-const PREFIX = 'rowan.record';
-const SEPARATOR = '; ';
+import {
+  placeOf,
+  type RecordStamp,
+  readStamp,
+  type StampedColumn,
+  stampName,
+  stampOfEntity,
+  stampTexts,
+  writeStamp,
+} from './stamp-format.js';
 
 /** The descriptor of a new table, with its stamp. */
 export function stampedDescriptor(table: TableSchema): TableDescriptor {
@@ -24,66 +27,153 @@ export function stampedDescriptor(table: TableSchema): TableDescriptor {
 
 /** The metadata that describes the table's entities. */
 export function stampOf(table: TableSchema): Record<string, string> {
-  return Object.fromEntries(table.entities.map((entity) => [stampKey(entity), stampText(entity)]));
+  return Object.fromEntries(
+    table.entities.map((entity) => [stampName(entity.key.recordType), writeStamp(stampOfEntity(entity))]),
+  );
 }
 
-function stampKey(entity: EntitySchema): string {
-  const { recordType } = entity.key;
-  return recordType === undefined ? PREFIX : `${PREFIX}.${recordType}`;
+/** The stamp of an entity in a live table; undefined when there is none that can be read. */
+export function liveStamp(entity: EntitySchema, live: TableDescriptor): RecordStamp | undefined {
+  const text = live.metadata[stampName(entity.key.recordType)];
+  const stamp = text === undefined ? undefined : readStamp(text);
+  return typeof stamp === 'string' ? undefined : stamp;
 }
 
-function stampText(entity: EntitySchema): string {
-  return schemaSignature({ entities: [entity] }).replaceAll('\n', SEPARATOR);
+/** Where the markers of entities stand in tables that were written before they were declared as they are now. */
+export function storedMarkers(
+  entities: readonly EntitySchema[],
+  tables: ReadonlyMap<string, TableDescriptor>,
+): Map<EntitySchema['target'], string> {
+  const markers = new Map<EntitySchema['target'], string>();
+  for (const entity of entities) {
+    const live = tables.get(entity.table.descriptor.name);
+    const family = live && liveStamp(entity, live)?.marker?.split(':')[0];
+    if (family != null && entity.marker !== undefined && family !== entity.marker.family) {
+      markers.set(entity.target, family);
+    }
+  }
+  return markers;
 }
 
 /** How declarations contradict what the table was written with; each a sentence. Columns may be added and left out. */
 export function stampProblems(table: TableSchema, live: TableDescriptor): string[] {
-  const problems: string[] = [];
-  for (const entity of table.entities) {
-    const written = live.metadata[stampKey(entity)];
-    if (written === undefined) continue;
-    const before = readStamp(written);
-    const key = before.get('key');
-    if (key !== undefined) before.set('key', withTextCodec(key));
-    const now = readStamp(stampText(entity));
-    for (const [name, value] of now) {
-      const old = before.get(name);
-      if (old === undefined || old === value) continue;
-      problems.push(
-        name === 'key'
-          ? `${entity.name}: its row keys were written as [${old}] and are now declared as [${value}]; rows written before would not be found. Restore @RowKey, or copy the rows into a new table.`
-          : `${entity.name}: ${name} was written as ${old} and is now declared as ${value}. Restore the codec, or give the property another column.`,
-      );
+  return table.entities.flatMap((entity) => {
+    const mixed = mixedRecords(entity, live);
+    if (mixed !== undefined) return [mixed];
+    const text = live.metadata[stampName(entity.key.recordType)];
+    if (text === undefined) return [];
+    const stamp = readStamp(text);
+    if (typeof stamp === 'string') {
+      return [
+        `${entity.name}: the stamp of what its rows were written with cannot be read: ${stamp}. Open the table with the version of Rowan that wrote it, or one that is newer.`,
+      ];
     }
+    return contradictions(entity, stamp, stampOfEntity(entity));
+  });
+}
+
+/** Rows without a record type stand among those with one, and each is read as the other. */
+function mixedRecords(entity: EntitySchema, live: TableDescriptor): string | undefined {
+  const { recordType } = entity.key;
+  const untyped = stampName(undefined);
+  const names = stampTexts(live.metadata).map(([name]) => name);
+  if (recordType !== undefined && names.includes(untyped)) {
+    return `${entity.name}: it has the record type ${recordType}, but the table's rows were written without one${writer(live, untyped)}: neither would be told from the other. Leave out recordType(), or store the entity in a new table.`;
+  }
+  const typed = names.find((name) => name !== untyped);
+  if (recordType === undefined && typed !== undefined) {
+    return `${entity.name}: it has no record type, but the table's rows were written with one${writer(live, typed)}: neither would be told from the other. Declare recordType, or store the entity in a new table.`;
+  }
+  return undefined;
+}
+
+function writer(live: TableDescriptor, name: string): string {
+  const stamp = readStamp(live.metadata[name]!);
+  return typeof stamp === 'string' || stamp.entity === undefined ? '' : ` (by ${stamp.entity})`;
+}
+
+function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordStamp): string[] {
+  const problems: string[] = [];
+  const add = (text: string): void => void problems.push(`${entity.name}: ${text}`);
+  if (!isReadableKey(before.key, now.key)) {
+    add(
+      `its row keys were written as [${before.key}] and are now declared as [${now.key}]; rows written before would not be found. Restore @RowKey, or copy the rows into a new table.`,
+    );
+  }
+  if (before.marker !== now.marker) {
+    add(
+      `its marker was written as ${before.marker ?? 'none'} and is now declared as ${now.marker ?? 'none'}. Pin it where it was with @Entity({ marker }).`,
+    );
+  }
+  const declared = new Map(now.columns.map((column) => [placeOf(column), column]));
+  const stored = new Map(before.columns.map((column) => [placeOf(column), column]));
+  const gone = before.columns.filter((column) => !declared.has(placeOf(column)));
+  if (before.entity !== undefined && before.entity !== entity.name && gone.length > 0) {
+    add(
+      `the table's rows were written by ${before.entity}, with columns that ${entity.name} does not have. If it is the same entity, keep its name: @Entity({ name: '${before.entity}' }); if not, store it in a table of its own or with a record type.`,
+    );
+  }
+  for (const [place, column] of declared) {
+    const old = stored.get(place);
+    if (old !== undefined) {
+      if (!isReadable(old, column)) {
+        add(
+          `${place} was written as ${describe(old)} and is now declared as ${describe(column)}. Restore the codec, or give the property another column.`,
+        );
+      }
+      continue;
+    }
+    const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
+    if (moved === undefined) continue;
+    add(
+      `"${column.property}" was written to ${placeOf(moved)} and is now declared at ${place}; values written before would not be read. Restore the column, or give the property another name.`,
+    );
   }
   return problems;
 }
 
-/** The key codec `text` was called `string` when the first tables were stamped; its bytes are the same. */
-function withTextCodec(key: string): string {
-  return key.replace(/(?<=[:(])string(?=[ )]|$)/g, 'text');
+/** Whether what was written as `old` is read rightly by `now`. */
+function isReadable(old: StampedColumn, now: StampedColumn): boolean {
+  if (old.kind !== now.kind || old.keyCodec !== now.keyCodec) return false;
+  return old.codec === now.codec || isWiderEnumeration(old.codec, now.codec);
 }
 
-/** "key a b; marker d:5f; d:6e column text" -> key => "a b", marker => "d:5f", d:6e => "column text". */
-function readStamp(text: string): Map<string, string> {
-  return new Map(
-    text.split(SEPARATOR).map((item) => {
-      const space = item.indexOf(' ');
-      return [item.slice(0, space), item.slice(space + 1)];
-    }),
+function isReadableKey(old: string, now: string): boolean {
+  return old === now || isWiderEnumeration(old, now);
+}
+
+const ENUMERATION = /enumeration\((?:"(?:[^"\\]|\\.)*"=\d+,?)+(;2)?\)/gu;
+const ENUMERATED = /"(?:[^"\\]|\\.)*"=\d+/gu;
+
+/** Whether the names of codecs or layouts are the same but for enumerations that have gained names. */
+function isWiderEnumeration(old: string, now: string): boolean {
+  const frame = (text: string): string => text.replace(ENUMERATION, 'enumeration($1)');
+  const before = old.match(ENUMERATION) ?? [];
+  const after = now.match(ENUMERATION) ?? [];
+  return (
+    frame(old) === frame(now) &&
+    before.every((enumeration, i) => {
+      const names = new Set(after[i]!.match(ENUMERATED));
+      return enumeration.match(ENUMERATED)!.every((name) => names.has(name));
+    })
   );
+}
+
+function describe({ kind, codec, keyCodec }: StampedColumn): string {
+  return `${kind}${keyCodec === undefined ? '' : `[${keyCodec}]`} ${codec}`;
 }
 
 /** What is to be added to the metadata so that later openings know of these entities; empty when nothing is. */
 export function stampChanges(table: TableSchema, live: TableDescriptor): Record<string, string> {
   const changes: Record<string, string> = {};
   for (const entity of table.entities) {
-    const key = stampKey(entity);
-    const written = live.metadata[key];
-    const merged = new Map([...readStamp(written ?? ''), ...readStamp(stampText(entity))]);
-    merged.delete('');
-    const text = [...merged].map(([name, value]) => `${name} ${value}`).join(SEPARATOR);
-    if (text !== written) changes[key] = text;
+    const name = stampName(entity.key.recordType);
+    const now = stampOfEntity(entity);
+    const kept = (liveStamp(entity, live)?.columns ?? []).filter(
+      (old) => !now.columns.some((column) => placeOf(column) === placeOf(old)),
+    );
+    const text = writeStamp({ ...now, columns: [...now.columns, ...kept] });
+    if (text !== live.metadata[name]) changes[name] = text;
   }
   return changes;
 }

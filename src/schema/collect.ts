@@ -40,7 +40,7 @@ export interface CollectedEntity {
 export function collectEntity(target: AnyClass, problems: Problems): CollectedEntity | undefined {
   const className = target.name === '' ? 'An anonymous class' : target.name;
   const inherited = classChain(target).flatMap(ownDeclarations);
-  const entities = entitiesOf(target);
+  const entities = entityDeclarations(target);
   const name = entities[0]?.name ?? className;
   for (const declaration of inherited) {
     for (const problem of declaration.problems) problems.add(name, undefined, problem, '');
@@ -75,8 +75,8 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
   };
 }
 
-/** Those of the class itself, or of the nearest class above it that shares its entity. */
-function entitiesOf(target: AnyClass): EntityDeclaration[] {
+/** The `@Entity` of the class itself, or of the nearest class above it that shares its entity. */
+export function entityDeclarations(target: AnyClass): EntityDeclaration[] {
   for (const owner of classChain(target).reverse()) {
     const found = ownDeclarations(owner).flatMap((declaration) => declaration.entities);
     if (found.length > 0) return owner === target || found[0]!.inheritable === true ? found : [];

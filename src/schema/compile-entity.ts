@@ -24,7 +24,12 @@ export interface CompiledEntity {
   readonly lifecycle: EntityLifecycle;
 }
 
-export function compileEntity(target: EntityClass, problems: Problems): CompiledEntity | undefined {
+/** `markerFamily` is where the marker stands if the declaration leaves it open. */
+export function compileEntity(
+  target: EntityClass,
+  problems: Problems,
+  markerFamily?: string,
+): CompiledEntity | undefined {
   if (typeof target !== 'function') {
     problems.add(String(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
     return undefined;
@@ -43,7 +48,7 @@ export function compileEntity(target: EntityClass, problems: Problems): Compiled
     source,
     key,
     columns,
-    marker: markerOf(source, columns, problems),
+    marker: markerOf(source, columns, markerFamily, problems),
     versionProperty: onlyRole(source, 'version', problems),
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle(source),
@@ -156,6 +161,7 @@ function checkKeyColumns(
 function markerOf(
   source: CollectedEntity,
   { columns }: CompiledColumns,
+  stored: string | undefined,
   problems: Problems,
 ): EntitySchema['marker'] {
   const { marker = true } = source.declaration;
@@ -181,7 +187,8 @@ function markerOf(
   }
   const inOrder = [...columns].sort((a, b) => a.order - b.order);
   const first = inOrder.find((column) => families.includes(column.family))?.family ?? families[0] ?? '';
-  const family = typeof marker === 'string' ? marker : first;
+  const kept = stored !== undefined && families.includes(stored) ? stored : first;
+  const family = typeof marker === 'string' ? marker : kept;
   const taken = columns.find(
     (column) =>
       column.family === family &&

@@ -8,6 +8,7 @@ import type { Problems } from './problems.js';
 
 export interface CompiledTable {
   readonly descriptor: TableDescriptor;
+  readonly declaration: TableDeclaration;
   readonly entities: readonly CompiledEntity[];
   readonly splitKeys: readonly Uint8Array[];
 }
@@ -32,7 +33,7 @@ export function compileTable(
   const { name: tableName, families, presplit, ...options } = declaration;
   const descriptor = problems.catching(name, '', () => tableDescriptor(tableName, families ?? {}, options));
   const splitKeys = problems.catching(name, '', () => splitKeysOf(presplit, entities, name, problems));
-  return descriptor && { descriptor, entities, splitKeys: splitKeys ?? [] };
+  return descriptor && { descriptor, declaration, entities, splitKeys: splitKeys ?? [] };
 }
 
 function checkRecordTypes(table: string, entities: readonly CompiledEntity[], problems: Problems): void {

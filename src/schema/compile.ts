@@ -17,17 +17,24 @@ export type UnmappedEntity = Omit<EntitySchema, 'table' | 'mapper'> & { readonly
 /** Makes the mapper of an entity. */
 export type MapperFactory = (entity: UnmappedEntity) => EntityMapper;
 
+/** The families that the markers of some entities stand in, where their declarations leave it open. */
+export type MarkerFamilies = ReadonlyMap<EntityClass, string>;
+
 /**
  * Compiles the entities' declarations with the given mappers; `compileSchema` of `src/mapper` does it with Rowan's.
  * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
  */
-export function compileDeclarations(entities: readonly EntityClass[], mapperOf: MapperFactory): Schema {
+export function compileDeclarations(
+  entities: readonly EntityClass[],
+  mapperOf: MapperFactory,
+  markers: MarkerFamilies = new Map(),
+): Schema {
   const problems = new Problems();
   const collected = new Map<string, CompiledEntity[]>();
   const order: EntityClass[] = [...new Set(entities)];
   const names = new Map<string, EntityClass>();
   for (const target of order) {
-    const entity = compileEntity(target, problems);
+    const entity = compileEntity(target, problems, markers.get(target));
     if (entity === undefined) continue;
     const other = names.get(entity.source.name);
     if (other !== undefined) {
@@ -58,7 +65,8 @@ export function compileDeclarations(entities: readonly EntityClass[], mapperOf: 
 
 function linkTable(table: CompiledTable, mapperOf: MapperFactory): TableSchema {
   const entities: EntitySchema[] = [];
-  const schema = { descriptor: table.descriptor, entities, splitKeys: table.splitKeys, signature: '' };
+  const { descriptor, declaration, splitKeys } = table;
+  const schema = { descriptor, declaration, entities, splitKeys, signature: '' };
   for (const { source, key, columns, marker, ...rest } of table.entities) {
     const families = new Set(columns.columns.map((column) => column.family));
     if (marker !== undefined) families.add(marker.family);

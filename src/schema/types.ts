@@ -3,7 +3,14 @@
 import type { JsonValue } from '../codec/json.js';
 import type { ValueCodec } from '../codec/types.js';
 import type { KeyLayout } from '../key/types.js';
-import type { RawRow, Result, RowMutation, TableDescriptor } from '../table/index.js';
+import type {
+  FamilyOptions,
+  RawRow,
+  Result,
+  RowMutation,
+  TableDescriptor,
+  TableOptions,
+} from '../table/index.js';
 
 export type { ValueCodec } from '../codec/types.js';
 
@@ -67,8 +74,15 @@ export interface EmbeddedSchema {
  */
 export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
 
+/** The options of a table and its families that were given. */
+export interface DeclaredOptions extends TableOptions {
+  readonly families: Readonly<Record<string, FamilyOptions>>;
+}
+
 export interface TableSchema {
   readonly descriptor: TableDescriptor;
+  /** What was declared, without the defaults; undefined for Rowan's own tables. */
+  readonly declaration: DeclaredOptions | undefined;
   /** Entities of the table, in the order of their record types, then names. */
   readonly entities: readonly EntitySchema[];
   /** Where the table is to be split when it is created; strictly increasing, may be empty. */

@@ -54,6 +54,20 @@ export function checkPositiveInteger(value: number, what: string): number {
   return value;
 }
 
+/** @throws InvalidArgumentError when `given` is no object, or has a name that is not among `known`. */
+export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new InvalidArgumentError(
+      `${doing} takes an object of options (${Object.keys(known).join(', ')}), not ${describe(given)}.`,
+    );
+  }
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  throw new InvalidArgumentError(
+    `${doing} has no option "${unknown}". Its options are ${Object.keys(known).join(', ')}.`,
+  );
+}
+
 /** A short text for a wrong value. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);

@@ -51,7 +51,10 @@ describe('rowan ddl', () => {
     expect(d!.get('COMPRESSION')).toBe('SNAPPY');
     expect(p!.get('NAME')).toBe('p');
     expect([...(options!.get('METADATA') as Map<string, string>)]).toEqual([
-      ['rowan.record.1', expect.stringMatching(/^key salt\(16.*; d:6e column text$/)],
+      [
+        'rowan.record.1',
+        expect.stringMatching(/^\{"format":2,"entity":"Customer","key":"salt\(16.*"qualifier":"6e".*\}$/),
+      ],
     ]);
     expect((calls[2]!.args.at(-1) as ReadonlyMap<string, unknown>).get('SPLITS')).toEqual([
       '\\x04',

@@ -1,0 +1,139 @@
+/** What a database is told when it is opened, and the checks of it. */
+
+import type { EnsuredTables } from '../ddl/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import type { HBaseOptions } from '../hbase/options.js';
+import { compileSchema } from '../mapper/index.js';
+import type { Schema } from '../schema/index.js';
+import type { EntityClass } from '../schema/types.js';
+import type { StoreEvent } from '../store/events.js';
+import type { EmbeddedOptions } from '../store/options.js';
+import { describe } from '../table/checks.js';
+
+/**
+ * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
+ * against the declarations; `verify`: a missing or contradicting one is an error; `ignore`: nothing.
+ */
+export type TableHandling = 'create' | 'verify' | 'ignore';
+
+export interface DatabaseOptions {
+  /** The entity classes, each with `@Entity`. */
+  readonly entities: readonly EntityClass[];
+  readonly tables?: TableHandling;
+}
+
+/** What a database tells of its tables when they are opened: what was made, and which options are not as declared. */
+export interface TablesEvent extends EnsuredTables {
+  readonly kind: 'tables';
+}
+
+/** Options of `open`. Tables are created by default. */
+export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
+  /** The folder of the store; it is made when it is not there. */
+  readonly path: string;
+  /** Told of tables that were made or are not as declared, of flushes, compactions, splits, stalls and corruption. */
+  readonly onEvent?: (event: StoreEvent | TablesEvent) => void;
+}
+
+/** Options of `connect`. Tables are checked by default, and created only when asked for. */
+export interface ConnectOptions extends DatabaseOptions, HBaseOptions {
+  /** Told of tables that were made or are not as declared. */
+  readonly onEvent?: (event: TablesEvent) => void;
+}
+
+const DATABASE_OPTIONS = { entities: true, tables: true, onEvent: true } as const;
+
+/** Every option there is: the compiler misses one that is not listed. */
+export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
+  path: true,
+  ...DATABASE_OPTIONS,
+  fileSystem: true,
+  clock: true,
+  random: true,
+  durability: true,
+  background: true,
+  memstoreFlushSize: true,
+  memstoreLimit: true,
+  blockCacheSize: true,
+  maxOpenFiles: true,
+  maxFileSize: true,
+  walSegmentSize: true,
+  maxWalSegments: true,
+  compaction: true,
+  timeToPurgeDeletes: true,
+  automatic: true,
+};
+
+export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
+  ...DATABASE_OPTIONS,
+  masters: true,
+  zookeeper: true,
+  user: true,
+  authenticator: true,
+  tls: true,
+  resolveAddress: true,
+  operationTimeout: true,
+  rpcTimeout: true,
+  scannerTimeout: true,
+  connectTimeout: true,
+  adminTimeout: true,
+  pause: true,
+  retries: true,
+  maxInFlight: true,
+  maxMultiActions: true,
+  maxMultiBytes: true,
+  scannerCaching: true,
+  scannerMaxResultSize: true,
+  maxFrameSize: true,
+  quarantine: true,
+  primaryCallTimeout: true,
+};
+
+/** Options of `openAdmin`. */
+export type OpenAdminOptions = Omit<OpenOptions, 'entities' | 'tables' | 'onEvent'>;
+
+/** Options of `connectAdmin`. */
+export type ConnectAdminOptions = Omit<ConnectOptions, 'entities' | 'tables' | 'onEvent'>;
+
+export const OPEN_ADMIN_OPTIONS: Readonly<Record<string, true>> = withoutEntities(OPEN_OPTIONS);
+export const CONNECT_ADMIN_OPTIONS: Readonly<Record<string, true>> = withoutEntities(CONNECT_OPTIONS);
+
+function withoutEntities(options: Readonly<Record<string, true>>): Record<string, true> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !(name in DATABASE_OPTIONS)));
+}
+
+export function checkPath(doing: string, path: unknown): void {
+  if (typeof path === 'string' && path !== '') return;
+  throw new InvalidArgumentError(
+    `${doing} needs a path: the folder that the store is in, or is to be made in.`,
+  );
+}
+
+/** How a database is to be opened, checked before there is an engine. */
+export interface Opening {
+  readonly schema: Schema;
+  readonly tables: TableHandling;
+  readonly onEvent: ((event: TablesEvent) => void) | undefined;
+}
+
+export function prepare(
+  doing: string,
+  entities: readonly EntityClass[],
+  tables: TableHandling,
+  onEvent: Opening['onEvent'],
+): Opening {
+  if (!Array.isArray(entities) || entities.length === 0) {
+    throw new InvalidArgumentError(
+      `${doing} needs entities: the classes that are stored, [Customer, Order].`,
+    );
+  }
+  if (!['create', 'verify', 'ignore'].includes(tables)) {
+    throw new InvalidArgumentError(
+      `${doing}: tables is 'create', 'verify' or 'ignore', not ${describe(tables)}.`,
+    );
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw new InvalidArgumentError(`${doing}: onEvent is a function, not ${describe(onEvent)}.`);
+  }
+  return { schema: compileSchema(entities), tables, onEvent };
+}

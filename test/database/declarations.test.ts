@@ -1,0 +1,348 @@
+/** What a database says of tables that are not as declared. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineEntity, defineTable, part, recordType, salt } from '../../decorators/index.js';
+import { enumeration, int32, text, uint32 } from '../../src/codec/index.js';
+import {
+  type Database,
+  type OpenOptions,
+  open,
+  openAdmin,
+  type TableHandling,
+  type TablesEvent,
+} from '../../src/database.js';
+import type { KeyElement } from '../../src/key/index.js';
+import type { EmbeddedEngine } from '../../src/store/engine.js';
+import type { StoreEvent } from '../../src/store/events.js';
+import { type FamilyOptions, tableDescriptor } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+
+let fileSystem: MemoryFileSystem;
+let events: (StoreEvent | TablesEvent)[];
+
+beforeEach(() => {
+  fileSystem = new MemoryFileSystem();
+  events = [];
+});
+
+type Entities = OpenOptions['entities'];
+let opened: Database<EmbeddedEngine>[] = [];
+
+async function opening(
+  entities: Entities,
+  tables: TableHandling = 'create',
+): Promise<Database<EmbeddedEngine>> {
+  const onEvent = (event: StoreEvent | TablesEvent): void => void events.push(event);
+  const database = await open({ path: '/store', fileSystem, entities, tables, onEvent, automatic: false });
+  opened.push(database);
+  return database;
+}
+
+async function closeAll(): Promise<void> {
+  for (const database of opened) await database.close();
+  opened = [];
+}
+
+afterEach(closeAll);
+
+/** Opens with the first entities, closes, and opens with the second. */
+async function evolve(
+  before: Entities,
+  after: Entities,
+  tables?: TableHandling,
+): Promise<Database<EmbeddedEngine>> {
+  await opening(before);
+  await closeAll();
+  events = [];
+  return opening(after, tables);
+}
+
+interface Shape {
+  readonly name?: string;
+  readonly families?: Readonly<Record<string, FamilyOptions>>;
+  readonly key?: readonly KeyElement[];
+  readonly recordType?: number;
+  readonly columns?: (c: never) => object;
+}
+
+/** An entity of the table "t". */
+// biome-ignore lint/suspicious/noExplicitAny: declarations of every kind, as an untyped caller has them
+const entity = ({
+  name = 'Thing',
+  families = { d: {} },
+  key = [part('id')],
+  recordType,
+  columns,
+}: Shape): any =>
+  defineEntity({
+    name,
+    table: defineTable({ name: 't', families }),
+    key,
+    ...(recordType === undefined ? {} : { recordType }),
+    columns: (columns ??
+      ((c: { column: typeof Object }) => ({ a: (c as never as Builder).column('d:a', text) }))) as never,
+  });
+
+interface Builder {
+  column(name: string, codec: unknown): { optional(): object };
+}
+
+const columns = (declared: Readonly<Record<string, readonly [string, unknown]>>) => (c: Builder) =>
+  Object.fromEntries(
+    Object.entries(declared).map(([name, [column, codec]]) => [name, c.column(column, codec).optional()]),
+  );
+
+describe('options of families that are not as declared', () => {
+  const before = entity({ families: { d: { versions: 1, compression: 'NONE' } } });
+  const after = entity({
+    families: { d: { versions: 5, ttl: 60, compression: 'GZ', keepDeletedCells: 'TRUE' } },
+  });
+  const found = [
+    ['d', 'compression', 'GZ', 'NONE', 'storage'],
+    ['d', 'keepDeletedCells', 'TRUE', 'FALSE', 'meaning'],
+    ['d', 'ttl', 60, 2147483647, 'meaning'],
+    ['d', 'versions', 5, 1, 'meaning'],
+  ];
+
+  it('are reported by event and by the database', async () => {
+    const database = await evolve([before], [after]);
+    const { differences } = database.tables!;
+    const facts = differences.map((d) => [d.family, d.option, d.declared, d.live, d.effect]);
+    expect(facts.sort()).toEqual(found);
+    expect(differences.every(({ explicit, table }) => explicit && table === 't')).toBe(true);
+    expect(events).toEqual([{ kind: 'tables', created: [], stamped: [], differences }]);
+    expect((await database.createTables()).differences).toHaveLength(4);
+  });
+
+  it("that change what is kept are refused by tables: 'verify'", async () => {
+    const opening = evolve([before], [after], 'verify');
+    await expect(opening).rejects.toThrow(/d\.versions is 1, declared 5, which decides what is kept/);
+    await expect(opening).rejects.toThrow(/d\.ttl is 2147483647, declared 60/);
+    await expect(opening).rejects.not.toThrow(/compression/);
+  });
+
+  it('and that the declaration does not give are only reported', async () => {
+    const plain = entity({});
+    const database = await evolve([after], [plain], 'verify');
+    expect(database.tables!.differences.map(({ option, explicit }) => [option, explicit]).sort()).toEqual([
+      ['compression', false],
+      ['keepDeletedCells', false],
+      ['ttl', false],
+      ['versions', false],
+    ]);
+  });
+
+  it('are none when all is as declared: no event', async () => {
+    await evolve([after], [after], 'verify');
+    expect(events).toEqual([]);
+  });
+});
+
+describe('what a table was written with', () => {
+  const refused = async (before: Shape, after: Shape, message: RegExp): Promise<void> =>
+    expect(evolve([entity(before)], [entity(after)])).rejects.toThrow(message);
+  const accepted = async (before: Shape, after: Shape): Promise<void> =>
+    void (await evolve([entity(before)], [entity(after)]));
+
+  it('rows without a record type are not mixed with rows that have one', async () => {
+    const typed = { recordType: 1, key: [recordType(), part('id')] };
+    await refused({}, typed, /rows were written without one \(by Thing\).*Leave out recordType\(\)/);
+    fileSystem = new MemoryFileSystem();
+    await refused(typed, {}, /no record type, but the table's rows were written with one \(by Thing\)/);
+  });
+
+  it('another class is not taken for the one that wrote them', async () => {
+    await refused(
+      { columns: columns({ a: ['d:a', text], b: ['d:b', text] }) },
+      { name: 'Other', columns: columns({ a: ['d:a', text], c: ['d:c', text] }) },
+      /written by Thing, with columns that Other does not have.*name: 'Thing'/,
+    );
+  });
+
+  it('a class may be renamed, and gain columns', async () => {
+    const a = ['d:a', text] as const;
+    await accepted(
+      { columns: columns({ a }) },
+      { name: 'Renamed', columns: columns({ a, b: ['d:b', text] }) },
+    );
+    await closeAll();
+    await opening([entity({ name: 'Renamed', columns: columns({ a }) })]);
+  });
+
+  it('a column does not move to another qualifier', async () => {
+    await refused(
+      { columns: columns({ a: ['d:a', text] }) },
+      { columns: columns({ a: ['d:b', text] }) },
+      /"a" was written to d:61 and is now declared at d:62/,
+    );
+  });
+
+  it('a property may be renamed and another take its place', async () => {
+    await accepted(
+      { columns: columns({ a: ['d:a', text], b: ['d:b', text] }) },
+      { columns: columns({ b: ['d:a', text], a: ['d:b', text] }) },
+    );
+  });
+
+  it('a codec does not change, also of a column that was left out for a while', async () => {
+    const both = columns({ a: ['d:a', text], n: ['d:n', int32] });
+    await evolve([entity({ columns: both })], [entity({ columns: columns({ a: ['d:a', text] }) })]);
+    await closeAll();
+    const changed = entity({ columns: columns({ a: ['d:a', text], n: ['d:n', uint32] }) });
+    await expect(opening([changed])).rejects.toThrow(/d:6e was written as column int32 and is now .* uint32/);
+  });
+
+  it('an enumeration gains names and loses none, in columns and keys, whatever the names are', async () => {
+    const with_ = (ids: Readonly<Record<string, number>>): Shape => ({
+      key: [part('kind', enumeration(ids)), part('id')],
+      columns: columns({ a: ['d:a', enumeration(ids)] }),
+    });
+    await accepted(with_({ 'x; y': 1, 'a"=3': 2 }), with_({ 'x; y': 1, 'a"=3': 2, new: 3 }));
+    await closeAll();
+    await expect(opening([entity(with_({ 'x; y': 1, 'a"=3': 3, new: 2 }))])).rejects.toThrow(
+      /d:61 was written/,
+    );
+    await expect(opening([entity(with_({ 'x; y': 1, new: 3 }))])).rejects.toThrow(/row keys were written/);
+  });
+
+  it('a stamp of a newer version, or none at all, is not guessed at', async () => {
+    await opening([entity({})]);
+    await closeAll();
+    for (const [stamp, message] of [
+      ['{"format":3}', /its format is 3, and this version of Rowan reads up to 2/],
+      ['nonsense', /it is not one that Rowan writes/],
+      ['{"format":2,"key":5}', /it lacks what a stamp has/],
+    ] as const) {
+      await using store = await openAdmin({ path: '/store', fileSystem });
+      const live = await store.admin.getDescriptor('t');
+      await store.admin.modifyTable({ ...live, metadata: { 'rowan.record': stamp } });
+      await store.close();
+      await expect(opening([entity({})])).rejects.toThrow(message);
+    }
+  });
+
+  it('stamps of format 1 are read, and written as format 2', async () => {
+    const declared = {
+      columns: columns({ a: ['d:a', text], e: ['d:e', enumeration({ 'x; y': 1 })] }),
+    };
+    await opening([entity(declared)]);
+    await closeAll();
+    await using store = await openAdmin({ path: '/store', fileSystem });
+    const live = await store.admin.getDescriptor('t');
+    const old = 'key id:string; marker d:5f; d:61 column text; d:65 column enumeration("x; y"=1)';
+    await store.admin.modifyTable({ ...live, metadata: { 'rowan.record': old } });
+    await store.close();
+    const database = await opening([entity(declared)]);
+    const now = (await database.admin.getDescriptor('t')).metadata['rowan.record']!;
+    expect(JSON.parse(now)).toMatchObject({ format: 2, entity: 'Thing', key: 'id:text', marker: 'd:5f' });
+    expect(JSON.parse(now).columns).toHaveLength(2);
+  });
+});
+
+describe('families', () => {
+  const a = ['d:a', text] as const;
+  const both = { d: {}, b: {} };
+  const before = entity({ families: both, columns: columns({ a }) });
+  const after = entity({ families: both, columns: columns({ first: ['b:x', text], a }) });
+
+  it('a column of another family declared first leaves the marker where it was', async () => {
+    const written = await opening([before]);
+    await written.repository(before).put({ id: '1' });
+    await closeAll();
+    const database = await opening([after]);
+    expect(database.schema.entity(after).marker!.family).toBe('d');
+    const things = database.repository(after);
+    expect(await things.get({ id: '1' })).toMatchObject({ id: '1' });
+    await expect(things.insert({ id: '1', first: 'x' })).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+  });
+
+  it('a new one is added without an open database, as the error says', async () => {
+    const grown = entity({
+      families: { d: {}, e: { versions: 3 } },
+      columns: columns({ a, e: ['e:e', text] }),
+    });
+    await expect(evolve([entity({ columns: columns({ a }) })], [grown])).rejects.toThrow(
+      /family "e" is declared but not there.*openAdmin/,
+    );
+    {
+      await using store = await openAdmin({ path: '/store', fileSystem });
+      const live = await store.admin.getDescriptor('t');
+      const { families } = tableDescriptor('t', { e: { versions: 3 } });
+      await store.admin.modifyTable({ ...live, families: [...live.families, ...families] });
+    }
+    const database = await opening([grown]);
+    await database.repository(grown).put({ id: '1', e: 'x' });
+    expect(await database.repository(grown).get({ id: '1' })).toMatchObject({ e: 'x' });
+  });
+});
+
+describe('options of the database', () => {
+  it.each([
+    [undefined, /open takes an object of options/],
+    [null, /open takes an object of options/],
+    ['/store', /open takes an object of options/],
+    [{ path: '/store', entities: [entity({})], table: 'create' }, /open has no option "table".*tables/],
+    [{ path: '', entities: [entity({})] }, /open needs a path/],
+    [{ path: '/store', entities: [] }, /open needs entities/],
+    [{ path: '/store', entities: entity({}) }, /open needs entities/],
+    [{ path: '/store', entities: [undefined] }, /It is no class/],
+    [{ path: '/store', entities: [entity({})], tables: 'check' }, /tables is 'create', 'verify' or 'ignore'/],
+    [{ path: '/store', entities: [entity({})], onEvent: 5 }, /onEvent is a function/],
+  ])('%j is refused', async (options, message) => {
+    await expect(open(options as never)).rejects.toThrow(message);
+    await expect(open(options as never)).rejects.toMatchObject({ code: /^ERR_(INVALID_ARGUMENT|SCHEMA)$/ });
+  });
+
+  it("those of openAdmin are the engine's", async () => {
+    await expect(openAdmin({ path: '/store', entities: [] } as never)).rejects.toThrow(
+      /no option "entities"/,
+    );
+  });
+});
+
+describe('an open database', () => {
+  const First = entity({ name: 'First' });
+  const Second = defineEntity({
+    name: 'Second',
+    table: defineTable({ name: 'second', families: { d: {} }, presplit: { regions: 4 } }),
+    key: [salt(4), part('id', uint32)],
+    columns: (c) => ({ value: c.column('d:v', text) }),
+  });
+
+  it('takes entities, and is as before when they are wrong', async () => {
+    const database = await opening([First]);
+    const firsts = database.repository(First);
+    expect(() => database.repository(Second)).toThrow(/no entity of this schema/);
+    await database.add(Second);
+    expect(database.tables!.created).toEqual(['second']);
+    await database.repository(Second).put({ id: 1, value: 'x' });
+    expect(database.repository(First)).toBe(firsts);
+    const wrong = entity({ name: 'First' });
+    await expect(database.add(wrong)).rejects.toThrow(/Two entities have this name/);
+    expect(database.schema.entities).toHaveLength(2);
+  });
+
+  it('stores an entity in tables that are named at run time', async () => {
+    const database = await opening([Second]);
+    const monday = await database.repositoryIn(Second, 'log_1');
+    const tuesday = await database.repositoryIn(Second, 'log_2');
+    await monday.put({ id: 1, value: 'monday' });
+    await tuesday.insert({ id: 1, value: 'tuesday' });
+    expect(await monday.get({ id: 1 })).toMatchObject({ value: 'monday' });
+    expect(await tuesday.get({ id: 1 })).toMatchObject({ value: 'tuesday' });
+    expect(await database.repository(Second).get({ id: 1 })).toBeNull();
+    expect(tuesday.find({ id: 1 }).explain().table).toBe('log_2');
+    expect(await database.admin.getRegions('log_1')).toHaveLength(4);
+    expect((await database.admin.getDescriptor('log_2')).metadata).toHaveProperty(['rowan.record']);
+    await expect(database.repositoryIn(Second, 'no/name')).rejects.toMatchObject({ code: 'ERR_SCHEMA' });
+  });
+
+  it("with tables: 'verify' such a table must be there", async () => {
+    await opening([Second]);
+    await closeAll();
+    const database = await opening([Second], 'verify');
+    await expect(database.repositoryIn(Second, 'missing')).rejects.toMatchObject({
+      code: 'ERR_TABLE_NOT_FOUND',
+    });
+  });
+});
