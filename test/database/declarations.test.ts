@@ -1,7 +1,14 @@
 /** What a database says of tables that are not as declared. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { defineEntity, defineTable, part, recordType, salt } from '../../decorators/index.js';
+import {
+  type DefinedEntity,
+  defineEntity,
+  defineTable,
+  part,
+  recordType,
+  salt,
+} from '../../decorators/index.js';
 import { enumeration, int32, text, uint32 } from '../../src/codec/index.js';
 import {
   type Database,
@@ -65,15 +72,17 @@ interface Shape {
   readonly columns?: (c: never) => object;
 }
 
+/** What the tests below declare, more or less of it. */
+type LooseEntity = DefinedEntity<{ id: string; a?: string; first?: string; e?: string }, ['id']>;
+
 /** An entity of the table "t". */
-// biome-ignore lint/suspicious/noExplicitAny: declarations of every kind, as an untyped caller has them
 const entity = ({
   name = 'Thing',
   families = { d: {} },
   key = [part('id')],
   recordType,
   columns,
-}: Shape): any =>
+}: Shape): LooseEntity =>
   defineEntity({
     name,
     table: defineTable({ name: 't', families }),
@@ -81,7 +90,7 @@ const entity = ({
     ...(recordType === undefined ? {} : { recordType }),
     columns: (columns ??
       ((c: { column: typeof Object }) => ({ a: (c as never as Builder).column('d:a', text) }))) as never,
-  });
+  }) as never;
 
 interface Builder {
   column(name: string, codec: unknown): { optional(): object };
