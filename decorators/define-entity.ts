@@ -9,7 +9,7 @@ import {
 } from './column-builder.js';
 import type { EntityDeclaration, HookMoment, Validator } from './declaration.js';
 import { type AnyClass, declarationOn } from './metadata.js';
-import type { KeyRow, KeyTuple } from './row-key.js';
+import { declaredElements, type KeyElements, type KeyRow, type KeyTuple, keyNames } from './row-key.js';
 import type { DefinedTable } from './table.js';
 
 /** What `defineEntity` makes: a class, with the names of its key's parts. */
@@ -35,8 +35,8 @@ export interface EntityDefinition<
   readonly name: string;
   /** What `defineTable` answered, or a class with `@Table`. */
   readonly table: DefinedTable<Family> | AnyClass;
-  /** As `@RowKey`: the byte layout, left to right. Parts without a codec are text. */
-  readonly key: Elements;
+  /** As `@RowKey`: the byte layout, left to right, in a list or by `rowKey`. Parts without a codec are text. */
+  readonly key: Elements | KeyElements<Elements>;
   /** The stored properties. */
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
   /** As `@Validate` above a class. */
@@ -73,10 +73,11 @@ export function defineEntity<
   definition: EntityDefinition<Family, Elements, Definitions>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>> {
   const { name, key, columns, validate, hooks, ...entity } = definition;
-  const target = namedClass(name, keyNames(key));
+  const elements = declaredElements(key) ?? (key as Elements);
+  const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
   declaration.entities.push({ ...entity, name, inheritable: true });
-  declaration.rowKeys.push(key);
+  declaration.rowKeys.push(elements);
   declareProperties(target, columns(columnBuilder()));
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
@@ -85,16 +86,6 @@ export function defineEntity<
     }
   }
   return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>>;
-}
-
-/** The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere. */
-function keyNames(elements: readonly KeyElement[]): string[] {
-  const whole = new Set(
-    elements.filter(({ exact }) => exact).flatMap(({ parts }) => parts as readonly string[]),
-  );
-  return elements.flatMap(({ exact, parts }) =>
-    exact ? (parts as readonly string[]) : (parts as readonly string[]).filter((part) => !whole.has(part)),
-  );
 }
 
 function namedClass(name: string, key: readonly string[]): AnyClass {

@@ -1,5 +1,6 @@
 import type { EntityDeclaration } from './declaration.js';
-import { type AnyClassDecorator, classDecorator } from './modes.js';
+import { classDecorator } from './modes.js';
+import type { EntityDecorator } from './row-key.js';
 
 /**
  * Says that the instances of a class are stored as rows of a table.
@@ -15,6 +16,6 @@ import { type AnyClassDecorator, classDecorator } from './modes.js';
  * }
  * ```
  */
-export function Entity(entity: EntityDeclaration): AnyClassDecorator {
+export function Entity(entity: EntityDeclaration): EntityDecorator {
   return classDecorator('Entity', (declaration) => declaration.entities.push(entity));
 }

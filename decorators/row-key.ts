@@ -1,4 +1,6 @@
+import { SchemaError } from '../src/errors.js';
 import type { DerivedElement, ElementNames, KeyElement, KeyValue, PartElement } from '../src/key/index.js';
+import { describe } from '../src/table/checks.js';
 import type { AnyClass } from './metadata.js';
 import { classDecorator } from './modes.js';
 
@@ -22,6 +24,88 @@ export function RowKey<Elements extends readonly KeyElement[]>(
 ): RowKeyDecorator<Elements> {
   return classDecorator('RowKey', (declaration) => declaration.rowKeys.push(elements));
 }
+
+/**
+ * The row key said once, as a static of the class: the byte layout left to right, the names and the order of the parts
+ * that can be queried. `@Entity` reads it and checks the types of the properties against it, and `defineEntity` takes it as
+ * its `key`. The bytes are those of `@RowKey` with the same elements.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Crm, recordType: 2 })
+ * class Order {
+ *   static readonly key = rowKey(salt(16, ['customerId']), part('customerId'), recordType(), reverseTimestamp('placedAt'));
+ *   customerId!: string;
+ *   placedAt!: Date;
+ * }
+ * ```
+ * @throws SchemaError when an element is none.
+ */
+export function rowKey<const Elements extends readonly KeyElement[]>(
+  ...elements: Elements
+): DeclaredKey<Elements> {
+  for (const element of elements as readonly unknown[]) {
+    if (isElement(element)) continue;
+    throw new SchemaError(
+      `rowKey() takes elements, part('id') and the like, not ${typeof element === 'string' ? `the text "${element}": write part('${element}')` : describe(element)}.`,
+    );
+  }
+  const names = keyNames(elements);
+  return Object.freeze(Object.assign(names, { elements: Object.freeze(elements) })) as never;
+}
+
+/** What {@link rowKey} answers: the names of the parts that can be queried, in order, and the elements that hold them. */
+export type DeclaredKey<Elements extends readonly KeyElement[]> = Readonly<KeyTuple<Elements>> &
+  KeyElements<Elements>;
+
+export interface KeyElements<Elements extends readonly KeyElement[] = readonly KeyElement[]> {
+  readonly elements: Elements;
+}
+
+/** The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere. */
+export function keyNames(elements: readonly KeyElement[]): string[] {
+  const whole = new Set(
+    elements.filter(({ exact }) => exact).flatMap(({ parts }) => parts as readonly string[]),
+  );
+  return elements.flatMap(({ exact, parts }) =>
+    exact ? (parts as readonly string[]) : (parts as readonly string[]).filter((part) => !whole.has(part)),
+  );
+}
+
+/** The elements of a key that `rowKey` made; undefined of any other value. */
+export function declaredElements(key: unknown): readonly KeyElement[] | undefined {
+  const elements: unknown = (key as Partial<KeyElements> | undefined | null)?.elements;
+  return Array.isArray(key) && Array.isArray(elements) && elements.every(isElement) ? elements : undefined;
+}
+
+const KINDS: ReadonlySet<unknown> = new Set<KeyElement['kind']>([
+  'part',
+  'hash',
+  'timeBucket',
+  'salt',
+  'bucket',
+  'literal',
+  'recordType',
+]);
+
+function isElement(value: unknown): value is KeyElement {
+  return typeof value === 'object' && value !== null && KINDS.has((value as Partial<KeyElement>).kind);
+}
+
+/** What a class with a key of {@link rowKey} must be. An interface, as {@link RowKeyClass}. */
+export interface EntityTarget<C extends { readonly prototype: unknown }> {
+  readonly prototype: C extends { readonly key: KeyElements<infer Elements> }
+    ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+      ? unknown
+      : CheckedTypes<C['prototype'], Elements[number]>
+    : unknown;
+}
+
+/** Accepts only classes whose properties fit the key that they declare with {@link rowKey}. */
+export type EntityDecorator = <C extends AnyClass>(
+  target: C & NoInfer<EntityTarget<C>>,
+  context?: unknown,
+) => void;
 
 /** Accepts only classes whose key and properties fit the elements. */
 export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(

@@ -5,6 +5,7 @@ import {
   type CheckDeclaration,
   classChain,
   type DefaultDeclaration,
+  declaredElements,
   type EntityDeclaration,
   type HookDeclaration,
   ownDeclarations,
@@ -126,13 +127,18 @@ function tableOf(
 function rowKeyOf(target: AnyClass, name: string, problems: Problems): readonly KeyElement[] | undefined {
   for (const owner of classChain(target).reverse()) {
     const found = ownDeclarations(owner).flatMap((declaration) => declaration.rowKeys);
+    const stated = Object.hasOwn(owner, 'key') ? declaredElements(Reflect.get(owner, 'key')) : undefined;
+    if (stated !== undefined && found.length > 0) {
+      problems.add(name, undefined, 'The class has @RowKey and a static key of rowKey(...).', 'Leave one.');
+    }
+    if (stated !== undefined) return stated;
     if (found.length > 0) return only(found, name, '@RowKey', problems);
   }
   problems.add(
     name,
     undefined,
-    'The class has no @RowKey.',
-    "Put @RowKey(part('id')) above the class and write: declare static readonly key: ['id'].",
+    'The class has no row key.',
+    "Write in the class: static readonly key = rowKey(part('id')).",
   );
   return undefined;
 }

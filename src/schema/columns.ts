@@ -270,6 +270,15 @@ class ColumnCompiler {
       );
     } else {
       const typeName = typeof type === 'function' ? type.name : String(type);
+      if (type === Object) {
+        this.problem(
+          scope,
+          name,
+          'No codec is given, and of a union (`string | null`) or an interface compilers emit only Object.',
+          `Write the codec: @${decorator}(${written}, text), or int32, date, bytes, ...; of an object @Json or @Embedded.`,
+        );
+        return undefined;
+      }
       this.problem(
         scope,
         name,

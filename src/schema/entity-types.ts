@@ -4,9 +4,14 @@
  * key parts and columns (the budget is measured by `test/types/budget.test.ts`).
  */
 
+import type { KeyTuple } from '../../decorators/row-key.js';
+import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
 
-/** An entity class with the names of its key's parts, in order: `declare static readonly key: ['a', 'b']`. */
+/**
+ * An entity class with the names of its key's parts, in order: `static readonly key = rowKey(part('a'), part('b'))`, or
+ * `declare static readonly key: ['a', 'b']` beside `@RowKey`.
+ */
 export interface KeyedClass<E extends object = object> extends EntityClass<E> {
   readonly key: readonly string[];
   readonly prototype: E;
@@ -92,7 +97,13 @@ type Defined<K extends readonly string[], E, Q> = undefined extends Q[keyof Q]
   ? SlowPrefix<K, E, Q>
   : unknown;
 
-type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<K, Q> & MisplacedParts<K, E, Q>;
+type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<Names<K>, Q> &
+  MisplacedParts<Names<K>, E, Q>;
+
+/** The names alone of a key that `rowKey` made: the compiler takes no tuple apart that is in an intersection. */
+type Names<K extends readonly string[]> = K extends { readonly elements: infer Elements }
+  ? KeyTuple<Extract<Elements, readonly KeyElement[]>>
+  : K;
 
 type UnknownParts<Names extends readonly string[], Q> = [Exclude<keyof Q, Names[number]>] extends [never]
   ? unknown
@@ -157,7 +168,7 @@ export type Joined<Names extends readonly string[]> = Names extends readonly [
  * A key prefix as a type of its own, for variables and parameters: equality (or `in`) on leading parts, then at most
  * one range, then nothing.
  */
-export type KeyPrefix<C extends KeyedClass> = PrefixOf<C['key'], C['prototype']>;
+export type KeyPrefix<C extends KeyedClass> = PrefixOf<Names<C['key']>, C['prototype']>;
 
 type PrefixOf<Names extends readonly string[], E> = Names extends readonly [
   infer Part extends string,

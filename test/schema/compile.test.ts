@@ -189,7 +189,9 @@ describe('wrong declarations', () => {
       id!: string;
     }
     expect(problemsOf(NoKey)).toEqual([
-      expect.stringMatching(/^NoKey: The class has no @RowKey\. Put @RowKey/),
+      expect.stringMatching(
+        /^NoKey: The class has no row key\. Write in the class: static readonly key = rowKey/,
+      ),
     ]);
     expect(problemsOf(BadType)).toEqual([
       expect.stringMatching(/^BadType: The record type must be .* 0 to 255/),
@@ -222,6 +224,7 @@ describe('wrong declarations', () => {
       declare static readonly key: ['id'];
       id!: string;
       @Column('d:o') list!: string[];
+      @Column('d:u') union?: string | null;
     }
     class NotEmitted {
       declare static readonly key: ['id'];
@@ -232,6 +235,7 @@ describe('wrong declarations', () => {
     Column('d:x')(NotEmitted.prototype, 'x');
     expect(problemsOf(NoCodec)).toEqual([
       "NoCodec.list: No codec is given, and there is none for the emitted type Array. Write a codec: @Column('d:o', json()), or use @Json or @Embedded.",
+      "NoCodec.union: No codec is given, and of a union (`string | null`) or an interface compilers emit only Object. Write the codec: @Column('d:u', text), or int32, date, bytes, ...; of an object @Json or @Embedded.",
     ]);
     expect(problemsOf(NotEmitted)).toEqual([
       "NotEmitted.x: No codec is given, and the compiler emitted no type to take it from. Write it: @Column('d:x', text), or int32, date, bytes, ...",

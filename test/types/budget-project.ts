@@ -36,7 +36,7 @@ const COLUMNS_OF_EACH = 20;
 export function budgetProject(project: BudgetProject): string {
   const lines = [
     "import { Column, type Database, defineEntity, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
-    "import { boolean, date, desc, int32, int64, string, text, uint32 } from 'rowan-orm';",
+    "import { boolean, date, desc, int32, int64, text, uint32 } from 'rowan-orm';",
     "const table = defineTable({ name: 't', families: { d: {} } });",
     'declare const database: Database;',
   ];

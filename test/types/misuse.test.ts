@@ -3,9 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
-const FIXTURES = ['row-key.ts', 'prefix.ts', 'properties.ts', 'projection.ts', 'inputs.ts'].map((name) =>
-  join(ROOT, 'test/types/fixtures', name),
-);
+const FIXTURES = [
+  'row-key.ts',
+  'prefix.ts',
+  'properties.ts',
+  'projection.ts',
+  'inputs.ts',
+  'row-key-once.ts',
+].map((name) => join(ROOT, 'test/types/fixtures', name));
 
 describe.each(MODES)('with %s', (_mode, options) => {
   it.each([['true'], ['false']])(
