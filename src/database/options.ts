@@ -62,6 +62,8 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   compaction: true,
   timeToPurgeDeletes: true,
   automatic: true,
+  createIfMissing: true,
+  flushOnClose: true,
 };
 
 export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
