@@ -2,7 +2,16 @@
 
 import { ConflictError, InvalidArgumentError, RowanError } from '../errors.js';
 import type { Where } from '../query/index.js';
-import type { ColumnsOf, EntityOf, Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
+import type {
+  CheckedPrefix,
+  ColumnsOf,
+  EntityOf,
+  Input,
+  KeyedClass,
+  KeyOf,
+  KeyQuery,
+  Patch,
+} from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { OperationOptions, Put, Result } from '../table/index.js';
@@ -24,6 +33,9 @@ import type {
   Suffixes,
 } from './types.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
+
+/** Rows of one batch of `deletePrefix`. */
+const DELETED_AT_ONCE = 1000;
 
 /**
  * Reads and writes the entities of one class. Every write changes one row, atomically; an acknowledged write is as
@@ -174,6 +186,30 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       if (!outcome.ok) throw outcome.error;
       if (outcome.hookError !== undefined) throw outcome.hookError;
     }
+  }
+
+  /**
+   * Deletes every entity whose key begins with the prefix, a thousand rows at a time, and answers how many. It is no atomic
+   * step: what is written meanwhile may stay, and after an error what was deleted before it stays deleted.
+   * @throws QueryError `ERR_FULL_SCAN` when the prefix would read the whole table.
+   */
+  async deletePrefix<const Q extends KeyQuery<C>>(
+    prefix: Q & CheckedPrefix<C, Q>,
+    options?: WriteOptions,
+  ): Promise<number> {
+    let keys: KeyOf<C>[] = [];
+    let count = 0;
+    const deleteKeys = async (): Promise<void> => {
+      await this.deleteMany(keys, options);
+      count += keys.length;
+      keys = [];
+    };
+    for await (const entity of this.query(prefix as Readonly<Record<string, unknown>>)) {
+      keys.push(entity as unknown as KeyOf<C>);
+      if (keys.length === DELETED_AT_ONCE) await deleteKeys();
+    }
+    await deleteKeys();
+    return count;
   }
 
   /** Adds to counters, an absent one counting as 0, and answers their new values. Creates the entity if need be. */

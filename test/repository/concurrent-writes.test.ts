@@ -94,7 +94,9 @@ type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 /** Operations that run at once, and after them others. */
 const program = fc.array(fc.array(operation, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
 /** Cases of a moment each. */
-const CASES = (Object.keys(CLASSES) as Name[]).flatMap((name) => [1, 2, 3, 4].map((of) => ({ name, of })));
+const CASES = (Object.keys(CLASSES) as Name[]).flatMap((name) =>
+  [1, 2, 3, 4, 5, 6, 7, 8].map((of) => ({ name, of })),
+);
 
 /** What an operation says of a and b, with values that tell who wrote them. */
 function valuesOf({ a, b }: Operation, mark: string): { a?: string | null; b?: string | null } {
@@ -181,7 +183,7 @@ describe('several writes at once', () => {
   });
   afterAll(() => database.dispose());
 
-  test.each(CASES)('come out as some order of them: $name, $of of 4', async ({ name }) => {
+  test.each(CASES)('come out as some order of them: $name, $of of 8', async ({ name }) => {
     await fc.assert(
       fc.asyncProperty(program, async (phases) => {
         const things = database.repository(CLASSES[name] as typeof Versioned);
@@ -209,7 +211,7 @@ describe('several writes at once', () => {
           state = after;
         }
       }),
-      { numRuns: onHBase ? 20 : scaled(10, 1000, 10_000) },
+      { numRuns: onHBase ? 10 : scaled(5, 500, 5000) },
     );
   });
 });

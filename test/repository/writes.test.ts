@@ -19,12 +19,13 @@ import {
   part,
   Required,
   RowKey,
+  salt,
   Table,
   Ttl,
   UpdatedAt,
   Version,
 } from '../../decorators/index.js';
-import { bytes, date, int32, text } from '../../src/codec/index.js';
+import { bytes, date, int32, text, uint32 } from '../../src/codec/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { newUlid, newUuid } from '../../src/schema/index.js';
 import { Get } from '../../src/table/index.js';
@@ -56,6 +57,18 @@ class Bag {
   declare static readonly key: ['id'];
   id!: string;
   @Columns('d:', { key: bytes, value: text }) things?: Map<Uint8Array, string | null>;
+}
+
+@Table({ name: 'writes_lines', families: { d: {} } })
+class Lines {}
+
+@Entity({ table: Lines })
+@RowKey(salt(3, ['cart']), part('cart'), part('line', uint32))
+class Line {
+  declare static readonly key: ['cart', 'line'];
+  cart!: string;
+  line!: number;
+  @Column('d:a', text) article?: string | null;
 }
 
 @Table({ name: 'writes_sessions', families: { d: {}, e: {} } })
@@ -123,7 +136,7 @@ let sessions: Repository<typeof Session>;
 let tickets: Repository<typeof Ticket>;
 
 beforeAll(async () => {
-  database = await openTestDatabase([Page, Bag, Session, Ticket, Invoice]);
+  database = await openTestDatabase([Page, Bag, Line, Session, Ticket, Invoice]);
   pages = database.repository(Page);
   bags = database.repository(Bag);
   sessions = database.repository(Session);
@@ -292,6 +305,18 @@ describe('an entity lives and dies as one', () => {
       code: 'ERR_NOT_FOUND',
     });
   });
+});
+
+test('deletePrefix deletes what begins so, and nothing else', async () => {
+  const lines = database.repository(Line);
+  const many = (cart: string, count: number) =>
+    Array.from({ length: count }, (_, line) => ({ cart, line, article: 'a' }));
+  await lines.putMany([...many('a', 1100), ...many('a1', 3), ...many('b', 3)]);
+  expect(await lines.deletePrefix({ cart: 'a' })).toBe(1100);
+  expect(await lines.find({ cart: 'a' }).all()).toEqual([]);
+  expect(await lines.find({ cart: 'a1' }).count()).toBe(3);
+  expect(await lines.deletePrefix({ cart: 'b', line: { gte: 1 } })).toBe(2);
+  expect(await lines.deletePrefix({ cart: 'none' })).toBe(0);
 });
 
 describe('hooks, defaults and required columns', () => {
