@@ -176,7 +176,7 @@ export class BulkLoad implements Interruptible {
         for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
       },
     });
-    await core.commits.commit(seq, 'SKIP_WAL');
+    await core.commits.reach(seq);
   }
 
   /** Where the files go: into more than one region only where one was split while they were written. */

@@ -30,6 +30,7 @@ import { readRawRow, readRow } from './read/point-read.js';
 import { TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
+import { ownCopy } from './write/own-copy.js';
 import { asRowanError } from './write/state-change.js';
 
 export class EmbeddedTable implements SyncTable {
@@ -65,38 +66,55 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async put(put: Put, options?: OperationOptions): Promise<void> {
-    await this.core.writer.mutate(await this.writable(options), put);
+    await this.mutate(put, options);
   }
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
-    await this.core.writer.mutateAll(await this.writable(options), puts);
+    const waits = this.admission(options);
+    let own = puts;
+    if (waits) {
+      own = puts.map(ownCopy);
+      await waits;
+    }
+    const errors = await this.core.writer.putEach(this.core.writableTable(this.name), own);
+    for (let i = 0; i < errors.length; i++) if (errors[i] !== undefined) throw errors[i];
   }
 
   async delete(del: Delete, options?: OperationOptions): Promise<void> {
-    await this.core.writer.mutate(await this.writable(options), del);
+    await this.mutate(del, options);
   }
 
-  async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
-    return this.core.writer.mutate(await this.writable(options), increment);
+  increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+    return this.mutate(increment, options);
   }
 
-  async append(append: Append, options?: OperationOptions): Promise<Result> {
-    return this.core.writer.mutate(await this.writable(options), append);
+  append(append: Append, options?: OperationOptions): Promise<Result> {
+    return this.mutate(append, options);
   }
 
-  async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
-    return this.core.writer.mutate(await this.writable(options), mutations);
+  mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+    return this.mutate(mutations, options);
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
-    return this.core.writer.checkAndMutate(await this.writable(options), check);
+    const waits = this.admission(options);
+    let own = check;
+    if (waits) {
+      own = ownCopy(check);
+      await waits;
+    }
+    return this.core.writer.checkAndMutate(this.core.writableTable(this.name), own);
   }
 
-  async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
-    if (options?.atomic) return this.atomicBatch(actions, options);
+  async batch(given: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
     // Reads alone ask for neither room in memory nor a table that takes writes.
+    const waits = given.every(isGet) ? undefined : this.admission(options);
+    // What is not written in the turn of the call must not change until it is.
+    const actions = waits || (!options?.atomic && given.some(isGet)) ? given.map(ownCopy) : given;
+    if (waits) await waits;
+    if (options?.atomic) return this.atomicBatch(actions);
     if (!actions.every(isGet)) {
-      const state = await this.writable(options);
+      const state = this.core.writableTable(this.name);
       if (actions.every(isPut)) return this.putEach(state, actions as readonly Put[]);
     }
     const outcomes: Promise<BatchOutcome>[] = [];
@@ -112,7 +130,9 @@ export class EmbeddedTable implements SyncTable {
     decide: (read: RowRead) => readonly (readonly TableChange[])[],
     options?: OperationOptions,
   ): Promise<readonly CommitOutcome[]> {
-    const state = await this.writable(options);
+    const waits = this.admission(options);
+    if (waits) await waits;
+    const state = this.core.writableTable(this.name);
     const stateOf = (table: string): TableState =>
       table === this.name ? state : this.core.writableTable(table);
     const read: RowRead = (get, table = this.name) => this.core.rowReader(stateOf(table), get.row).read(get);
@@ -155,7 +175,7 @@ export class EmbeddedTable implements SyncTable {
     }
   }
 
-  private async atomicBatch(actions: readonly BatchAction[], options: BatchOptions): Promise<BatchOutcome[]> {
+  private async atomicBatch(actions: readonly BatchAction[]): Promise<BatchOutcome[]> {
     const mutations: (RowMutation | RowMutations)[] = [];
     for (const action of actions) {
       if (action instanceof Get || action.kind === 'checkAndMutate') {
@@ -166,15 +186,28 @@ export class EmbeddedTable implements SyncTable {
       }
       mutations.push(action);
     }
-    const results = await this.core.writer.mutateAll(await this.writable(options), mutations);
+    const results = await this.core.writer.mutateAll(this.core.writableTable(this.name), mutations);
     return results.map((result) => ({ ok: true, result }));
   }
 
-  /** The table, when there is room for a write. */
-  private async writable(options: OperationOptions | undefined): Promise<TableState> {
+  /** Writes one change in the turn of the call, so that its bytes are the caller's again after it. */
+  private async mutate(change: RowMutation | RowMutations, options?: OperationOptions): Promise<Result> {
+    const waits = this.admission(options);
+    let own = change;
+    if (waits) {
+      own = ownCopy(change);
+      await waits;
+    }
+    return this.core.writer.mutate(this.core.writableTable(this.name), own);
+  }
+
+  /** Resolves when there is room for a write; undefined when there is. */
+  private admission(options: OperationOptions | undefined): Promise<void> | undefined {
     if (options?.signal) throwIfAborted(options.signal);
-    if (this.core.pressure.full) await this.core.pressure.admit(options?.signal);
-    return this.core.writableTable(this.name);
+    if (!this.core.pressure.full) return undefined;
+    this.core.writableTable(this.name);
+    this.core.journal.checkWritable();
+    return this.core.pressure.admit(options?.signal);
   }
 }
 

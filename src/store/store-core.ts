@@ -91,7 +91,7 @@ export class StoreCore {
     this.files = parts.files;
     this.cache = parts.cache;
     this.chunkPool = chunkPool;
-    this.commits = new CommitQueue(journal, parts.lastSeq);
+    this.commits = new CommitQueue(journal.wal, journal, parts.lastSeq, () => this.smallestReadPoint());
     this.pressure = new Pressure(this, settings.memstoreLimit, settings.automatic);
     const shared = { ...parts, ...this.shared(), work: new FamilyWork() };
     this.catalog = new Catalog(shared, parts.tables);

@@ -25,11 +25,6 @@ export class Journal {
     if (cause !== undefined) throw readOnlyError(cause);
   }
 
-  /** Resolves when everything appended before the call is with the operating system. */
-  written(): Promise<void> {
-    return this.wal.written();
-  }
-
   /** Resolves when everything appended before the call is on the disk. */
   sync(): Promise<void> {
     return this.wal.sync();

@@ -14,6 +14,8 @@
  *     28  row, qualifier, value, then, at the next multiple of 8, the time to live as float64
  */
 
+import { RowanError } from '../../errors.js';
+
 /** Log2 of the largest regular chunk: 1 MiB. A cell that does not fit gets a chunk of its own. */
 const CHUNK_BITS = 20;
 const CHUNK_BYTES = 1 << CHUNK_BITS;
@@ -21,6 +23,10 @@ const OFFSET_MASK = CHUNK_BYTES - 1;
 /** The first chunk of a memstore, so that a hundred idle families do not take a hundred mebibytes. */
 const FIRST_CHUNK_BYTES = 1 << 14;
 export const CELL_HEADER_BYTES = 28;
+/** As many as places can name. */
+const MAX_CHUNKS = 2 ** (32 - CHUNK_BITS);
+/** A memstore that has more takes no further write: one write alone cannot fill the rest. */
+const CROWDED_CHUNKS = MAX_CHUNKS / 4;
 const FLAG_TTL = 1;
 
 /** A cell's place: chunk number << 20 | offset in the chunk. Below 2^32, kept in Uint32Arrays. */
@@ -66,12 +72,19 @@ export class ChunkPool {
 /** Grows by cells; nothing is moved. Not shared for writing: one thread writes, others read when frozen. */
 export class CellArena {
   readonly chunks: Chunk[] = [];
-  private used = CHUNK_BYTES;
+  private used = 0;
+  /** What the chunks before the last one hold. */
+  private full = 0;
   /** Where the last cell begins in the last chunk; -1 when there is none. */
   private last = -1;
   private capacity = 0;
 
   constructor(private readonly pool: ChunkPool) {}
+
+  /** Bytes that its cells have taken, those that nothing points to any more included. */
+  get bytes(): number {
+    return this.full + this.used;
+  }
 
   /** A view of chunks that another thread made. */
   static of(buffers: readonly SharedArrayBuffer[]): CellArena {
@@ -122,6 +135,11 @@ export class CellArena {
   }
 
   private grow(size: number): void {
+    if (this.chunks.length === MAX_CHUNKS)
+      throw new RowanError('ERR_BUSY', 'A memstore has no more places. Write in smaller batches.', {
+        retryable: true,
+      });
+    this.full += this.capacity;
     const regular = this.chunks.length === 0 ? FIRST_CHUNK_BYTES : CHUNK_BYTES;
     const chunk =
       regular === CHUNK_BYTES && size <= CHUNK_BYTES
@@ -132,6 +150,11 @@ export class CellArena {
     this.capacity = chunk.bytes.length;
     this.used = 0;
     this.last = -1;
+  }
+
+  /** It has so many chunks that their numbers may run out. */
+  get crowded(): boolean {
+    return this.chunks.length > CROWDED_CHUNKS;
   }
 
   /** Gives its memory back; whoever still reads a cell of it fails. */
@@ -167,12 +190,4 @@ export function ttlAt(chunk: Chunk, offset: number): number {
   const bytes =
     CELL_HEADER_BYTES + (word & 0xffff) + chunk.ints[(offset >>> 2) + 4]! + chunk.ints[(offset >>> 2) + 5]!;
   return chunk.doubles[(offset + ((bytes + 7) & ~7)) >>> 3]!;
-}
-
-/** Bytes that the cell at `offset` has for readers: row, qualifier, value and its header. */
-export function cellBytes(chunk: Chunk, offset: number): number {
-  const word = chunk.ints[(offset >>> 2) + 6]!;
-  return (
-    CELL_HEADER_BYTES + (word & 0xffff) + chunk.ints[(offset >>> 2) + 4]! + chunk.ints[(offset >>> 2) + 5]!
-  );
 }

@@ -11,7 +11,6 @@ import {
   type CellRef,
   Chunk,
   type ChunkPool,
-  cellBytes,
   chunkOf,
   offsetOf,
   ttlAt,
@@ -28,8 +27,6 @@ export interface SharedMemstore {
 export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
-  /** Bytes of its cells, headers included. */
-  bytes = 0;
   minSeq = Number.POSITIVE_INFINITY;
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
@@ -42,6 +39,10 @@ export class Memstore {
   hasTtl = false;
   private reused: MemstoreCursor | undefined;
   private holders = 0;
+  /** It takes no more writes. */
+  frozen = false;
+  /** Its memory was given back. */
+  freed = false;
 
   /** `pool`: where its memory comes from, and goes when nobody holds it any more. */
   constructor(pool: ChunkPool) {
@@ -57,14 +58,29 @@ export class Memstore {
 
   /** The last who lets go of it gives its memory back. */
   release(): void {
-    if (--this.holders === 0) this.arena.free();
+    if (--this.holders > 0) return;
+    this.freed = true;
+    this.arena.free();
+  }
+
+  /** Bytes of memory that it holds, those of cells that were dropped or replaced included. */
+  get bytes(): number {
+    return this.arena.bytes;
+  }
+
+  /** It should be frozen before the next write. */
+  get crowded(): boolean {
+    return this.arena.crowded;
   }
 
   get size(): number {
     return this.list.size;
   }
 
-  /** `sameRow`: the cell added last is of this row, too, which saves looking for the place of this one. */
+  /**
+   * Adds a cell; its place. `sameRow`: the cell added last is of this row, too, which saves looking for the place of
+   * this one.
+   */
   add(
     row: Uint8Array,
     qualifier: Uint8Array,
@@ -74,10 +90,9 @@ export class Memstore {
     ttl: number,
     value: Uint8Array,
     sameRow = false,
-  ): void {
+  ): CellRef {
     const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
-    if (this.list.insert(ref, row, sameRow))
-      this.bytes += CELL_HEADER_BYTES + row.length + qualifier.length + value.length;
+    this.list.insert(ref, row, sameRow);
     if (seq < this.minSeq) this.minSeq = seq;
     if (seq > this.maxSeq) this.maxSeq = seq;
     if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
@@ -89,45 +104,48 @@ export class Memstore {
       if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
     }
     if (ttl !== 0) this.hasTtl = true;
+    return ref;
   }
 
   /**
-   * What an increment or append does after its write in a family of one version (R70, `Segment.upsert`): of the puts
-   * behind the newest, which is its own, those that everybody can see are dropped, all but one.
+   * What an increment or append does once its cell at `ref` is visible, in a family of one version (R70,
+   * `Segment.upsert`): of the puts behind it those that everybody can see are dropped, all but one.
    */
-  dropOlderVersions(row: Uint8Array, qualifier: Uint8Array, readPoint: number): void {
+  dropOlderVersions(ref: CellRef, readPoint: number): void {
+    if (!this.locate(ref)) return;
+    const own = this.cursor();
+    own.seekToFound();
     const cursor = this.cursor();
-    const key = columnStart(row, qualifier);
     const doomed: CellRef[] = [];
-    let own = true;
     let seen = 0;
-    for (cursor.seek(key); cursor.valid && isColumn(cursor, row, qualifier); cursor.next()) {
-      if (cursor.type !== CellType.Put) continue;
-      if (!own && cursor.seq <= readPoint && seen++ > 0) doomed.push(cursor.ref);
-      own = false;
+    for (
+      let more = cursor.seekToFound() && cursor.next();
+      more && isColumn(cursor, own);
+      more = cursor.next()
+    ) {
+      if (cursor.type === CellType.Put && cursor.seq <= readPoint && seen++ > 0) doomed.push(cursor.ref);
     }
-    for (const ref of doomed) {
-      this.list.locateRef(ref);
-      const leaf = this.list.leaves[this.list.foundLeaf]!;
-      if (leaf.refs[this.list.foundIndex] !== ref) continue;
-      this.bytes -= cellBytes(this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
-      this.list.remove(this.list.foundLeaf, this.list.foundIndex);
-    }
+    for (const each of doomed) this.remove(each);
   }
 
-  /** Takes back the cells of the writes numbered `first` to `last`, which the log could not take. */
-  drop(first: number, last: number): void {
-    if (this.maxSeq < first) return;
-    for (let number = this.list.leaves.length - 1; number >= 0; number--) {
-      for (let index = this.list.leaves[number]!.count - 1; index >= 0; index--) {
-        const ref = this.list.leaves[number]!.refs[index]!;
-        const chunk = this.arena.chunks[chunkOf(ref)]!;
-        const seq = chunk.doubles[(offsetOf(ref) >>> 3) + 1]!;
-        if (seq < first || seq > last) continue;
-        this.bytes -= cellBytes(chunk, offsetOf(ref));
-        this.list.remove(number, index);
-      }
-    }
+  /** Takes back the cell at `ref` of a write that the log could not take. */
+  takeBack(ref: CellRef): void {
+    this.remove(ref);
+    if (this.list.size > 0) return;
+    // Nothing of it is to be flushed, and nothing of the log to be kept for it.
+    this.minSeq = Number.POSITIVE_INFINITY;
+    this.maxSeq = -1;
+  }
+
+  /** Takes the cell out of the order, unless it is out already; its bytes stay, for a cursor may stand there. */
+  private remove(ref: CellRef): void {
+    if (this.locate(ref)) this.list.remove(this.list.foundLeaf, this.list.foundIndex);
+  }
+
+  private locate(ref: CellRef): boolean {
+    this.list.locateRef(ref);
+    const leaf = this.list.leaves[this.list.foundLeaf]!;
+    return this.list.foundIndex < leaf.count && leaf.refs[this.list.foundIndex] === ref;
   }
 
   /** A cursor for reads that end before anybody else's begins. */
@@ -145,25 +163,12 @@ export class Memstore {
   }
 }
 
-/** The seek key of a column's newest cell. */
-function columnStart(row: Uint8Array, qualifier: Uint8Array): SeekKey {
-  return {
-    row,
-    rowOffset: 0,
-    rowLength: row.length,
-    qualifier,
-    qualifierOffset: 0,
-    qualifierLength: qualifier.length,
-    timestamp: Number.MAX_SAFE_INTEGER,
-    type: TYPE_MAXIMUM,
-  };
-}
-
-function isColumn(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): boolean {
-  if (cursor.rowLength !== row.length || cursor.qualifierLength !== qualifier.length) return false;
-  for (let i = 0; i < row.length; i++) if (cursor.key[cursor.rowOffset + i] !== row[i]) return false;
-  for (let i = 0; i < qualifier.length; i++)
-    if (cursor.key[cursor.qualifierOffset + i] !== qualifier[i]) return false;
+/** Whether both stand in one column of one row. */
+function isColumn(a: CellCursor, b: CellCursor): boolean {
+  if (a.rowLength !== b.rowLength || a.qualifierLength !== b.qualifierLength) return false;
+  for (let i = 0; i < a.rowLength; i++) if (a.key[a.rowOffset + i] !== b.key[b.rowOffset + i]) return false;
+  for (let i = 0; i < a.qualifierLength; i++)
+    if (a.key[a.qualifierOffset + i] !== b.key[b.qualifierOffset + i]) return false;
   return true;
 }
 
@@ -194,6 +199,11 @@ export class MemstoreCursor extends CellCursor {
 
   override seek(target: SeekKey): boolean {
     this.list.locate(target);
+    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+  }
+
+  /** To where the list has just located a cell. */
+  seekToFound(): boolean {
     return this.settle(this.list.foundLeaf, this.list.foundIndex);
   }
 

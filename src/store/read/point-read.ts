@@ -122,8 +122,11 @@ function readColumn(
   if (best.type !== CellType.Put || best.ttl !== 0) return undefined;
   if (ttl !== FOREVER && best.timestamp < core.now() - ttl * 1000) return undefined;
   const value = slab.copy(best.value, best.valueOffset, best.valueLength);
-  const cell = new Cell(row, store.descriptor.name, qualifier, best.timestamp, CellType.Put, value);
-  return new Result(row, [cell]);
+  // The get's own bytes are the caller's.
+  const ownRow = slab.copy(row, 0, row.length);
+  const ownQualifier = slab.copy(qualifier, 0, qualifier.length);
+  const cell = new Cell(ownRow, store.descriptor.name, ownQualifier, best.timestamp, CellType.Put, value);
+  return new Result(ownRow, [cell]);
 }
 
 const ALL_TIMESTAMPS = Number.MAX_SAFE_INTEGER;

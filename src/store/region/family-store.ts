@@ -127,7 +127,12 @@ export class FamilyStore implements FamilySource {
   /** Sets the active memstore aside for a flush; false when it is empty. */
   freeze(): boolean {
     const { active, frozen, files } = this.version;
-    if (active.size === 0) return false;
+    if (active.size === 0) {
+      // Everything was taken back: nothing to flush, but memory to give back.
+      if (active.bytes > 0) this.replace(new StoreVersion(new Memstore(this.pool), frozen, files));
+      return false;
+    }
+    active.frozen = true;
     this.replace(new StoreVersion(new Memstore(this.pool), [active, ...frozen], files));
     return true;
   }
@@ -147,12 +152,6 @@ export class FamilyStore implements FamilySource {
     const kept = files.filter((file) => !removed.includes(file));
     kept.splice(at, 0, ...added);
     this.replace(new StoreVersion(active, frozen, kept));
-  }
-
-  /** Takes back writes that the log could not take: those numbered `first` to `last`. */
-  rollback(first: number, last: number): void {
-    this.version.active.drop(first, last);
-    for (const memstore of this.version.frozen) memstore.drop(first, last);
   }
 
   /** Lets go of its files; they stay on the disk unless they were dropped. */

@@ -7,15 +7,23 @@ import type { Journal } from '../ledger/journal.js';
 import type { Edit } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { TableState } from '../table-state.js';
+import type { MovedCells } from '../write/written-cells.js';
 import { FamilyStore } from './family-store.js';
 import { Region } from './region.js';
 import type { StoreFile } from './store-file.js';
+
+/** What the queue of writes is told of a split. */
+export interface SplitCommits {
+  readonly readPoint: number;
+  moved(cells: MovedCells): void;
+}
 
 /** The parts of the store that a split has to do with. */
 export interface SplitParts {
   readonly journal: Journal;
   readonly ledger: FileLedger;
   readonly chunkPool: ChunkPool;
+  readonly commits: SplitCommits;
 }
 
 /**
@@ -47,7 +55,7 @@ export async function splitRegion(
     await parts.ledger.publishFiles({
       files: [],
       edits: splitEdits(state, region, daughters),
-      adopt: () => takePlace(state, region, daughters),
+      adopt: () => takePlace(parts.commits, state, region, daughters),
     });
   } catch (error) {
     for (const daughter of daughters) for (const store of daughter.stores) store.close();
@@ -56,9 +64,16 @@ export async function splitRegion(
   return [daughters[0]!, daughters[1]!];
 }
 
-function takePlace(state: TableState, parent: Region, daughters: readonly Region[]): void {
+function takePlace(
+  commits: SplitCommits,
+  state: TableState,
+  parent: Region,
+  daughters: readonly Region[],
+): void {
   // Writes that came while the edit was on its way to the disk are in the parent's memory only.
-  for (const daughter of daughters) adoptMemstores(parent, daughter);
+  const moved: MovedCells = new Map();
+  for (const daughter of daughters) adoptMemstores(parent, daughter, commits.readPoint, moved);
+  commits.moved(moved);
   state.regions = state.regions.flatMap((each) => (each === parent ? daughters : [each]));
   parent.retired = true;
   for (const store of parent.stores) store.close();
@@ -105,7 +120,8 @@ function splitEdits(state: TableState, parent: Region, daughters: readonly Regio
   return edits;
 }
 
-function adoptMemstores(parent: Region, daughter: Region): void {
+/** `moved` is told where the cells behind the read point are now: they may have to be taken back. */
+function adoptMemstores(parent: Region, daughter: Region, readPoint: number, moved: MovedCells): void {
   parent.stores.forEach((store, index) => {
     const target = daughter.stores[index]!.version.active;
     for (const memstore of [...store.version.frozen, store.version.active]) {
@@ -113,7 +129,7 @@ function adoptMemstores(parent: Region, daughter: Region): void {
       for (let more = cursor.seekToFirst(); more; more = cursor.next()) {
         const row = cursor.key.subarray(cursor.rowOffset, cursor.rowOffset + cursor.rowLength);
         if (!daughter.contains(row)) continue;
-        target.add(
+        const ref = target.add(
           row,
           cursor.key.subarray(cursor.qualifierOffset, cursor.qualifierOffset + cursor.qualifierLength),
           cursor.timestamp,
@@ -122,6 +138,9 @@ function adoptMemstores(parent: Region, daughter: Region): void {
           cursor.ttl,
           cursor.value.subarray(cursor.valueOffset, cursor.valueOffset + cursor.valueLength),
         );
+        if (cursor.seq <= readPoint) continue;
+        const places = moved.get(memstore) ?? new Map();
+        moved.set(memstore, places.set(cursor.ref, { memstore: target, ref }));
       }
     }
   });

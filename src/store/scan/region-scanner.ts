@@ -168,7 +168,8 @@ export class RegionScanner {
   private rowAt(head: CellCursor): Uint8Array {
     const { raw } = this.out;
     if (raw !== null) return raw.setRow(head.key, head.rowOffset, head.rowLength);
-    return this.bounds.row ?? copyRow(head);
+    // Not the row of the get: its bytes are the caller's.
+    return copyRow(head);
   }
 
   /** The cursor that holds the row that comes next over all families. */

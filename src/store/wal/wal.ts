@@ -15,6 +15,20 @@ export interface WalOptions {
   readonly whenIdle?: (task: () => void) => void;
 }
 
+/** Told of what becomes of records, by their last number, before those who wait for it by a promise. */
+export interface LogObserver {
+  /** Records up to `seq` are with the operating system. */
+  recordsWritten(seq: number): void;
+  /** A sync of what is written begins. */
+  syncBegins(): void;
+  /** It has ended; `everything`: what was written while it ran is on the disk, too. */
+  syncEnded(everything: boolean): void;
+  /** What was staged is gone. */
+  stagedLost(error: unknown): void;
+  /** Nothing more is written, and of what is not synced nobody knows. */
+  logEnded(error: unknown): void;
+}
+
 /**
  * The write-ahead log: records in the order they were appended, in numbered segments, of which the last is written to.
  *
@@ -37,11 +51,16 @@ export class Wal {
   private readonly whenIdle: (task: () => void) => void;
   private readonly recordHeader = new Uint8Array(RECORD_HEADER_SIZE);
   private readonly waiters = new SyncWaiters();
+  observer: LogObserver | undefined;
 
   private segment: number;
   private writer: ChunkWriter;
   private firstSeq = 0;
   private lastSeq = -1;
+  /** The last number of the record that was appended last. */
+  private appendedSeq = -1;
+  /** Somebody who does not wait for a promise wants a sync that has not begun. */
+  private syncRequested = false;
   private syncing = false;
   private startQueued = false;
   private writeQueued = false;
@@ -109,6 +128,7 @@ export class Wal {
     const last = firstSeq + count - 1;
     if (this.lastSeq < 0 || firstSeq < this.firstSeq) this.firstSeq = firstSeq;
     if (last > this.lastSeq) this.lastSeq = last;
+    this.appendedSeq = last;
     if (this.writer.staged >= this.stagingSize) this.flushToOs();
   }
 
@@ -133,14 +153,18 @@ export class Wal {
     if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
     if (this.writer.staged === 0) return Promise.resolve();
     const promise = this.waiters.addForWrite();
-    if (!this.writeQueued) {
-      this.writeQueued = true;
-      queueMicrotask(() => {
-        this.writeQueued = false;
-        this.writeStaged();
-      });
-    }
+    this.requestWrite();
     return promise;
+  }
+
+  /** As `written`, for the observer. */
+  requestWrite(): void {
+    if (this.writeQueued) return;
+    this.writeQueued = true;
+    queueMicrotask(() => {
+      this.writeQueued = false;
+      this.writeStaged();
+    });
   }
 
   /** Resolves when everything appended before this call is on the disk. */
@@ -150,22 +174,24 @@ export class Wal {
     if (this.writer.staged === 0 && this.writer.recordsEnd <= this.writer.syncedOffset)
       return Promise.resolve();
     const promise = this.waiters.add(this.writer.staged > 0);
-    if (!this.syncing && !this.startQueued) {
-      this.startQueued = true;
-      // One turn of the microtask queue lets every put of this turn into the group.
-      queueMicrotask(() => {
-        this.startQueued = false;
-        if (!this.syncing) this.startSync();
-      });
-    }
+    this.queueStart();
     return promise;
   }
 
-  /** As `sync`, without leaving the thread. */
-  syncNow(): void {
-    this.flushToOs();
-    this.syncWriter();
-    this.queueMark();
+  /** As `sync`, for the observer. */
+  requestSync(): void {
+    this.syncRequested = true;
+    this.queueStart();
+  }
+
+  private queueStart(): void {
+    if (this.syncing || this.startQueued) return;
+    this.startQueued = true;
+    // One turn of the microtask queue lets every put of this turn into the group.
+    queueMicrotask(() => {
+      this.startQueued = false;
+      if (!this.syncing) this.startSync();
+    });
   }
 
   /**
@@ -218,7 +244,7 @@ export class Wal {
   abandon(): void {
     if (this.closed) return;
     this.closed = true;
-    this.waiters.rejectAll(this.writer.poisoned ?? closedError());
+    this.end(this.writer.poisoned ?? closedError());
     this.writer.file.close();
   }
 
@@ -237,10 +263,12 @@ export class Wal {
       this.writer.flush();
     } catch (error) {
       this.waiters.rejectStaged(error);
-      if (this.writer.poisoned !== undefined) this.waiters.rejectAll(this.writer.poisoned);
+      if (this.writer.poisoned !== undefined) this.end(this.writer.poisoned);
+      else this.observer?.stagedLost(error);
       throw error;
     }
     this.waiters.stagedIsWritten();
+    this.observer?.recordsWritten(this.appendedSeq);
   }
 
   private writeStaged(): void {
@@ -256,14 +284,24 @@ export class Wal {
     try {
       this.writer.sync();
     } catch (error) {
-      this.waiters.rejectAll(error);
+      this.end(error);
       throw error;
     }
+    this.allSynced();
+  }
+
+  private allSynced(): void {
     this.waiters.resolveWritten();
+    this.observer?.syncEnded(true);
   }
 
   private poison(cause: unknown): void {
-    this.waiters.rejectAll(this.writer.fail(cause));
+    this.end(this.writer.fail(cause));
+  }
+
+  private end(error: unknown): void {
+    this.waiters.rejectAll(error);
+    this.observer?.logEnded(error);
   }
 
   /** Writes what is staged and syncs it for all who wait. Never throws: they get the error. */
@@ -274,17 +312,20 @@ export class Wal {
     } catch {
       if (this.writer.poisoned !== undefined) return;
     }
+    this.syncRequested = false;
     if (this.writer.recordsEnd <= this.writer.syncedOffset) {
-      this.waiters.resolveWritten();
+      this.allSynced();
       return;
     }
     this.syncing = true;
     this.waiters.syncBegins();
+    this.observer?.syncBegins();
     this.writer.syncAsync().then(
       () => {
         this.syncing = false;
         this.waiters.syncEnded();
-        if (this.waiters.waiting) this.startSync();
+        this.observer?.syncEnded(false);
+        if (this.syncRequested || this.waiters.waiting) this.startSync();
         else this.queueMark();
       },
       (error: unknown) => {

@@ -1,57 +1,105 @@
 /**
- * When writes become visible and are acknowledged (HBase `MultiVersionConcurrencyControl`, R78, R87).
+ * When writes become visible and are acknowledged (HBase `MultiVersionConcurrencyControl`, R78, R87): the one owner of
+ * writes that are in the memstores and not acknowledged yet.
  *
- * Writes are numbered in the order in which they enter the log. Readers see the writes up to the read point, and:
- * 1. The read point never passes a write that is not yet as durable as it asked to be, so nobody reads what a crash
- *    could take back; a write with lower durability waits for the earlier ones.
- * 2. A write is acknowledged when the read point has reached it: who was told of a write sees it.
- * 3. A write that the log could not take is rejected, and its writer takes it back from the memstores. When the log
- *    cannot be synced, the store takes no more writes at all.
+ * A write is checked, numbered, appended to the log, put into the memstores and handed to the queue in one turn of the
+ * event loop. The log tells the queue, in the turn in which it learns it, what has reached the operating system and the
+ * disk, and what is lost. It holds that:
+ *
+ * C1. Writes are numbered in the order in which they enter the log, and wait here in that order.
+ * C2. The read point never passes a write that waits. So nobody reads what a crash could take back, and no write of a
+ *     lower durability is seen before an earlier one of a higher.
+ * C3. A write is acknowledged after the read point has reached it: who was told of a write sees it.
+ * C4. When the log loses a write, that write and all behind it are taken back from memory, exactly their cells, the last
+ *     first, in the turn in which it is lost and before any of their promises settles. For what came behind may have been
+ *     computed on it: the next increment of a counter, a check that looked at the row.
+ * C5. Whatever waited is told why in the order of the writes; an answer that rests on a write that is taken back (a check
+ *     that did not match) is an error with it.
+ * C6. After a failed sync nothing is acknowledged any more.
  */
 
 import type { RowanError } from '../../errors.js';
 import type { Durability } from '../../table/index.js';
-import { readOnlyError } from '../ledger/journal.js';
+import { invariant } from '../invariant.js';
+import type { LogObserver } from '../wal/index.js';
+import type { MovedCells, WrittenCells } from './written-cells.js';
 
 /** The part of the write-ahead log that the queue needs. */
 export interface CommitLog {
-  /** Resolves when everything appended before the call is with the operating system. Callers of a turn share one write. */
-  written(): Promise<void>;
-  /** Resolves when everything appended before the call is on the disk. Callers share what they can. */
-  sync(): Promise<void>;
+  /** Told of everything that happens to the records. */
+  observer: LogObserver | undefined;
+  /** Has what is staged written soon. Callers of a turn share one write. */
+  requestWrite(): void;
+  /** Has what is staged synced soon. Callers share what they can. */
+  requestSync(): void;
   /** Why nothing can be written any more. */
   readonly poisoned: RowanError | undefined;
 }
 
+/** Knows whether the store takes changes: the journal. */
+export interface CommitHealth {
+  /** @throws RowanError `ERR_READONLY`. */
+  checkWritable(): void;
+}
+
 export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
 
-export class CommitQueue {
+/**
+ * What becomes of those who wait when an earlier write is lost, or when it is unknown what is on the disk. `reject`: the
+ * same; a write, or an answer that rests on earlier ones. `settle`: they only wait until nothing is undecided, unless it
+ * stays so. `ignore`: they are durable by other means.
+ */
+type OnLoss = 'reject' | 'settle' | 'ignore';
+
+class Waiting {
+  resolve!: () => void;
+  reject!: (error: unknown) => void;
+
+  constructor(
+    /** No lower than that of those before it. */
+    readonly seq: number,
+    readonly durability: SettledDurability,
+    readonly onLoss: OnLoss,
+    readonly cells: WrittenCells | undefined,
+    /** Cells whose older versions are dropped once they are visible. */
+    readonly upserts: WrittenCells | undefined,
+  ) {}
+}
+
+export class CommitQueue implements LogObserver {
   /** The number of the last write. */
   lastSeq: number;
   /** Readers see writes up to this number. */
   readPoint: number;
-  /** The greatest number that waits for a sync. */
-  private syncSeq = 0;
+  /** How often the log has lost records. */
+  losses = 0;
+  private waiting: Waiting[] = [];
+  /** The first of `waiting` that is not acknowledged. */
+  private head = 0;
+  /** What was appended up to this number is with the operating system; the sync under way covers it; is on the disk. */
+  private writtenSeq: number;
+  private syncingSeq: number;
+  private syncedSeq: number;
 
   constructor(
     private readonly log: CommitLog,
+    private readonly health: CommitHealth,
     lastSeq: number,
+    /** The oldest moment that somebody may still look at. */
+    private readonly smallestReadPoint: () => number,
   ) {
     this.lastSeq = lastSeq;
     this.readPoint = lastSeq;
+    this.writtenSeq = lastSeq;
+    this.syncingSeq = lastSeq;
+    this.syncedSeq = lastSeq;
+    log.observer = this;
   }
 
   /** Everything up to `lastSeq` was found in the log. */
   recovered(lastSeq: number): void {
     this.lastSeq = lastSeq;
     this.readPoint = lastSeq;
-  }
-
-  /** Throws why the store takes no writes, if it does not. */
-  checkWritable(): void {
-    const cause = this.log.poisoned;
-    if (!cause) return;
-    throw readOnlyError(cause);
   }
 
   /** Numbers for `count` writes; the first of them. */
@@ -61,21 +109,145 @@ export class CommitQueue {
     return first;
   }
 
-  /** Resolves when the write `seq`, already in the log and the memstores, is visible. */
-  async commit(seq: number, durability: SettledDurability): Promise<void> {
-    if (durability === 'SYNC_WAL' || durability === 'FSYNC_WAL') {
-      this.syncSeq = seq;
-      await this.log.sync();
-    } else {
-      if (durability === 'ASYNC_WAL') await this.log.written();
-      // An earlier write still waits for the disk, and this one may not be seen before it.
-      if (this.syncSeq > this.readPoint) await this.log.sync();
-    }
+  /**
+   * Resolves when the write that ends with number `seq`, already in the log and the memstores, is visible.
+   * @throws what the log says when it is lost: then it was taken back.
+   */
+  commit(
+    seq: number,
+    durability: SettledDurability,
+    cells: WrittenCells | undefined,
+    upserts: WrittenCells | undefined,
+  ): Promise<void> {
+    const done = this.wait(new Waiting(this.inOrder(seq), durability, 'reject', cells, upserts));
+    // The log may have written it at once, to have room for the next.
+    if (durability !== 'FSYNC_WAL' && durability !== 'SYNC_WAL' && this.isDone(this.waiting.at(-1)!))
+      this.advance();
+    else if (durability === 'ASYNC_WAL') this.log.requestWrite();
+    else this.log.requestSync();
+    return done;
+  }
+
+  /** Resolves when every write so far is acknowledged: for an answer that rests on them. @throws when one is lost. */
+  async confirmed(): Promise<void> {
+    if (this.head < this.waiting.length) await this.barrier('reject');
+  }
+
+  /** Resolves when every write so far is acknowledged or taken back. @throws when that will never be known. */
+  async settle(): Promise<void> {
+    this.health.checkWritable();
+    if (this.head === this.waiting.length) return;
+    // Somebody waits for memory, a file or a copy: those with a lower durability need not be hurried for themselves.
+    this.log.requestSync();
+    await this.barrier('settle');
+  }
+
+  /** Resolves when what is durable by other means, numbered `seq`, is visible. */
+  async reach(seq: number): Promise<void> {
+    if (this.head < this.waiting.length) await this.barrier('ignore');
     if (seq > this.readPoint) this.readPoint = seq;
   }
 
-  /** Resolves when every write so far is durable and visible. */
-  async settle(): Promise<void> {
-    if (this.readPoint < this.lastSeq) await this.commit(this.lastSeq, 'FSYNC_WAL');
+  /** A split has copied cells elsewhere. */
+  moved(cells: MovedCells): void {
+    for (let i = this.head; i < this.waiting.length; i++) {
+      this.waiting[i]!.cells?.relocate(cells);
+      this.waiting[i]!.upserts?.relocate(cells);
+    }
+  }
+
+  /** From the log: records up to `seq` are with the operating system. */
+  recordsWritten(seq: number): void {
+    if (seq <= this.writtenSeq) return;
+    this.writtenSeq = seq;
+    this.advance();
+  }
+
+  /** From the log: a sync begins. */
+  syncBegins(): void {
+    this.syncingSeq = this.writtenSeq;
+  }
+
+  /** From the log: the sync has ended; `everything` that was written meanwhile is on the disk, too. */
+  syncEnded(everything: boolean): void {
+    this.syncedSeq = Math.max(this.syncedSeq, everything ? this.writtenSeq : this.syncingSeq);
+    this.advance();
+  }
+
+  /** From the log: the records that were staged are gone; what was written stays. */
+  stagedLost(error: unknown): void {
+    this.losses++;
+    const { waiting } = this;
+    let first = waiting.length;
+    while (first > this.head && waiting[first - 1]!.seq > this.writtenSeq) first--;
+    while (first < waiting.length && waiting[first]!.durability === 'SKIP_WAL') first++;
+    this.takeBack(first, error, false);
+  }
+
+  /** From the log: nobody knows what is on the disk, or nobody ever will write there again. */
+  logEnded(error: unknown): void {
+    this.takeBack(this.head, error, true);
+  }
+
+  private inOrder(seq: number): number {
+    const last = this.waiting[this.waiting.length - 1];
+    return last && last.seq > seq ? last.seq : seq;
+  }
+
+  private barrier(onLoss: OnLoss): Promise<void> {
+    return this.wait(new Waiting(this.inOrder(this.readPoint), 'SKIP_WAL', onLoss, undefined, undefined));
+  }
+
+  private wait(entry: Waiting): Promise<void> {
+    invariant(this.waiting.length === this.head || entry.seq >= this.waiting.at(-1)!.seq, 'C1');
+    return new Promise((resolve, reject) => {
+      entry.resolve = resolve;
+      entry.reject = reject;
+      this.waiting.push(entry);
+    });
+  }
+
+  private isDone({ durability, seq }: Waiting): boolean {
+    if (durability === 'SKIP_WAL') return true;
+    return seq <= (durability === 'ASYNC_WAL' ? this.writtenSeq : this.syncedSeq);
+  }
+
+  /** Acknowledges those at the front that are as durable as they ask to be. */
+  private advance(): void {
+    const { waiting, head } = this;
+    let end = head;
+    while (end < waiting.length && this.isDone(waiting[end]!)) end++;
+    if (end === head) return;
+    invariant(!this.log.poisoned, 'C6');
+    this.readPoint = Math.max(this.readPoint, waiting[end - 1]!.seq);
+    this.head = end;
+    invariant(end === waiting.length || !waiting[end]!.cells || waiting[end]!.seq > this.readPoint, 'C2');
+    let smallest = -1;
+    for (let i = end - 1; i >= head; i--) {
+      const { upserts } = waiting[i]!;
+      if (!upserts) continue;
+      if (smallest < 0) smallest = this.smallestReadPoint();
+      upserts.dropOlder(smallest);
+    }
+    for (let i = head; i < end; i++) waiting[i]!.resolve();
+    if (end === waiting.length) {
+      this.waiting = [];
+      this.head = 0;
+    } else if (end > 1024 && end * 2 > waiting.length) {
+      this.waiting = waiting.slice(end);
+      this.head = 0;
+    }
+  }
+
+  /** Takes back everything from `first` on; `forEver`: nothing will be known of it. */
+  private takeBack(first: number, error: unknown, forEver: boolean): void {
+    const lost = this.waiting.splice(first);
+    for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.takeBack();
+    for (const entry of lost) {
+      invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells, 'C4');
+      if (entry.onLoss === 'ignore' || (entry.onLoss === 'settle' && !forEver)) entry.resolve();
+      else entry.reject(error);
+    }
+    this.advance();
   }
 }

@@ -1,5 +1,6 @@
 /** From a change that somebody asks for to cells that can be written: all that may refuse a change happens here. */
 
+import { copyBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, type RowanError } from '../../errors.js';
 import {
   type Append,
@@ -195,12 +196,19 @@ function resultOf(state: TableState, row: Uint8Array, cells: readonly PreparedCe
   const sorted = [...cells].sort(
     (a, b) => order.get(a.family)! - order.get(b.family)! || Buffer.compare(a.qualifier, b.qualifier),
   );
-  const own = row.slice();
+  const own = copyBytes(row);
   return new Result(
     own,
     sorted.map(
       (cell) =>
-        new Cell(own, cell.family, cell.qualifier.slice(), cell.timestamp, cell.type, cell.value.slice()),
+        new Cell(
+          own,
+          cell.family,
+          copyBytes(cell.qualifier),
+          cell.timestamp,
+          cell.type,
+          copyBytes(cell.value),
+        ),
     ),
   );
 }

@@ -3,6 +3,7 @@
  * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
  */
 
+import { InvalidArgumentError } from '../../errors.js';
 import {
   type CheckAndMutate,
   type CheckAndMutateResult,
@@ -14,18 +15,23 @@ import {
   type RowMutations,
 } from '../../table/index.js';
 import type { Memstore } from '../memstore/memstore.js';
-import { regionOf } from '../region/region.js';
+import type { FamilyStore } from '../region/family-store.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
 import { Preparation, type PreparedRow, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
 import { asRowanError, checkIndependent, type StateChange } from './state-change.js';
+import { WrittenCells } from './written-cells.js';
+
+/** What the log can take, and read again, in one record. */
+const MAX_RECORD_BYTES = 2 ** 30;
 
 export class TableWriter {
   private readonly preparation: Preparation;
-  /** The clock of the store as the log has it. */
+  /** The clock of the store as the log has it, unless records were lost since. */
   private clockInLog = 0;
+  private losses = 0;
 
   constructor(private readonly core: StoreCore) {
     this.preparation = new Preparation(core);
@@ -47,7 +53,7 @@ export class TableWriter {
     const outcome = checkRow(check.row, check.condition, reader);
     if (!outcome.matches) {
       // What was compared may not be durable yet; the answer must not outlive it.
-      await this.core.commits.settle();
+      await this.core.commits.confirmed();
       return { success: false, result: undefined };
     }
     this.core.rowClock.now();
@@ -108,55 +114,57 @@ export class TableWriter {
       }
     });
     // What was decided on may not be durable yet; the answer must not outlive it.
-    if (rows.length === 0) await this.core.commits.settle();
+    if (rows.length === 0) await this.core.commits.confirmed();
     else await this.write(rows);
     return outcomes;
   }
 
-  /** Resolves when the rows are acknowledged. @throws RowanError when the log cannot take them: nothing was written. */
-  private async write(rows: readonly PreparedRow[]): Promise<void> {
+  /**
+   * Writes the rows in this turn; resolves when they are acknowledged.
+   * @throws RowanError when the log cannot take them: nothing was written.
+   */
+  private write(rows: readonly PreparedRow[]): Promise<void> {
+    const core = this.core;
+    core.journal.checkWritable();
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < rows.length; i++) durability = strictest(durability, rows[i]!.durability);
-    const first = this.apply(rows, durability);
+    const { highest } = core.rowClock;
+    const tellsClock =
+      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
+    const count = tellsClock ? rows.length + 1 : rows.length;
+    const first = core.commits.allocate(count);
+    if (durability !== 'SKIP_WAL') this.append(rows, first, count, tellsClock ? highest : undefined);
+    const cells = new WrittenCells();
+    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
     try {
-      await this.core.commits.commit(first + rows.length, durability);
-    } catch (error) {
-      this.clockInLog = 0;
-      for (const { state, region, row } of rows) {
-        // A split has taken the cells along to a daughter.
-        const holder = region.retired ? regionOf(state.regions, row) : region;
-        for (const store of holder.stores) store.rollback(first, first + rows.length - 1);
+      for (let i = 0; i < rows.length; i++) {
+        const row = rows[i]!;
+        row.region.writeRequests++;
+        core.pressure.wrote(row.region, this.add(row, first + i, cells, upserts));
       }
+    } catch (error) {
+      cells.takeBack();
       throw error;
     }
-    for (let i = 0; i < rows.length; i++) if (rows[i]!.upserts) this.upsert(rows[i]!);
-  }
-
-  /** Appends the rows to the log as one record and puts them into the memstores. The first number given to them. */
-  private apply(rows: readonly PreparedRow[], durability: SettledDurability): number {
-    const core = this.core;
-    core.commits.checkWritable();
-    const first = core.commits.allocate(rows.length + 1);
-    if (durability !== 'SKIP_WAL') this.append(rows, first);
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i]!;
-      row.region.writeRequests++;
-      core.pressure.wrote(row.region, this.add(row, first + i));
-    }
-    return first;
+    return core.commits.commit(first + count - 1, durability, cells, upserts);
   }
 
   /** Puts a row's cells into the memstores of their families; the bytes of their values. */
-  private add({ region, row, cells, now, ttls, ttl }: PreparedRow, seq: number): number {
+  private add(
+    { region, row, cells, now, ttls, ttl, upserts }: PreparedRow,
+    seq: number,
+    written: WrittenCells,
+    superseding: WrittenCells | undefined,
+  ): number {
     let bytes = 0;
     let family = '';
     let memstore: Memstore | undefined;
     for (let i = 0; i < cells.length; i++) {
       const { family: own, qualifier, timestamp, type, value } = cells[i]!;
       const sameFamily = own === family;
-      if (!sameFamily) memstore = region.byFamily.get(own)!.version.active;
+      if (!sameFamily) memstore = memstoreFor(region.byFamily.get(own)!);
       family = own;
-      memstore!.add(
+      const ref = memstore!.add(
         row,
         qualifier,
         timestamp === LATEST_TIMESTAMP ? now : timestamp,
@@ -166,12 +174,19 @@ export class TableWriter {
         value,
         sameFamily,
       );
+      written.add(memstore!, ref);
+      if (upserts?.[i]) superseding!.add(memstore!, ref);
       bytes += value.length;
     }
     return bytes;
   }
 
-  private append(rows: readonly PreparedRow[], first: number): void {
+  private append(
+    rows: readonly PreparedRow[],
+    first: number,
+    count: number,
+    clock: number | undefined,
+  ): void {
     const builder = this.core.recordBuilder;
     builder.reset();
     for (let i = 0; i < rows.length; i++) {
@@ -195,17 +210,23 @@ export class TableWriter {
         );
       }
     }
-    const { highest } = this.core.rowClock;
-    const moved = highest > this.clockInLog;
-    if (moved) builder.clock(highest);
-    this.core.appendToLog(first, moved ? rows.length + 1 : rows.length, builder);
-    this.clockInLog = highest;
+    if (clock !== undefined) builder.clock(clock);
+    if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
+    this.core.appendToLog(first, count, builder);
+    if (clock === undefined) return;
+    this.clockInLog = clock;
+    this.losses = this.core.commits.losses;
   }
+}
 
-  private upsert({ upserts, cells, region, row }: PreparedRow): void {
-    for (const [index, cell] of cells.entries()) {
-      const memstore = upserts![index] ? region.byFamily.get(cell.family)?.version.active : undefined;
-      memstore?.dropOlderVersions(row, cell.qualifier, this.core.smallestReadPoint());
-    }
-  }
+function memstoreFor(store: FamilyStore): Memstore {
+  // What cannot be named by a place in it goes to the next.
+  if (store.version.active.crowded) store.freeze();
+  return store.version.active;
+}
+
+function tooLarge(bytes: number): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `The changes have ${bytes} bytes together; one write may have ${MAX_RECORD_BYTES}. Send them in several batches.`,
+  );
 }

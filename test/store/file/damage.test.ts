@@ -12,8 +12,6 @@ import {
 } from '../../../src/store/file/index.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
-import { record } from '../../proof/evidence.js';
-import { scaled } from '../../proof/scale.js';
 import { anyCells, cell, type TestCell } from './cells.js';
 import { context, FILE_NO, PATH, seekKey, write } from './fixture.js';
 
@@ -70,9 +68,6 @@ function expectCorruption(error: unknown, what: string): void {
   expect(error.details.offset).toBeTypeOf('number');
 }
 
-/** Blocks of each encoding that are damaged with a checksum that fits. */
-const RUNS = scaled(150, 1000, 50_000);
-
 describe('a changed byte', () => {
   test.each([
     ['NONE', 'NONE'],
@@ -82,7 +77,7 @@ describe('a changed byte', () => {
     (dataBlockEncoding, compression) => {
       const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
       useAll(bytes);
-      for (let at = 0; at < bytes.length; at += scaled(3, 1, 1)) {
+      for (let at = 0; at < bytes.length; at++) {
         for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
           bytes[at] = bytes[at]! ^ bit;
           expectCorruption(
@@ -178,9 +173,8 @@ describe.each(DATA_BLOCK_ENCODINGS)(
             if (error !== undefined) expectCorruption(error, JSON.stringify([block, changes]));
           },
         ),
-        { numRuns: RUNS },
+        { numRuns: 400 },
       );
-      record('decoders', { inputs: RUNS });
     });
 
     test('is told from a good one by verify, when cells are out of order', () => {

@@ -112,18 +112,21 @@ describe('memstore', () => {
       fc.property(fc.array(written, { maxLength: 80 }), fc.func(fc.nat(9)), (rows, dice) => {
         const memstore = new Memstore(new ChunkPool(0));
         let entries: Entry[] = [];
+        const refs: number[][] = [];
         rows.forEach(({ row: own, cells, sorted }, seq) => {
           const added = cells.map((each) => ({ ...each, row: own, seq }));
           if (sorted) added.sort(compareEntries);
+          refs[seq] = [];
           added.forEach(({ qualifier, timestamp, type: t, ttl, value }, index) => {
-            memstore.add(own, qualifier, timestamp, t, seq, ttl, value, index > 0);
+            refs[seq]!.push(memstore.add(own, qualifier, timestamp, t, seq, ttl, value, index > 0));
             const later = added.slice(index + 1);
             if (later.every((other) => compareEntries(other, added[index]!) !== 0))
               entries.push(added[index]!);
           });
           if (dice(seq) === 0) memstore.cursor().seek(seekKey(rows[dice(seq, 1) % rows.length]!.cells[0]!));
           if (dice(seq) === 1) {
-            memstore.drop(seq - 3, seq - 1);
+            for (let at = seq - 1; at >= Math.max(0, seq - 3); at--)
+              for (const ref of refs[at]!.reverse()) memstore.takeBack(ref);
             entries = entries.filter((entry) => entry.seq < seq - 3 || entry.seq === seq);
           }
         });
@@ -208,10 +211,11 @@ describe('memstore', () => {
     [3, [5, 4, 3, 6]],
   ])('an upsert seen up to %i drops the puts of its column behind the one before it', (readPoint, left) => {
     const memstore = new Memstore(new ChunkPool(0));
+    let ref = 0;
     for (let seq = 1; seq <= 5; seq++)
-      memstore.add(toBytes('r'), toBytes('q'), seq, CellType.Put, seq, 0, toBytes(`${seq}`));
+      ref = memstore.add(toBytes('r'), toBytes('q'), seq, CellType.Put, seq, 0, toBytes(`${seq}`));
     memstore.add(toBytes('r'), toBytes('q2'), 1, CellType.Put, 6, 0, toBytes('other'));
-    memstore.dropOlderVersions(toBytes('r'), toBytes('q'), readPoint);
+    memstore.dropOlderVersions(ref, readPoint);
     const seqs = drain(memstore.cursor()).map((entry) => (entry as number[])[4]);
     expect(seqs).toEqual(left);
   });

@@ -5,7 +5,7 @@ import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { goldenBytes } from '../golden.js';
 import { replay } from './wal-fixture.js';
 
-it('a WAL segment has the bytes that docs/formats.md shows', () => {
+it('a WAL segment has the bytes that docs/formats.md shows', async () => {
   const files = new MemoryFileSystem();
   let mark = (): void => {};
   const wal = Wal.create(files, '/', 7, {
@@ -14,7 +14,7 @@ it('a WAL segment has the bytes that docs/formats.md shows', () => {
     },
   });
   wal.append(300, 2, toBytes('hello'), 0, 5);
-  wal.syncNow();
+  await wal.sync();
   mark();
   expect(toHex(files.contents('/000007.wal'))).toBe(toHex(goldenBytes('wal')));
 });

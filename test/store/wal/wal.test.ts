@@ -103,16 +103,6 @@ describe('the write-ahead log', () => {
     expect(count).toBe(2);
   });
 
-  it('syncs on the thread when asked to, for all who wait', async () => {
-    const files = new MemoryFileSystem();
-    const { wal } = openWal(files);
-    const written = append(wal, 1, 10);
-    const waiting = wal.sync();
-    wal.syncNow();
-    await waiting;
-    expect(replay(files.crash(nothingKept()), OPEN_SEGMENT).seen).toEqual([written]);
-  });
-
   it('begins a sync by itself when much is written, and writes by itself when much is staged', async () => {
     const files = new MemoryFileSystem();
     const wal = Wal.create(files, '/', 1, { stagingSize: 1000, bytesPerSync: 5000 });
@@ -244,7 +234,7 @@ describe('the write-ahead log when the disk fails', () => {
     append(wal, 1, 100);
     const waiting = wal.sync();
     files.inject({ calls: ['sync'] });
-    if (how === 'sync') expect(() => wal.syncNow()).toThrow(/what is on the disk/);
+    if (how === 'sync') expect(() => wal.rotate(2, () => {})).toThrow(/what is on the disk/);
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_READONLY', cause: { code: 'ERR_IO' } });
     const before = files.calls;
     await expect(wal.sync()).rejects.toMatchObject({ code: 'ERR_READONLY' });

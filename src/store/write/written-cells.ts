@@ -1,0 +1,65 @@
+/** Where the cells of one write stand in memory, so that they can be taken back, or seen to once they are visible. */
+
+import type { CellRef } from '../memstore/arena.js';
+import type { Memstore } from '../memstore/memstore.js';
+
+/** Cells that a split has copied to the memstores of the daughters. */
+export type MovedCells = Map<Memstore, Map<CellRef, { readonly memstore: Memstore; readonly ref: CellRef }>>;
+
+/** Cells in the order in which they were put in: runs of places, each run of one memstore. */
+export class WrittenCells {
+  private memstores: Memstore[] = [];
+  /** Where the run of each memstore begins. */
+  private starts: number[] = [];
+  private refs: CellRef[] = [];
+
+  add(memstore: Memstore, ref: CellRef): void {
+    if (memstore !== this.memstores[this.memstores.length - 1]) {
+      this.memstores.push(memstore);
+      this.starts.push(this.refs.length);
+    }
+    this.refs.push(ref);
+  }
+
+  get count(): number {
+    return this.refs.length;
+  }
+
+  /** Takes all of them out of memory, the last first; of memstores whose table or family was dropped nothing is left. */
+  takeBack(): void {
+    this.backwards((memstore, ref) => memstore.takeBack(ref));
+  }
+
+  /** Drops what each of them has made superfluous (R70), where its memstore is still written to. */
+  dropOlder(readPoint: number): void {
+    this.backwards((memstore, ref) => {
+      if (!memstore.frozen) memstore.dropOlderVersions(ref, readPoint);
+    });
+  }
+
+  /** Takes the places that a split has given to some of them. */
+  relocate(moved: MovedCells): void {
+    if (!this.memstores.some((memstore) => moved.has(memstore))) return;
+    const { memstores, starts, refs } = this;
+    this.memstores = [];
+    this.starts = [];
+    this.refs = [];
+    let run = -1;
+    for (let i = 0; i < refs.length; i++) {
+      if (starts[run + 1] === i) run++;
+      const before = memstores[run]!;
+      const place = moved.get(before)?.get(refs[i]!);
+      this.add(place?.memstore ?? before, place?.ref ?? refs[i]!);
+    }
+  }
+
+  private backwards(each: (memstore: Memstore, ref: CellRef) => void): void {
+    let end = this.refs.length;
+    for (let run = this.memstores.length - 1; run >= 0; run--) {
+      const memstore = this.memstores[run]!;
+      const start = this.starts[run]!;
+      if (!memstore.freed) for (let i = end - 1; i >= start; i--) each(memstore, this.refs[i]!);
+      end = start;
+    }
+  }
+}
