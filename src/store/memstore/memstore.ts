@@ -38,6 +38,7 @@ export class Memstore {
   /** Any cell has a time to live of its own. */
   hasTtl = false;
   private reused: MemstoreCursor | undefined;
+  private upsertCursor: MemstoreCursor | undefined;
   private holders = 0;
   /** It takes no more writes. */
   frozen = false;
@@ -113,18 +114,21 @@ export class Memstore {
    */
   dropOlderVersions(ref: CellRef, readPoint: number): void {
     if (!this.locate(ref)) return;
-    const own = this.cursor();
-    own.seekToFound();
-    const cursor = this.cursor();
-    const doomed: CellRef[] = [];
+    this.upsertCursor ??= this.cursor();
+    const cursor = this.upsertCursor;
+    cursor.seekToFound();
+    const { key, rowOffset, rowLength, qualifierLength } = cursor;
+    const length = rowLength + qualifierLength;
     let seen = 0;
-    for (
-      let more = cursor.seekToFound() && cursor.next();
-      more && isColumn(cursor, own);
-      more = cursor.next()
-    ) {
-      if (cursor.type === CellType.Put && cursor.seq <= readPoint && seen++ > 0) doomed.push(cursor.ref);
+    let doomed: CellRef[] | undefined;
+    while (cursor.next() && cursor.rowLength === rowLength && cursor.qualifierLength === qualifierLength) {
+      // The qualifier stands directly behind the row.
+      if (!sameBytes(cursor.key, cursor.rowOffset, key, rowOffset, length)) break;
+      if (cursor.type !== CellType.Put || cursor.seq > readPoint || seen++ === 0) continue;
+      doomed ??= [];
+      doomed.push(cursor.ref);
     }
+    if (doomed === undefined) return;
     for (const each of doomed) this.remove(each);
   }
 
@@ -163,12 +167,8 @@ export class Memstore {
   }
 }
 
-/** Whether both stand in one column of one row. */
-function isColumn(a: CellCursor, b: CellCursor): boolean {
-  if (a.rowLength !== b.rowLength || a.qualifierLength !== b.qualifierLength) return false;
-  for (let i = 0; i < a.rowLength; i++) if (a.key[a.rowOffset + i] !== b.key[b.rowOffset + i]) return false;
-  for (let i = 0; i < a.qualifierLength; i++)
-    if (a.key[a.qualifierOffset + i] !== b.key[b.qualifierOffset + i]) return false;
+function sameBytes(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (a[aOffset + i] !== b[bOffset + i]) return false;
   return true;
 }
 

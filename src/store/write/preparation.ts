@@ -192,23 +192,16 @@ function empty(what: string, call: string): RowanError {
 
 /** The new cells as an increment or append answers them: in the order of families and qualifiers, in bytes of its own. */
 function resultOf(state: TableState, row: Uint8Array, cells: readonly PreparedCell[]): Result {
-  const order = new Map(state.descriptor.families.map((family, index) => [family.name, index]));
-  const sorted = [...cells].sort(
-    (a, b) => order.get(a.family)! - order.get(b.family)! || Buffer.compare(a.qualifier, b.qualifier),
-  );
   const own = copyBytes(row);
-  return new Result(
-    own,
-    sorted.map(
-      (cell) =>
-        new Cell(
-          own,
-          cell.family,
-          copyBytes(cell.qualifier),
-          cell.timestamp,
-          cell.type,
-          copyBytes(cell.value),
-        ),
-    ),
+  const answers = cells.map(
+    ({ family, qualifier, timestamp, type, value }) =>
+      new Cell(own, family, copyBytes(qualifier), timestamp, type, copyBytes(value)),
   );
+  if (answers.length > 1) {
+    const order = new Map(state.descriptor.families.map((family, index) => [family.name, index]));
+    answers.sort(
+      (a, b) => order.get(a.family)! - order.get(b.family)! || Buffer.compare(a.qualifier, b.qualifier),
+    );
+  }
+  return new Result(own, answers);
 }
