@@ -8,6 +8,7 @@ import { RowanError } from '../errors.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
 import { addStoreCommand } from './commands/store.js';
+import { addToolCommands } from './commands/tools.js';
 import type { CliContext } from './context.js';
 
 /** Exit codes of `rowan`. */
@@ -42,6 +43,7 @@ function buildProgram(context: CliContext): Command {
   addDdlCommand(program, context);
   addHotspotsCommand(program, context);
   addStoreCommand(program, context);
+  addToolCommands(program, context);
   return program;
 }
 

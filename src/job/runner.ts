@@ -79,7 +79,7 @@ class JobRun {
       if (phase >= header.value.phase) header = await this.advance(header, phase + 1);
     }
     if (header.value.state !== 'done') {
-      await this.definition.finish?.(this.store.run);
+      await this.definition.finish?.(this.store.run, (phase) => this.store.workOf(phase));
       const done: JobHeader = { ...header.value, state: 'done', finished: Date.now() };
       await this.store.setHeader(header, done);
     }
@@ -96,7 +96,7 @@ class JobRun {
   private async begin(): Promise<Stored<JobHeader>> {
     const { signature, name } = this.definition;
     const header = await this.store.header();
-    if (header === undefined || (this.options.restart === true && !this.restarted)) {
+    if (header === undefined || this.isToRestart(header.value)) {
       const run = header === undefined ? 0 : header.value.run + 1;
       const fresh: JobHeader = { signature, run, state: 'running', phase: 0, created: Date.now() };
       const written = await this.store.setHeader(header, fresh);
@@ -119,6 +119,11 @@ class JobRun {
     return header;
   }
 
+  private isToRestart({ state }: JobHeader): boolean {
+    const { restart } = this.options;
+    return !this.restarted && (restart === true || (restart === 'done' && state === 'done'));
+  }
+
   private async advance(header: Stored<JobHeader>, phase: number): Promise<Stored<JobHeader>> {
     const changed = await this.store.setHeader(header, { ...header.value, phase });
     if (changed !== undefined) return changed;
@@ -132,12 +137,11 @@ class JobRun {
   }
 
   private async runPhase(phase: JobPhase, number: number, over: boolean): Promise<void> {
-    const name = typeof phase.table === 'string' ? phase.table : phase.table(this.store.run);
-    const table = this.engine.table(name);
+    const read = typeof phase.table === 'function' ? phase.table(this.store.run) : phase.table;
     const ranges = await this.store.plan(number, async () => {
       await phase.prepare?.(this.store.run);
-      if (phase.oneSplitEach === true) return phase.ranges;
-      return planSplits(this.engine.admin, table, phase.ranges, this.settings.splitBytes);
+      if (phase.oneSplitEach === true || typeof read !== 'string') return phase.ranges;
+      return planSplits(this.engine.admin, this.engine.table(read), phase.ranges, this.settings.splitBytes);
     });
     const stop = new AbortController();
     const { signal: given, onProgress } = this.options;
@@ -151,7 +155,7 @@ class JobRun {
     const work = new PhaseRun(
       {
         store: this.store,
-        table,
+        table: typeof read === 'string' ? this.engine.table(read) : read,
         phase,
         phaseNumber: number,
         settings: this.settings,

@@ -2,14 +2,14 @@
 
 import { fromHex, toHex } from '../bytes/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
-import type { Result, Table } from '../table/index.js';
+import type { Result } from '../table/index.js';
 import { CounterSet } from './counters.js';
 import type { JobStore, SplitState, Stored } from './job-store.js';
 import type { RunSettings } from './options.js';
 import type { ProgressMeter } from './progress.js';
 import { sleep } from './sleep.js';
 import type { Throttle } from './throttle.js';
-import type { JobPhase, RowRange, SplitWork } from './types.js';
+import type { JobPhase, JobReadable, RowRange, SplitWork } from './types.js';
 
 /** Rows of the first batch, before it is known how large rows are. */
 const FIRST_BATCH = 64;
@@ -17,7 +17,7 @@ const FIRST_BATCH = 64;
 /** What all splits of a run share. */
 export interface SplitEnvironment {
   readonly store: JobStore;
-  readonly table: Table;
+  readonly table: JobReadable;
   readonly phase: JobPhase;
   readonly phaseNumber: number;
   readonly settings: RunSettings;

@@ -1,7 +1,7 @@
 /** What callers give to jobs and get from them. */
 
 import type { JsonValue } from '../codec/index.js';
-import type { Result, Scan } from '../table/index.js';
+import type { Result, Scan, Table } from '../table/index.js';
 
 /** Rows [start, stop) of a table; an empty bound is open. */
 export interface RowRange {
@@ -53,8 +53,11 @@ export interface JobRunOptions {
   readonly splitBytes?: number;
   /** Work the splits whose number leaves `index` when divided by `count`, then those that nobody works. */
   readonly shard?: { readonly index: number; readonly count: number };
-  /** Forgets what was done under this name before. Default false: an unfinished job is resumed. */
-  readonly restart?: boolean;
+  /**
+   * Forgets what was done under this name before; `'done'`: only if all of it was done. Default false: an unfinished job is
+   * resumed, and one that is done stays so.
+   */
+  readonly restart?: boolean | 'done';
   readonly signal?: AbortSignal;
   /** Called at most four times a second, and at the end. */
   readonly onProgress?: (progress: JobProgress) => void;
@@ -104,10 +107,16 @@ export interface SplitWork {
   close?(): void | Promise<void>;
 }
 
+/** What a pass can read: a table, or a file that looks like one. */
+export type JobReadable = Pick<Table, 'name' | 'scan'>;
+
 /** One pass over ranges of a table. */
 export interface JobPhase {
-  /** The table that is read; given the number of the run where each run has one of its own. */
-  readonly table: string | ((run: number) => string);
+  /**
+   * What is read: a table of the engine, or of the number of the run where each run has one of its own; or anything else
+   * that gives rows in order, whose `ranges` are the splits.
+   */
+  readonly table: string | ((run: number) => string) | JobReadable;
   /** Empty: the whole table. */
   readonly ranges: readonly RowRange[];
   /** Each range is one split, whatever its regions. */
@@ -125,6 +134,8 @@ export interface JobDefinition {
   /** Says what is done: an unfinished job is resumed only if it is the same. */
   readonly signature: string;
   readonly phases: readonly JobPhase[];
-  /** After the last phase. Several workers may do it at the same time. */
-  finish?(run: number): Promise<void>;
+  /**
+   * After the last phase; `workOf` as in {@link SplitContext}. Several workers may do it at the same time.
+   */
+  finish?(run: number, workOf: SplitContext['workOf']): Promise<void>;
 }

@@ -11,6 +11,7 @@ import { type Sink, several } from '../../src/job/pipeline/sink.js';
 import { tableSource } from '../../src/job/pipeline/source.js';
 import type { JobRunOptions } from '../../src/job/types.js';
 import { type Engine, Put, type Result, Scan, tableDescriptor } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { memoryStore } from '../store/engine/support.js';
 import { workerOn } from './support.js';
 
@@ -101,7 +102,7 @@ describe('map and reduce', () => {
           await own.engine.close();
         },
       ),
-      { numRuns: 25 },
+      { numRuns: scaled(5, 40, 400) },
     );
   });
 

@@ -4,6 +4,7 @@ import { RowanError } from '../../src/errors.js';
 import { runJob } from '../../src/job/runner.js';
 import type { JobDefinition, JobProgress, JobRunOptions, SplitWork } from '../../src/job/types.js';
 import { type Engine, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { memoryStore, type TestStore } from '../store/engine/support.js';
 import { workerOn } from './support.js';
 
@@ -357,6 +358,6 @@ test('whoever dies when: every row is worked, and counters are those of one run'
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: scaled(20, 100, 2000) },
   );
 });

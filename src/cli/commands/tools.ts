@@ -1,0 +1,228 @@
+/** `rowan count|cells|export|import|copy|verify`: work over whole tables, on either engine (docs/tools.md). */
+
+import { SingleBar } from 'cli-progress';
+import type { Command } from 'commander';
+import { toStringBinary } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import {
+  copyTable,
+  countCells,
+  countRows,
+  exportTable,
+  importTable,
+  type ToolOptions,
+  verifyTables,
+} from '../../job/tools/index.js';
+import type { JobOutcome, JobProgress, JobRunOptions } from '../../job/types.js';
+import type { CliContext } from '../context.js';
+import { withEngines } from '../engines.js';
+
+/** Options that every tool has, as the command line gives them. */
+interface ToolFlags {
+  readonly name?: string;
+  readonly families?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly versions?: string;
+  readonly raw?: boolean;
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly restart?: boolean;
+  readonly json?: boolean;
+  readonly progress?: boolean;
+}
+
+export function addToolCommands(program: Command, context: CliContext): void {
+  tool(program, 'count', 'Counts the rows of a table.')
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the table')
+    .action((place: string, table: string, flags: ToolFlags) =>
+      withEngines([{ place }], async ([engine]) =>
+        report(context, flags, (options) => countRows(engine!, table, options)),
+      ),
+    );
+  tool(program, 'cells', 'Counts rows, cells and bytes of a table, by family and column.')
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the table')
+    .action((place: string, table: string, flags: ToolFlags) =>
+      withEngines([{ place }], async ([engine]) =>
+        report(context, flags, (options) => countCells(engine!, table, options)),
+      ),
+    );
+  tool(program, 'export', 'Writes a table into a folder, every version and delete marker.')
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the table')
+    .argument('<folder>', 'the folder; it is made when it is not there')
+    .action((place: string, table: string, folder: string, flags: ToolFlags) =>
+      withEngines([{ place }], async ([engine]) =>
+        report(context, flags, (options) => exportTable(engine!, table, folder, options)),
+      ),
+    );
+  tool(program, 'import', 'Reads a folder that `rowan export` wrote into a table.')
+    .argument('<place>', PLACE)
+    .argument('<folder>', 'the folder')
+    .argument('[table]', 'the table; default: the one that was exported')
+    .option('--create', 'make the table when it is not there')
+    .action(
+      (place: string, folder: string, table: string | undefined, flags: ToolFlags & { create?: boolean }) =>
+        withEngines([{ place, mayMake: flags.create === true }], async ([engine]) =>
+          report(context, flags, ({ name, run }) =>
+            importTable(engine!, folder, {
+              ...(table === undefined ? {} : { table }),
+              ...(name === undefined ? {} : { name }),
+              create: flags.create === true,
+              run: run ?? {},
+            }),
+          ),
+        ),
+    );
+  tool(
+    program,
+    'copy',
+    'Copies a table, every version and delete marker, into another, of the same engine or of another.',
+  )
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the table that is read')
+    .argument('<target-place>', 'where the other table is, likewise')
+    .argument('<target-table>', 'the table that is written')
+    .option('--create', 'make the target with the families and regions of the source when it is not there')
+    .action(
+      (
+        place: string,
+        table: string,
+        targetPlace: string,
+        targetTable: string,
+        flags: ToolFlags & { create?: boolean },
+      ) =>
+        withEngines(
+          [{ place }, { place: targetPlace, mayMake: flags.create === true }],
+          async ([source, target]) =>
+            report(context, flags, (options) =>
+              copyTable(
+                { engine: source!, table },
+                { engine: target!, table: targetTable },
+                { ...options, create: flags.create === true },
+              ),
+            ),
+        ),
+    );
+  tool(program, 'verify', 'Compares two tables cell by cell; exit code 1 when they differ.')
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the first table')
+    .argument('<other-place>', 'where the other table is, likewise')
+    .argument('<other-table>', 'the other table')
+    .option('--repair', 'make the other table like the first')
+    .action(
+      (
+        place: string,
+        table: string,
+        otherPlace: string,
+        otherTable: string,
+        flags: ToolFlags & { repair?: boolean },
+      ) =>
+        withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
+          const { counters } = await report(context, flags, (options) =>
+            verifyTables(
+              { engine: first!, table },
+              { engine: second!, table: otherTable },
+              {
+                ...options,
+                repair: flags.repair === true,
+                onDifference: ({ row, kind }) => context.writeError(`${kind}\t${toStringBinary(row)}\n`),
+              },
+            ),
+          );
+          const differences =
+            (counters['missing'] ?? 0) + (counters['extra'] ?? 0) + (counters['different'] ?? 0);
+          if (differences > (counters['repaired'] ?? 0)) {
+            throw new InvalidArgumentError(
+              `The tables differ in ${differences} rows. Run it with --repair to make the second like the first.`,
+            );
+          }
+        }),
+    );
+}
+
+const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
+
+function tool(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--name <name>', 'name of the job, under which it can be gone on with')
+    .option('--families <list>', 'only these families, with commas between')
+    .option('--from <ms>', 'only cells from this timestamp on')
+    .option('--to <ms>', 'only cells before this timestamp')
+    .option('--versions <n>', 'only the newest versions of each column')
+    .option('--raw', 'delete markers too, and what they hide')
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
+    .option('--restart', 'from the beginning, though an earlier run did not end')
+    .option('--json', 'the outcome as JSON')
+    .option('--no-progress', 'no progress bar');
+}
+
+async function report(
+  context: CliContext,
+  flags: ToolFlags,
+  run: (options: ToolOptions) => Promise<JobOutcome>,
+): Promise<JobOutcome> {
+  const bar =
+    flags.progress !== false && flags.json !== true && process.stderr.isTTY ? progressBar() : undefined;
+  try {
+    const outcome = await run(toolOptions(flags, bar && ((progress) => bar.update(progress))));
+    bar?.stop();
+    if (flags.json === true) context.write(`${JSON.stringify(outcome)}\n`);
+    else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
+    return outcome;
+  } finally {
+    bar?.stop();
+  }
+}
+
+function progressBar(): { update(progress: JobProgress): void; stop(): void } {
+  const bar = new SingleBar({
+    format: '{bar} {percentage}% | {rows} rows, {rate}/s | {left}',
+    stream: process.stderr,
+  });
+  bar.start(1000, 0, { rows: 0, rate: 0, left: '' });
+  return {
+    update: ({ fraction, rows, rowsPerSecond, remainingMs }) =>
+      bar.update(Math.floor(fraction * 1000), {
+        rows,
+        rate: Math.round(rowsPerSecond),
+        left: remainingMs === undefined ? '' : `${Math.ceil(remainingMs / 1000)} s left`,
+      }),
+    stop: () => bar.stop(),
+  };
+}
+
+function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']): ToolOptions {
+  const { name, families, from, to, versions, rate, parallel } = flags;
+  const run: { -readonly [Option in keyof JobRunOptions]: JobRunOptions[Option] } = {};
+  if (rate !== undefined) run.rowsPerSecond = numberOf('--rate', rate);
+  if (parallel !== undefined) run.parallel = numberOf('--parallel', parallel);
+  if (flags.restart === true) run.restart = true;
+  if (onProgress !== undefined) run.onProgress = onProgress;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(families === undefined ? {} : { families: families.split(',') }),
+    ...(versions === undefined ? {} : { versions: numberOf('--versions', versions) }),
+    ...(flags.raw === true ? { raw: true } : {}),
+    ...(from === undefined && to === undefined
+      ? {}
+      : {
+          timeRange: {
+            from: from === undefined ? 0 : numberOf('--from', from),
+            to: to === undefined ? Number.MAX_SAFE_INTEGER : numberOf('--to', to),
+          },
+        }),
+    run,
+  };
+}
+
+function numberOf(flag: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError(`${flag} takes a whole number, not "${text}".`);
+}

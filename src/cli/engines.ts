@@ -1,0 +1,46 @@
+/** Engines that commands work on, as the command line names them. */
+
+import { existsSync } from 'node:fs';
+import { InvalidArgumentError } from '../errors.js';
+import { openEmbedded } from '../store/engine.js';
+import type { Engine } from '../table/index.js';
+
+/**
+ * Opens `hbase:host:port,host:port` (masters) or the folder of an embedded store, which has to be there unless it may be
+ * made.
+ */
+export async function openEngine(place: string, mayMake = false): Promise<Engine> {
+  if (place.startsWith('hbase:')) {
+    const masters = place.slice('hbase:'.length).split(',').filter(Boolean);
+    if (masters.length === 0) {
+      throw new InvalidArgumentError(`"${place}" names no master. Write hbase:host:16000,host:16000.`);
+    }
+    const { connectHBase } = await import('../hbase/engine.js');
+    return connectHBase({ masters });
+  }
+  if (!mayMake && !existsSync(place)) {
+    throw new InvalidArgumentError(
+      `There is no store in "${place}". Give the folder of a store, or hbase:host:port for an HBase.`,
+    );
+  }
+  return openEmbedded(place);
+}
+
+/** Runs `use` with engines that are closed afterwards; places that are the same are opened once. */
+export async function withEngines(
+  places: readonly { readonly place: string; readonly mayMake?: boolean }[],
+  use: (engines: readonly Engine[]) => Promise<unknown>,
+): Promise<void> {
+  const opened = new Map<string, Engine>();
+  try {
+    const engines: Engine[] = [];
+    for (const { place, mayMake } of places) {
+      const engine = opened.get(place) ?? (await openEngine(place, mayMake));
+      opened.set(place, engine);
+      engines.push(engine);
+    }
+    await use(engines);
+  } finally {
+    for (const engine of opened.values()) await engine.close();
+  }
+}

@@ -1,0 +1,117 @@
+/** Copies cells between tables, of one engine or of two (HBase CopyTable). */
+
+import { InvalidArgumentError } from '../../errors.js';
+import {
+  type BatchAction,
+  type Engine,
+  Put,
+  type Result,
+  type Table,
+  tableDescriptor,
+} from '../../table/index.js';
+import { runJob } from '../runner.js';
+import { ensureTable } from '../tables.js';
+import type { JobOutcome } from '../types.js';
+import { writeOfCells } from './row-cells.js';
+import {
+  checkSelection,
+  describeSelection,
+  rangesOf,
+  scanOf,
+  type ToolOptions,
+  toolJobName,
+  toolRun,
+} from './selection.js';
+
+export interface CopyOptions extends ToolOptions {
+  /** Names of families in the target, by those in the source; default: the same. */
+  readonly familyNames?: Readonly<Record<string, string>>;
+  /** Makes the target with the source's families and regions when it is not there. Default false. */
+  readonly create?: boolean;
+}
+
+/** One of two tables. */
+export interface TableOf {
+  readonly engine: Engine;
+  readonly table: string;
+}
+
+/**
+ * Copies every version and delete marker with its timestamp; a copy of a copy is the same. The job's state is kept by the source's
+ * engine. Counters: `rows`, `cells`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when a table is to be copied onto itself.
+ */
+export async function copyTable(
+  source: TableOf,
+  target: TableOf,
+  options: CopyOptions = {},
+): Promise<JobOutcome> {
+  if (source.engine === target.engine && source.table === target.table) {
+    throw new InvalidArgumentError(
+      `Table "${source.table}" is to be copied onto itself. Name another target.`,
+    );
+  }
+  await checkSelection(source.engine, source.table, options);
+  if (options.create === true) await makeLike(source, target, options);
+  await target.engine.admin.getDescriptor(target.table);
+  const renamed = new Map(Object.entries(options.familyNames ?? {}));
+  const into = target.engine.table(target.table);
+  return runJob(
+    source.engine,
+    {
+      name: options.name ?? toolJobName('copy', source.table, target.table),
+      signature: `copy ${source.table} to ${target.engine.name} ${target.table} ${describeSelection(options)} ${JSON.stringify([...renamed])}`,
+      phases: [
+        {
+          table: source.table,
+          ranges: rangesOf(options),
+          scan: () => scanOf(options, true),
+          open: (context) => ({
+            async rows(rows) {
+              await writeRows(into, rows, renamed);
+              context.count('rows', rows.length);
+              for (const { cells } of rows) context.count('cells', cells.length);
+            },
+          }),
+        },
+      ],
+    },
+    toolRun(options.run),
+  );
+}
+
+async function makeLike(source: TableOf, target: TableOf, options: CopyOptions): Promise<void> {
+  const descriptor = await source.engine.admin.getDescriptor(source.table);
+  const regions = await source.engine.admin.getRegions(source.table);
+  const { name: _, families, ...rest } = descriptor;
+  const wanted = families
+    .filter(({ name }) => options.families?.includes(name) ?? true)
+    .map((family) => ({ ...family, name: options.familyNames?.[family.name] ?? family.name }));
+  await ensureTable(
+    target.engine.admin,
+    tableDescriptor(target.table, wanted, rest),
+    regions.slice(1).map(({ startKey }) => startKey),
+  );
+}
+
+/** Writes rows as they are, under the new names of their families. @throws the first failure. */
+export async function writeRows(
+  into: Table,
+  rows: readonly Result[],
+  renamed: ReadonlyMap<string, string> = new Map(),
+): Promise<void> {
+  const puts: Put[] = [];
+  const others: BatchAction[] = [];
+  for (const { row, cells } of rows) {
+    const named =
+      renamed.size === 0
+        ? cells
+        : cells.map((cell) => ({ ...cell, family: renamed.get(cell.family) ?? cell.family }));
+    const write = writeOfCells(row, named);
+    if (write instanceof Put) puts.push(write);
+    else others.push(write);
+  }
+  if (puts.length > 0) await into.putAll(puts);
+  if (others.length === 0) return;
+  for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
+}

@@ -1,0 +1,154 @@
+/** Writes a table into a folder of files, every version and marker with its timestamp (HBase Export). */
+
+import { type FileHandle, mkdir, open, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toHex } from '../../bytes/index.js';
+import type { JsonValue } from '../../codec/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { Engine, Result } from '../../table/index.js';
+import { runJob } from '../runner.js';
+import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
+import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
+import {
+  checkSelection,
+  describeSelection,
+  rangesOf,
+  scanOf,
+  type ToolOptions,
+  toolJobName,
+  toolRun,
+} from './selection.js';
+
+/** The file that says what the folder holds; it is written last, so a folder without it is not whole. */
+export const MANIFEST_FILE = 'export.json';
+
+/** What stands in {@link MANIFEST_FILE}. */
+export interface ExportManifest {
+  readonly format: 'rowan-cells';
+  readonly version: 1;
+  /** HBase's attributes of the table and its families, as `TableDescriptor` has them. */
+  readonly table: JsonValue;
+  /** Where the regions began, in hex. */
+  readonly splits: readonly string[];
+  readonly files: readonly ExportedFile[];
+}
+
+export interface ExportedFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly rows: number;
+  readonly cells: number;
+}
+
+/** What a split keeps with its checkpoint. */
+type FileState = ExportedFile & { readonly [name: string]: JsonValue };
+
+/**
+ * Exports a table, one file for each split; a job that is resumed cuts its files back to their checkpoints. Counters: `rows`,
+ * `cells`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; what the file system says.
+ */
+export async function exportTable(
+  engine: Engine,
+  table: string,
+  folder: string,
+  options: ToolOptions = {},
+): Promise<JobOutcome> {
+  if (typeof folder !== 'string' || folder === '') {
+    throw new InvalidArgumentError('export needs a folder to write to.');
+  }
+  await checkSelection(engine, table, options);
+  await mkdir(folder, { recursive: true });
+  return runJob(
+    engine,
+    {
+      name: options.name ?? toolJobName('export', table),
+      signature: `export ${table} to ${folder} ${describeSelection(options)}`,
+      phases: [
+        {
+          table,
+          ranges: rangesOf(options),
+          scan: () => scanOf(options, true),
+          open: (context) => FileExport.open(folder, context),
+        },
+      ],
+      async finish(_run, workOf) {
+        const files = [...(await workOf(0)).values()] as unknown as FileState[];
+        const manifest: ExportManifest = {
+          format: 'rowan-cells',
+          version: 1,
+          table: (await engine.admin.getDescriptor(table)) as unknown as JsonValue,
+          splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
+          files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
+        };
+        const path = join(folder, MANIFEST_FILE);
+        await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
+        await rename(`${path}.partial`, path);
+      },
+    },
+    toolRun(options.run),
+  );
+}
+
+/** The file of one split. */
+class FileExport implements SplitWork {
+  private readonly frame = new FrameBuilder();
+
+  private constructor(
+    private readonly file: FileHandle,
+    private readonly context: SplitContext,
+    private state: FileState,
+  ) {}
+
+  static async open(folder: string, context: SplitContext): Promise<FileExport> {
+    const resumed = context.resumed as FileState | undefined;
+    const name = `part-${String(context.split).padStart(5, '0')}.cells`;
+    const file = await open(join(folder, name), resumed === undefined ? 'w' : 'r+');
+    const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
+    await file.truncate(state.bytes);
+    const made = new FileExport(file, context, state);
+    if (resumed === undefined) await made.append(HEAD);
+    return made;
+  }
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    let cells = 0;
+    for (const row of rows) {
+      this.frame.add(row);
+      cells += row.cells.length;
+      if (this.frame.length >= FRAME_BYTES) await this.append(await this.frame.take());
+    }
+    this.context.count('rows', rows.length);
+    this.context.count('cells', cells);
+    this.state = { ...this.state, rows: this.state.rows + rows.length, cells: this.state.cells + cells };
+  }
+
+  async finish(): Promise<void> {
+    await this.flush();
+    await this.append(endOfFile(this.state.rows));
+  }
+
+  async commit(): Promise<JsonValue> {
+    await this.flush();
+    await this.file.datasync();
+    return this.state;
+  }
+
+  close(): Promise<void> {
+    return this.file.close();
+  }
+
+  private async flush(): Promise<void> {
+    if (this.frame.length > 0) await this.append(await this.frame.take());
+  }
+
+  private async append(bytes: Uint8Array): Promise<void> {
+    let at = this.state.bytes;
+    for (let from = 0; from < bytes.length; ) {
+      const { bytesWritten } = await this.file.write(bytes, from, bytes.length - from, at);
+      from += bytesWritten;
+      at += bytesWritten;
+    }
+    this.state = { ...this.state, bytes: at };
+  }
+}

@@ -1,0 +1,239 @@
+/** Reads a folder that `exportTable` wrote into a table (HBase Import). */
+
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32, fromHex } from '../../bytes/index.js';
+import { CorruptionError, InvalidArgumentError } from '../../errors.js';
+import {
+  type Engine,
+  Result,
+  type ResultScanner,
+  Scan,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../../table/index.js';
+import { runJob } from '../runner.js';
+import { ensureTable } from '../tables.js';
+import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.js';
+import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
+import { writeRows } from './copy.js';
+import { type ExportedFile, type ExportManifest, MANIFEST_FILE } from './export.js';
+import { toolJobName, toolRun } from './selection.js';
+
+export interface ImportOptions {
+  /** The table to write to; default: the one that was exported. */
+  readonly table?: string;
+  /** Makes the table with the exported families and regions when it is not there. Default false. */
+  readonly create?: boolean;
+  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  readonly name?: string;
+  readonly run?: JobRunOptions;
+}
+
+/** Rows that are written in one call. */
+const ROWS_AT_ONCE = 1000;
+
+/**
+ * Imports every cell as it was. What is imported twice is there once, so a resumed job changes nothing that was done. Counters:
+ * `rows`, `cells`.
+ * @throws CorruptionError when a file is not what was written; InvalidArgumentError when the folder holds no whole export;
+ * RowanError `ERR_TABLE_NOT_FOUND`.
+ */
+export async function importTable(
+  engine: Engine,
+  folder: string,
+  options: ImportOptions = {},
+): Promise<JobOutcome> {
+  const manifest = await readManifest(folder);
+  const exported = manifest.table as unknown as TableDescriptor;
+  const table = options.table ?? exported.name;
+  if (options.create === true) {
+    const { name: _, families, ...rest } = exported;
+    await ensureTable(engine.admin, tableDescriptor(table, families, rest), manifest.splits.map(fromHex));
+  }
+  await engine.admin.getDescriptor(table);
+  const into = engine.table(table);
+  return runJob(
+    engine,
+    {
+      name: options.name ?? toolJobName('import', table),
+      signature: `import ${folder} to ${table}`,
+      phases: [
+        {
+          table: new FrameTable(folder, manifest.files),
+          ranges: manifest.files.map((_, index) => fileRange(index)),
+          oneSplitEach: true,
+          scan: () => new Scan(),
+          open: (context) => ({
+            async rows(frames) {
+              for (const { row, cells } of frames) {
+                const { file, offset } = placeOf(row);
+                const name = manifest.files[file]!.name;
+                const rows = await rowsOfFrame(cells[0]!.value, name, offset);
+                for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+                  await writeRows(into, rows.slice(at, at + ROWS_AT_ONCE));
+                }
+                context.count('rows', rows.length);
+                for (const each of rows) context.count('cells', each.cells.length);
+              }
+            },
+          }),
+        },
+      ],
+    },
+    { ...toolRun(options.run), batchRows: 4 },
+  );
+}
+
+/** @throws InvalidArgumentError when the folder holds no whole export, or one that is not as its manifest says. */
+async function readManifest(folder: string): Promise<ExportManifest> {
+  const path = join(folder, MANIFEST_FILE);
+  let manifest: ExportManifest;
+  try {
+    manifest = JSON.parse(await readFile(path, 'utf8')) as ExportManifest;
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      `${path} cannot be read: the folder holds no export, or one that did not end. Run the export again; it goes on where it stood.`,
+      { cause },
+    );
+  }
+  if (manifest.format !== 'rowan-cells' || manifest.version !== 1 || !Array.isArray(manifest.files)) {
+    throw new InvalidArgumentError(`${path} is no manifest of an export, or of a newer version.`);
+  }
+  for (const { name, bytes } of manifest.files) {
+    const fits = typeof name === 'string' && /^part-\d+\.cells$/.test(name);
+    const size = fits
+      ? await stat(join(folder, name)).then(
+          (found) => found.size,
+          () => undefined,
+        )
+      : undefined;
+    if (size !== bytes) {
+      throw new InvalidArgumentError(
+        `${path} names ${JSON.stringify(name)} with ${bytes} bytes, and there are ${size ?? 'none'}. Copy the whole folder.`,
+      );
+    }
+  }
+  return manifest;
+}
+
+/** The place of a frame as a row: the number of its file (4 bytes), its offset (8 bytes). */
+function rowOfPlace(file: number, offset: number): Uint8Array {
+  const row = Buffer.alloc(12);
+  row.writeUInt32BE(file);
+  row.writeBigUInt64BE(BigInt(offset), 4);
+  return row;
+}
+
+function placeOf(row: Uint8Array): { file: number; offset: number } {
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
+  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
+}
+
+function fileRange(file: number): RowRange {
+  return { start: rowOfPlace(file, 0), stop: rowOfPlace(file + 1, 0) };
+}
+
+/** The frames of exported files as rows of a table, so that a job reads them as any other. */
+class FrameTable implements JobReadable {
+  readonly name = 'exported files';
+
+  constructor(
+    private readonly folder: string,
+    private readonly files: readonly ExportedFile[],
+  ) {}
+
+  scan(scan: Scan): ResultScanner {
+    const { file, offset } = placeOf(scan.startRow);
+    const found = this.files[file]!;
+    return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
+  }
+}
+
+class FrameScanner implements ResultScanner {
+  private handle: FileHandle | undefined;
+  private ended = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly file: number,
+    private readonly expected: ExportedFile,
+    private offset: number,
+    private readonly inclusive: boolean,
+  ) {}
+
+  async nextBatch(count: number): Promise<Result[]> {
+    const frames: Result[] = [];
+    while (frames.length < count) {
+      const frame = await this.next();
+      if (frame === undefined) break;
+      frames.push(frame);
+    }
+    return frames;
+  }
+
+  async next(): Promise<Result | undefined> {
+    if (this.ended) return undefined;
+    if (this.handle === undefined) await this.begin();
+    const at = this.offset;
+    const head = await this.read(at, FRAME_HEAD_BYTES);
+    const length = head.readUInt32BE(0);
+    if (length === 0) {
+      const end = await this.read(at, END_BYTES);
+      if (!end.equals(endOfFile(this.expected.rows)) || at + END_BYTES !== this.expected.bytes)
+        throw this.damaged(at);
+      this.ended = true;
+      return undefined;
+    }
+    if (length > LARGEST_FRAME || at + length > this.expected.bytes) throw this.damaged(at);
+    const payload = await this.read(at + FRAME_HEAD_BYTES, length);
+    if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
+    this.offset = at + FRAME_HEAD_BYTES + length;
+    const row = rowOfPlace(this.file, at);
+    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
+  }
+
+  async close(): Promise<void> {
+    this.ended = true;
+    const { handle } = this;
+    this.handle = undefined;
+    await handle?.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
+    try {
+      for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
+    } finally {
+      await this.close();
+    }
+  }
+
+  private async begin(): Promise<void> {
+    this.handle = await open(this.path, 'r');
+    if (this.offset === 0) {
+      const head = await this.read(0, HEAD.length);
+      if (!head.equals(HEAD)) throw this.damaged(0);
+      this.offset = HEAD.length;
+    } else if (!this.inclusive) {
+      // The frame at the offset is done.
+      this.offset += FRAME_HEAD_BYTES + (await this.read(this.offset, FRAME_HEAD_BYTES)).readUInt32BE(0);
+    }
+  }
+
+  private async read(at: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.alloc(length);
+    for (let from = 0; from < length; ) {
+      const { bytesRead } = await this.handle!.read(bytes, from, length - from, at + from);
+      if (bytesRead === 0) throw this.damaged(at);
+      from += bytesRead;
+    }
+    return bytes;
+  }
+
+  private damaged(offset: number): CorruptionError {
+    return new CorruptionError(
+      `${this.path} is damaged at byte ${offset}: it is not what was exported. Export the table again, or copy the file again.`,
+      { details: { file: this.path, offset } },
+    );
+  }
+}
