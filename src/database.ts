@@ -28,16 +28,14 @@ import {
 } from './ddl/index.js';
 import { QueryError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
-import {
-  DictionaryLayout,
-  DictionaryTable,
-  dictionaryTableDescriptor,
-  type KeyDictionary,
-  TableDictionary,
-} from './key/index.js';
+import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
-import { CollectionQuery, checkFindOptions, type FindOptions, type TableAccess } from './query/index.js';
-import { parseKeyConditions } from './query/key-conditions.js';
+import {
+  CollectionQuery,
+  type FindOptions,
+  type Reading,
+  type TableAccess,
+} from './query/index.js';
 import {
   type ChangeExecutor,
   type CommittingTable,
@@ -71,9 +69,9 @@ export * from './hbase/index.js';
  */
 export async function open(options: OpenOptions): Promise<Database<EmbeddedEngine>> {
   checkOptions('open', options, OPEN_OPTIONS);
-  const { path, entities, tables, ...embedded } = options;
+  const { path, entities, tables, onQuery, cursorSecret, ...embedded } = options;
   checkPath('open', path);
-  const opening = prepare('open', entities, tables ?? 'create', options.onEvent);
+  const opening = prepare('open', entities, tables ?? 'create', options.onEvent, { onQuery, cursorSecret });
   return start(opening, await openEmbedded(path, embedded));
 }
 
@@ -84,8 +82,8 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
  */
 export async function connect(options: ConnectOptions): Promise<Database<HBaseEngine>> {
   checkOptions('connect', options, CONNECT_OPTIONS);
-  const { entities, tables, onEvent, ...hbase } = options;
-  const opening = prepare('connect', entities, tables ?? 'verify', onEvent);
+  const { entities, tables, onEvent, onQuery, cursorSecret, ...hbase } = options;
+  const opening = prepare('connect', entities, tables ?? 'verify', onEvent, { onQuery, cursorSecret });
   const { connectHBase } = await import('./hbase/engine.js');
   return start(opening, await connectHBase(hbase));
 }
@@ -129,7 +127,7 @@ function adminOf(engine: Engine): AdminConnection {
 
 async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
   try {
-    const database = new Database(opening.schema, engine, opening.tables, opening.onEvent);
+    const database = new Database(opening.schema, engine, opening.tables, opening.onEvent, opening.reading);
     await database.ready();
     return database;
   } catch (error) {
@@ -165,6 +163,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     readonly engine: E,
     private readonly handling: TableHandling = 'ignore',
     private readonly onEvent?: (event: TablesEvent) => void,
+    private readonly reading: Reading = {},
   ) {
     this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
   }
@@ -276,17 +275,15 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: Q & CheckedPrefixes<Classes, Q>,
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
-    const schemas = classes.map((target) => this.boundSchema(target));
-    const first = schemas[0];
-    if (first === undefined)
+    if (!Array.isArray(classes) || classes.length === 0) {
       throw new QueryError('collection() names no entity. Give two or more classes of one table.');
-    const conditions = schemas.map((schema) =>
-      parseKeyConditions(schema.name, schema.key, prefix as Readonly<Record<string, unknown>>),
-    );
-    return new CollectionQuery<Classes[number]>(
+    }
+    const schemas = classes.map((target: KeyedClass) => this.boundSchema(target));
+    return CollectionQuery.of<Classes[number]>(
       this.accessOf(schemas),
-      { schemas, key: conditions[0]!, reversed: false, limit: undefined, at: undefined },
-      checkFindOptions(options),
+      schemas,
+      prefix as Readonly<Record<string, unknown>>,
+      options,
     );
   }
 
@@ -330,14 +327,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /** The table of these entities, with what reading them may have to load. */
   private accessOf(schemas: readonly EntitySchema[]): TableAccess {
     const access = this.tableAccess(schemas[0]!.table.descriptor.name);
-    const layouts = schemas.map(({ key }) => key).filter((key) => key instanceof DictionaryLayout);
     const avro = schemas.some((schema) => avroColumns(schema).length > 0);
-    if (layouts.length === 0 && !avro) return access;
-    return {
-      table: layouts.length === 0 ? access.table : new DictionaryTable(access.table, layouts),
-      sync: layouts.length === 0 ? access.sync : undefined,
-      recover: avro ? (error) => this.avro.recover(error) : undefined,
-    };
+    return avro ? { ...access, recover: (error) => this.avro.recover(error) } : access;
   }
 
   /** One for each table: what writes one row must know of each other. */
@@ -357,7 +348,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     if (access === undefined) {
       const table = this.engine.table(name);
       const sync = this.engine.capabilities.sync ? (table as SyncTable) : undefined;
-      access = { table, sync, recover: undefined };
+      const { onQuery, cursorSecret } = this.reading;
+      access = { table, sync, onQuery, cursorSecret };
       this.accesses.set(name, access);
     }
     return access;

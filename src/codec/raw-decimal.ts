@@ -4,14 +4,23 @@ import { RowanError } from '../errors.js';
 import { badValue } from '../key/codecs/base.js';
 import type { ValueCodec } from './types.js';
 
+const PATTERN = /^(-?)([0-9]+)(?:\.([0-9]+))?$/;
+
 class RawDecimalCodec implements ValueCodec<string> {
   readonly name = 'raw.decimal';
   readonly ordered = false;
 
   encode(value: string): Uint8Array {
-    const match = typeof value === 'string' ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
+    const match = typeof value === 'string' ? PATTERN.exec(value) : null;
     if (match === null) throw badValue(this.name, value, 'a text of digits, like "-12.50"');
     const fraction = match[3] ?? '';
+    if (value.length > MAX_LENGTH || fraction.length > MAX_SCALE) {
+      throw badValue(
+        this.name,
+        value,
+        `of at most ${MAX_LENGTH} characters, ${MAX_SCALE} of them behind the point`,
+      );
+    }
     const magnitude = BigInt(match[2]! + fraction);
     const unscaled = match[1] === '-' ? -magnitude : magnitude;
     let length = 1;
@@ -23,11 +32,20 @@ class RawDecimalCodec implements ValueCodec<string> {
     return out;
   }
 
+  compare(a: string, b: string): number {
+    return compareDecimals(this.checked(a), this.checked(b));
+  }
+
+  private checked(value: unknown): string {
+    if (typeof value === 'string' && value.length <= 2 * MAX_LENGTH && PATTERN.test(value)) return value;
+    throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+  }
+
   decode(bytes: Uint8Array): string {
-    if (bytes.length < 5) {
+    if (bytes.length < 5 || bytes.length > MAX_BYTES) {
       throw new RowanError(
         'ERR_CODEC',
-        `${bytes.length} bytes are no raw.decimal: it has 4 bytes of scale and a number.`,
+        `${bytes.length} bytes are no raw.decimal: it has 4 bytes of scale and a number of at most ${MAX_BYTES - 4} bytes.`,
       );
     }
     const scale = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0);
@@ -45,6 +63,28 @@ class RawDecimalCodec implements ValueCodec<string> {
 }
 
 const MAX_SCALE = 10_000;
+/** Digits beyond which a number costs more than a cell of numbers should: what encodes one is bounded as what decodes it. */
+const MAX_LENGTH = 20_000;
+const MAX_BYTES = 4 + 8310;
+
+/** By value: 2 before 10, and 1.50 beside 1.5. */
+function compareDecimals(a: string, b: string): number {
+  const scale = Math.max(fractionOf(a).length, fractionOf(b).length);
+  const left = scaled(a, scale);
+  const right = scaled(b, scale);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function fractionOf(value: string): string {
+  return value.split('.')[1] ?? '';
+}
+
+function scaled(value: string, scale: number): bigint {
+  const [whole = ''] = value.split('.');
+  return (
+    BigInt(whole.replace('-', '') + fractionOf(value).padEnd(scale, '0')) * (value.startsWith('-') ? -1n : 1n)
+  );
+}
 
 /** `Bytes.toBytes(BigDecimal)`: 4 bytes of scale and the unscaled number. The scale is kept: "1.50" stays "1.50". */
 export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();

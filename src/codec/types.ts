@@ -10,4 +10,6 @@ export interface ValueCodec<T> {
   encode(value: T): Uint8Array;
   /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
   decode(bytes: Uint8Array): T;
+  /** The order of values where bytes are not in it; negative when `a` comes first. Default: that of the values themselves. */
+  compare?(a: T, b: T): number;
 }

@@ -4,6 +4,7 @@ import type { EnsuredTables } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { HBaseOptions } from '../hbase/options.js';
 import { compileSchema } from '../mapper/index.js';
+import { checkReadSettings, type Reading, type ReadSettings } from '../query/index.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass } from '../schema/types.js';
 import type { StoreEvent } from '../store/events.js';
@@ -16,7 +17,7 @@ import { describe } from '../table/checks.js';
  */
 export type TableHandling = 'create' | 'verify' | 'ignore';
 
-export interface DatabaseOptions {
+export interface DatabaseOptions extends ReadSettings {
   /** The entity classes, each with `@Entity`. */
   readonly entities: readonly EntityClass[];
   readonly tables?: TableHandling;
@@ -41,7 +42,13 @@ export interface ConnectOptions extends DatabaseOptions, HBaseOptions {
   readonly onEvent?: (event: TablesEvent) => void;
 }
 
-const DATABASE_OPTIONS = { entities: true, tables: true, onEvent: true } as const;
+const DATABASE_OPTIONS = {
+  entities: true,
+  tables: true,
+  onEvent: true,
+  onQuery: true,
+  cursorSecret: true,
+} as const;
 
 /** Every option there is: the compiler misses one that is not listed. */
 export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
@@ -92,10 +99,10 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
 };
 
 /** Options of `openAdmin`. */
-export type OpenAdminOptions = Omit<OpenOptions, 'entities' | 'tables' | 'onEvent'>;
+export type OpenAdminOptions = Omit<OpenOptions, keyof typeof DATABASE_OPTIONS>;
 
 /** Options of `connectAdmin`. */
-export type ConnectAdminOptions = Omit<ConnectOptions, 'entities' | 'tables' | 'onEvent'>;
+export type ConnectAdminOptions = Omit<ConnectOptions, keyof typeof DATABASE_OPTIONS>;
 
 export const OPEN_ADMIN_OPTIONS: Readonly<Record<string, true>> = withoutEntities(OPEN_OPTIONS);
 export const CONNECT_ADMIN_OPTIONS: Readonly<Record<string, true>> = withoutEntities(CONNECT_OPTIONS);
@@ -116,6 +123,7 @@ export interface Opening {
   readonly schema: Schema;
   readonly tables: TableHandling;
   readonly onEvent: ((event: TablesEvent) => void) | undefined;
+  readonly reading: Reading;
 }
 
 export function prepare(
@@ -123,6 +131,7 @@ export function prepare(
   entities: readonly EntityClass[],
   tables: TableHandling,
   onEvent: Opening['onEvent'],
+  settings: ReadSettings,
 ): Opening {
   if (!Array.isArray(entities) || entities.length === 0) {
     throw new InvalidArgumentError(
@@ -137,5 +146,6 @@ export function prepare(
   if (onEvent !== undefined && typeof onEvent !== 'function') {
     throw new InvalidArgumentError(`${doing}: onEvent is a function, not ${describe(onEvent)}.`);
   }
-  return { schema: compileSchema(entities), tables, onEvent };
+  const reading = checkReadSettings(settings);
+  return { schema: compileSchema(entities), tables, onEvent, reading };
 }

@@ -84,7 +84,7 @@ export function reverseTimestamp<const Name extends string, As extends keyof Tim
 }
 
 /**
- * A text as a numeric id of `bytes` bytes (default 4, at most 6) that a dictionary gives: long names that repeat in
+ * A text as a numeric id of `bytes` bytes (default 4, at most 8) that a dictionary gives: long names that repeat in
  * millions of keys take a few bytes each. Ids are given in the order of first use, so ranges on the text do not work.
  */
 export function substitute<const Name extends string>(
@@ -93,7 +93,7 @@ export function substitute<const Name extends string>(
   options: { readonly bytes?: number } = {},
 ): PartElement<Name, string, { [P in Name]: string }> {
   const bytes = options.bytes ?? 4;
-  checkInteger('substitute', 'bytes', bytes, 1, 6);
+  checkInteger('substitute', 'bytes', bytes, 1, 8);
   return makePart(name, undefined, { kind: 'substitute', dictionary, bytes });
 }
 

@@ -1,6 +1,8 @@
 /** What the rest of Rowan sees of row keys: codecs of parts, the layout of a key, and the ranges of a condition. */
 
 import type { Filter } from '../table/index.js';
+import type { SplitAlgorithm } from '../table/splits.js';
+import type { KeyDictionary } from './dictionary/dictionary.js';
 
 /** Bytes of a row range: `start` inclusive, `stop` exclusive; an undefined `stop` is the end of the table. */
 export interface KeyRange {
@@ -37,6 +39,12 @@ export type PartCondition =
 /** Conditions by part name. Equality (or `in`) on leading parts, then at most one range; anything else is an error. */
 export type KeyConditions = Readonly<Record<string, PartCondition>>;
 
+/** What the keys of a range begin with, and the same without what is derived from other parts. */
+export interface KeyLead {
+  readonly bytes: Uint8Array;
+  readonly logical: Uint8Array;
+}
+
 /** Where the rows of some key conditions are. */
 export interface KeyPlan {
   /** `point`: one whole key; `points`: several; `range`, `ranges`: intervals; `full`: the whole table. */
@@ -45,10 +53,18 @@ export interface KeyPlan {
   readonly ranges: readonly KeyRange[];
   /**
    * How the rows of all ranges come in logical key order: `sequence`, one range after the other; `merge`, compare rows
-   * from byte `mergeOffset` on (salts, buckets); `none`, the bytes have no logical order (hashes).
+   * by `KeyLayout.logicalBytes` (salts, buckets); `none`, the bytes have no logical order (hashes).
    */
   readonly order: 'sequence' | 'merge' | 'none';
-  readonly mergeOffset: number;
+  /** For each range what its keys begin with. */
+  readonly leads: readonly KeyLead[];
+  /** With `merge`, the byte from which on rows compare alike, where there is one: a shorter way to the same order. */
+  readonly mergeOffset: number | undefined;
+  /**
+   * What stands before the record type in the keys of each range, and how that is laid out: entities with the same are
+   * side by side there. Undefined where a range is not the only one behind its lead.
+   */
+  readonly beforeType: { readonly path: string; readonly leads: readonly KeyLead[] } | undefined;
   /** How many salts or buckets each logical range was spread over; 1 when none. */
   readonly fanOut: number;
   /**
@@ -59,8 +75,8 @@ export interface KeyPlan {
   /** Whether a row of the ranges meets the conditions; undefined when every row of the ranges does. Never throws. */
   readonly check: ((row: Uint8Array) => boolean) | undefined;
   /**
-   * Parts whose condition the row alone cannot decide, since it holds only a time bucket of the value: the caller holds
-   * their conditions against the stored column.
+   * Parts whose condition the row alone cannot decide, since it holds only a digest or a time bucket of the value: the
+   * caller holds their conditions against the stored column.
    */
   readonly inexactParts: readonly string[];
 }
@@ -74,8 +90,25 @@ export interface KeySubstitution {
   readonly bytes: number;
 }
 
+/**
+ * What encoding, decoding and planning need of dictionaries, loaded before: they look ids and texts up in what the
+ * dictionaries have met, so that they need no promise.
+ */
+export interface KeyDictionaries {
+  /** Gives the texts of these values ids, where they have none. @throws KeyError when a value is no text, or no id is left. */
+  giveIds(rows: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
+  /** The values, copied where a text has no id: their key is then one that no row has. @throws KeyError. */
+  known<V extends Readonly<Record<string, unknown>>>(rows: readonly V[]): Promise<V[]>;
+  /** Conditions for `plan`: a text that has no id matches nothing. @throws KeyError on a range of texts. */
+  knownConditions(conditions: KeyConditions): Promise<KeyConditions>;
+  /** Loads the texts of these rows, in one request to each dictionary. @throws KeyError on an id that was never given. */
+  loadTexts(rows: readonly Uint8Array[]): Promise<void>;
+}
+
 /** What `splitPoints` may be told about the keys to come. */
 export interface SplitOptions {
+  /** Splits that do not depend on the layout, as HBase's `RegionSplitter` makes them. Goes before the others. */
+  readonly algorithm?: SplitAlgorithm | undefined;
   /** Rows that stand for those to come: where the layout has no uniform bytes the splits are their quantiles. */
   readonly samples?: readonly Uint8Array[] | undefined;
   /** The first and last value of the leading part (behind salt and literals), e.g. the dates to be loaded. */
@@ -102,11 +135,13 @@ export interface KeyLayout {
   readonly recordType: number | undefined;
   /** False when `encode` draws a salt at random: a row is then found by `plan`, which reads every salt. */
   readonly deterministic: boolean;
-  /**
-   * Parts kept as dictionary ids. `encode`, `decode` and `plan` know only the ids (numbers); a
-   * `DictionaryLayout` around the layout takes and gives the texts. Empty for most layouts.
-   */
+  /** Parts kept as dictionary ids; `dictionaries` resolves them. Empty for most layouts. */
   readonly substitutions: readonly KeySubstitution[];
+  /** Texts and ids of `substitutions`; undefined when there are none, or the layout was not bound to dictionaries. */
+  readonly dictionaries: KeyDictionaries | undefined;
+
+  /** The layout with texts where it has ids: `encode`, `decode` and `plan` take and give them. Itself without such parts. */
+  bind(dictionary: (name: string) => KeyDictionary): KeyLayout;
 
   /**
    * The row of these part values.
@@ -129,6 +164,8 @@ export interface KeyLayout {
   plan(conditions: KeyConditions): KeyPlan;
   /** Where to split a new table into `regions` regions of about equal load; as many as the layout can tell. */
   splitPoints(regions: number, options?: SplitOptions): Uint8Array[];
-  /** The start of the row's time bucket in ms, or undefined when the layout has no `timeBucket`. @throws KeyError. */
-  bucketStart(row: Uint8Array): number | undefined;
+  /** The row without what is derived from other parts: such bytes compare in logical key order. */
+  logicalBytes(row: Uint8Array): Uint8Array;
+  /** The start, in ms, of the row's time bucket of this part and width (ms). @throws KeyError when it has none. */
+  bucketStart(row: Uint8Array, part: string, width: number): number;
 }

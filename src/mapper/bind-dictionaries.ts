@@ -1,4 +1,4 @@
-import { DictionaryLayout, type KeyDictionary } from '../key/index.js';
+import type { KeyDictionary } from '../key/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { CompiledMapper } from './entity-mapper.js';
 
@@ -10,8 +10,8 @@ export function bindDictionaries(
   schema: EntitySchema,
   dictionary: (name: string) => KeyDictionary,
 ): EntitySchema {
-  if (schema.key.substitutions.length === 0) return schema;
-  const key = new DictionaryLayout(schema.key, dictionary);
+  const key = schema.key.bind(dictionary);
+  if (key === schema.key) return schema;
   const tableName = schema.table.descriptor.name;
   return Object.freeze({ ...schema, key, mapper: new CompiledMapper({ ...schema, key, tableName }) });
 }

@@ -1,6 +1,6 @@
 import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import type { ColumnSchema, ColumnWindow, ValueCodec } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
 import { generateRawReader, type RawReader } from './reader-code.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
@@ -47,9 +47,12 @@ export class CellReader {
   private readonly columns: ExpectedColumn[] = [];
   private readonly families = new Map<string, FamilySpan>();
   private readonly code: ShapeCode;
+  /** The marker of entities that end as one: columns may stay a moment longer. */
+  private readonly lifeSign: MappedEntity['marker'];
   /** The property that gets the start of the row's span of time. */
   private readonly window: string | undefined;
-  /** Where every property is made of one cell. */
+  private readonly windowOf: ColumnWindow | undefined;
+  /** Where every property is made of one cell, and code may be generated. */
   private readonly rawReader: RawReader | undefined;
 
   constructor(
@@ -57,7 +60,9 @@ export class CellReader {
     shape: ObjectShape,
   ) {
     this.code = shapeCode(shape);
+    this.lifeSign = entity.timeToLive.lifelong ? entity.marker : undefined;
     this.window = shape.properties.find((property) => property.kind === 'window')?.name;
+    this.windowOf = entity.columns.find((column) => column.window?.part === this.window)?.window;
     const wanted = new Set(slotsOf(shape));
     entity.columns.forEach((column, slot) => {
       if (!wanted.has(slot)) return;
@@ -75,7 +80,8 @@ export class CellReader {
   }
 
   /** @throws RowanError of the key's or a column's codec, with the entity, the property and the key. */
-  read(result: Result): object {
+  read(result: Result): object | null {
+    if (this.isGone(result)) return null;
     const entity = this.code.create();
     this.entity.key.decodeInto(result.row, entity as Record<string, unknown>);
     if (this.window !== undefined) this.setWindow(entity, result.row);
@@ -116,13 +122,28 @@ export class CellReader {
   }
 
   /** As `read`, of a row without objects. @throws as `read`. */
-  readRaw(raw: RawRow): object {
+  readRaw(raw: RawRow): object | null {
+    if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
     if (this.rawReader !== undefined) return this.rawReader(raw);
     // Maps and histories keep what they are given.
     return this.read(raw.toResult());
   }
 
-  private generate(shape: ObjectShape): RawReader {
+  private isGone(result: Result): boolean {
+    const { lifeSign } = this;
+    if (result.cells.length === 0) return true;
+    return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
+  }
+
+  private lives(raw: RawRow): boolean {
+    const { family, qualifier } = this.lifeSign!;
+    for (let i = 0; i < raw.count; i++) {
+      if (raw.families[i] === family && equalBytes(raw.qualifiers[i]!, qualifier)) return true;
+    }
+    return false;
+  }
+
+  private generate(shape: ObjectShape): RawReader | undefined {
     const columns = this.columns.map(({ schema, slot }) => ({ column: schema, slot }));
     return generateRawReader(this.entity, shape, columns, (column, raw, cell, cause) =>
       this.failure(this.columns[column]!.schema, raw.toResult().cells[cell]!, cause),
@@ -130,7 +151,7 @@ export class CellReader {
   }
 
   private setWindow(entity: object, row: Uint8Array): void {
-    Reflect.set(entity, this.window!, new Date(this.entity.key.bucketStart(row)!));
+    Reflect.set(entity, this.window!, new Date(startOf(this.entity, row, this.windowOf!)));
   }
 
   private startCollecting(entity: object, column: ExpectedColumn): Collector {
@@ -170,7 +191,7 @@ export class CellReader {
     try {
       const key = qualifierCodec!.decode(cell.qualifier.subarray(column.qualifier.length));
       if (window === undefined) return key;
-      return this.entity.key.bucketStart(cell.row)! + (key as number) * window.unit;
+      return startOf(this.entity, cell.row, window) + (key as number) * window.unit;
     } catch (cause) {
       throw this.failure(column.schema, cell, cause);
     }
@@ -198,6 +219,11 @@ export class CellReader {
 }
 
 type Collector = StoredVersion[] | { readonly map: Map<unknown, unknown>; last: Uint8Array | undefined };
+
+/** The start of the row's span of time. */
+function startOf(entity: MappedEntity, row: Uint8Array, { part, width }: ColumnWindow): number {
+  return entity.key.bucketStart(row, part, width);
+}
 
 function keyOrUndefined(entity: MappedEntity, row: Uint8Array): unknown {
   return entity.key.matches(row) ? entity.key.decode(row) : undefined;

@@ -108,7 +108,7 @@ export class CellWriter {
     }
     let deletes = del;
     const { window } = column;
-    const start = window === undefined ? 0 : this.entity.key.bucketStart(put.row)!;
+    const start = window === undefined ? 0 : this.entity.key.bucketStart(put.row, window.part, window.width);
     for (const [key, inner] of value as Map<unknown, unknown>) {
       const suffix = window === undefined ? key : this.offset(column, window, start, key);
       const qualifier = this.dynamicQualifier(column, suffix);

@@ -1,6 +1,5 @@
-import { equalBytes } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
-import type { EntityMapper } from '../schema/types.js';
+import type { EntityMapper, RowReader } from '../schema/types.js';
 import type { RawRow, Result, RowMutation } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
@@ -21,12 +20,9 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly plain: PlainConverter;
   private readonly bySet = new WeakMap<ReadonlySet<string>, CellReader>();
   private readonly byNames = new Map<string, CellReader>();
-  /** The marker of entities that end as one: columns may stay a moment longer. */
-  private readonly lifeSign: MappedEntity['marker'];
 
   constructor(private readonly entity: MappedEntity) {
     const shape = shapeOf(entity);
-    this.lifeSign = entity.timeToLive.lifelong ? entity.marker : undefined;
     this.reader = new CellReader(entity, shape);
     this.writer = new CellWriter(entity, shape);
     this.plain = new PlainConverter(entity, shape);
@@ -41,12 +37,11 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   }
 
   fromResult(result: Result): E | null {
-    return this.isGone(result) ? null : (this.reader.read(result) as E);
+    return this.reader.read(result) as E | null;
   }
 
   fromRaw(raw: RawRow): E | null {
-    if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
-    return this.reader.readRaw(raw) as E;
+    return this.reader.readRaw(raw) as E | null;
   }
 
   toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue> {
@@ -57,22 +52,8 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     return this.plain.fromPlain(plain) as E;
   }
 
-  fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null {
-    return this.isGone(result) ? null : (this.partialReader(properties).read(result) as Partial<E>);
-  }
-
-  private isGone(result: Result): boolean {
-    const { lifeSign } = this;
-    if (result.cells.length === 0) return true;
-    return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
-  }
-
-  private lives(raw: RawRow): boolean {
-    const { family, qualifier } = this.lifeSign!;
-    for (let i = 0; i < raw.count; i++) {
-      if (raw.families[i] === family && equalBytes(raw.qualifiers[i]!, qualifier)) return true;
-    }
-    return false;
+  readerOf(properties?: ReadonlySet<string>): RowReader<E> {
+    return (properties === undefined ? this.reader : this.partialReader(properties)) as RowReader<E>;
   }
 
   private partialReader(properties: ReadonlySet<string>): CellReader {

@@ -4,6 +4,7 @@
  */
 
 import { compareBytes } from '../bytes/index.js';
+import { generated } from '../codegen/index.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema } from '../schema/types.js';
 import type { RawRow } from '../table/index.js';
@@ -21,28 +22,22 @@ export type RawReader = (raw: RawRow) => object;
 /** Makes the error of a value that cannot be decoded: the column by its place among those given, the cell by its own. */
 export type RawFailure = (column: number, raw: RawRow, cell: number, cause: unknown) => Error;
 
-/** The generated reader of a shape all of whose columns are of one cell; `columns` in the order of cells. */
+/**
+ * The generated reader of a shape all of whose columns are of one cell; `columns` in the order of cells. Undefined where
+ * code may not be generated: the reader of results does the same.
+ */
 export function generateRawReader(
   entity: MappedEntity,
   shape: ObjectShape,
   columns: readonly SingleColumn[],
   failure: RawFailure,
-): RawReader {
+): RawReader | undefined {
   const { prototypes, constructors, places } = shapeSource(shape);
   const steps = columns.map((single, index) => stepSource(single, index, places.get(single.slot)!));
   const locals = columns.map(
     (_, i) => `const c${i} = codecs[${i}], b${i} = qualifiers[${i}]; let s${i} = b${i};`,
   );
-  const make = new Function(
-    'prototypes',
-    'codecs',
-    'qualifiers',
-    'key',
-    'compare',
-    'familyBefore',
-    'failure',
-    `'use strict';
-${constructors.join('\n')}
+  const body = `${constructors.join('\n')}
 ${locals.join('\n')}
 return function readRaw(raw) {
   const o = new H0();
@@ -55,17 +50,17 @@ ${steps.join('\n')}
     throw failure(at, raw, i, cause);
   }
   return o;
-};`,
-  ) as (...given: unknown[]) => RawReader;
-  return make(
+};`;
+  const given = {
     prototypes,
-    columns.map(({ column }) => column.codec),
-    columns.map(({ column }) => column.qualifier),
-    entity.key,
-    compareBytes,
+    codecs: columns.map(({ column }) => column.codec),
+    qualifiers: columns.map(({ column }) => column.qualifier),
+    key: entity.key,
+    compare: compareBytes,
     familyBefore,
     failure,
-  );
+  };
+  return generated<RawReader | undefined>(given, body, () => undefined);
 }
 
 /** Passes over the cells before the column, and takes the column's own if there is one. */

@@ -1,9 +1,10 @@
 /**
  * The functions that make and take apart the objects of one shape, generated as source once per entity: all objects of
- * an entity have one hidden class, and every property access is monomorphic. (A runtime that forbids generating code
- * cannot load the Avro library either, so there is no other way beside this one.)
+ * an entity have one hidden class, and every property access is monomorphic. Beside them stands the plain form, for
+ * runtimes that forbid generating code.
  */
 
+import { generated } from '../codegen/index.js';
 import { initialOf, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
 
 /** Source of the pieces that functions over one shape are made of. */
@@ -28,16 +29,83 @@ export function shapeSource(shape: ObjectShape): ShapeSource {
 export function shapeCode(shape: ObjectShape): ShapeCode {
   const parts = shapeSource(shape);
   const assigns = [...parts.places].map(([slot, place]) => `    case ${slot}: ${place} = v; return;`);
-  const source = `'use strict';
-${parts.constructors.join('\n')}
+  const body = `${parts.constructors.join('\n')}
 return {
   create() { return new H0(); },
   assign(o, slot, v) { switch (slot) {
 ${assigns.join('\n')}
   } },
 };`;
-  const make = new Function('prototypes', source) as (prototypes: readonly object[]) => ShapeCode;
-  return make(parts.prototypes);
+  return generated({ prototypes: parts.prototypes }, body, () => plainShape(shape));
+}
+
+/** The path of properties to each slot's value, with the shapes of the objects on the way. */
+interface PlainPlace {
+  readonly name: string;
+  readonly outer: readonly { readonly name: string; readonly shape: ObjectShape }[];
+}
+
+function plainShape(shape: ObjectShape): ShapeCode {
+  const places = new Map<number, PlainPlace>();
+  addPlaces(shape, [], places);
+  return {
+    create: () => plainObject(shape),
+    assign(entity, slot, value) {
+      const { name, outer } = places.get(slot)!;
+      let target = entity as Record<string, unknown>;
+      for (const step of outer) {
+        target[step.name] ??= plainObject(step.shape);
+        target = target[step.name] as Record<string, unknown>;
+      }
+      target[name] = value;
+    },
+  };
+}
+
+function addPlaces(shape: ObjectShape, outer: PlainPlace['outer'], into: Map<number, PlainPlace>): void {
+  for (const property of shape.properties) {
+    if (property.kind === 'column') into.set(property.slot, { name: property.name, outer });
+    else if (property.kind === 'embedded') addPlaces(property.shape, [...outer, property], into);
+  }
+}
+
+function plainObject({ target, properties }: ObjectShape): object {
+  const object = Object.create(target.prototype as object) as Record<string, unknown>;
+  for (const property of properties) {
+    const initial = initialOf(property);
+    object[property.name] = initial === 'map' ? new Map() : initial === 'list' ? [] : undefined;
+  }
+  return object;
+}
+
+/** Every column's value of an object by its slot, as the statements of `ShapeSource.reads` take them. */
+export function readPlainly(shape: ObjectShape, source: object, refuse: Refuse): unknown[] {
+  const values: unknown[] = [];
+  collectValues(shape, source as Record<string, unknown>, '', values, refuse);
+  return values;
+}
+
+type Refuse = (property: string, value: unknown) => void;
+
+function collectValues(
+  shape: ObjectShape,
+  source: Readonly<Record<string, unknown>>,
+  path: string,
+  values: unknown[],
+  refuse: Refuse,
+): void {
+  for (const property of shape.properties) {
+    const value = source[property.name];
+    if (property.kind === 'column') values[property.slot] = value;
+    if (property.kind !== 'embedded') continue;
+    const at = path === '' ? property.name : `${path}.${property.name}`;
+    if (value === undefined || value === null) {
+      for (const slot of slotsOf(property.shape)) values[slot] = value;
+    } else {
+      if (typeof value !== 'object') refuse(at, value);
+      collectValues(property.shape, value as Record<string, unknown>, at, values, refuse);
+    }
+  }
 }
 
 const INITIAL = { undefined: 'undefined', map: 'new Map()', list: '[]' } as const;

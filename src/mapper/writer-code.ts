@@ -4,11 +4,12 @@
  * through.
  */
 
+import { generated } from '../codegen/index.js';
 import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
 import { type ColumnSchema, MARKER_VALUE } from '../schema/types.js';
 import { CellType, Delete, type Put } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, refuseEmbedded } from './shape.js';
-import { shapeSource } from './shape-code.js';
+import { readPlainly, shapeSource } from './shape-code.js';
 
 /** Adds a cell to the put for every column that has a value; gives the delete of the columns that are null, if any. */
 export type ColumnsWriter = (source: object, put: Put) => Delete | undefined;
@@ -41,17 +42,7 @@ export function generateColumnsWriter(
   const variables = ['del', 'encoding', ...columns.map((_, i) => `v${i}`)];
   const markerCell =
     marker === undefined ? '' : `    cells.push(${cellSource(marker.family, 'marker', 'markerValue')});`;
-  const make = new Function(
-    'columns',
-    'marker',
-    'markerValue',
-    'out',
-    'many',
-    'deleteColumn',
-    'refuse',
-    'failure',
-    `'use strict';
-${locals.join('\n')}
+  const body = `${locals.join('\n')}
 return function writeColumns(o, put) {
   const cells = put.cells, timestamp = put.timestamp;
   let ${variables.join(', ')};
@@ -63,9 +54,53 @@ ${columns.map(stepSource).join('\n')}
     throw encoding === undefined ? cause : failure(encoding, cause);
   }
   return del;
-};`,
-  ) as (...given: unknown[]) => ColumnsWriter;
-  return make(columns, marker?.qualifier, MARKER_VALUE, shared, many, deleteColumn, refuseEmbedded, failure);
+};`;
+  const given = {
+    columns,
+    marker: marker?.qualifier,
+    markerValue: MARKER_VALUE,
+    out: shared,
+    many,
+    deleteColumn,
+    refuse: refuseEmbedded,
+    failure,
+  };
+  return generated(given, body, () => plainWriter(entity, shape, many, failure));
+}
+
+function plainWriter(
+  { columns, marker }: MappedEntity,
+  shape: ObjectShape,
+  many: ManyWriter,
+  failure: EncodeFailure,
+): ColumnsWriter {
+  return (source, put) => {
+    const values = readPlainly(shape, source, refuseEmbedded);
+    if (marker !== undefined) put.addColumn(marker.family, marker.qualifier, MARKER_VALUE);
+    let del: Delete | undefined;
+    columns.forEach((column, slot) => {
+      const value = values[slot];
+      if (value === undefined) return;
+      const { kind, family, qualifier, codec } = column;
+      if (kind !== 'column' && kind !== 'counter') del = many(column, value, put, del);
+      else if (value === null) del = deleteColumn(del, put, family, qualifier);
+      else
+        put.addColumn(
+          family,
+          qualifier,
+          encoded(column, () => codec.encode(value), failure),
+        );
+    });
+    return del;
+  };
+}
+
+function encoded(column: ColumnSchema, encode: () => Uint8Array, failure: EncodeFailure): Uint8Array {
+  try {
+    return encode();
+  } catch (cause) {
+    throw failure(column, cause);
+  }
 }
 
 function stepSource({ kind, family, codec }: ColumnSchema, i: number): string {

@@ -2,7 +2,7 @@
 
 import { QueryError } from '../errors.js';
 import type { PartCondition } from '../key/types.js';
-import { describeValue, isOperators } from './key-conditions.js';
+import { copied, describeValue, isOperators } from './key-conditions.js';
 
 /** What one column is asked. */
 export type TestOperator =
@@ -28,6 +28,9 @@ export interface Test {
   readonly negated: boolean;
   /** One value; for `in` any number of them; for `exists` none. */
   readonly values: readonly unknown[];
+  /** The qualifier of one entry of a Map, and how it is written. */
+  readonly entry?: Uint8Array;
+  readonly entryName?: string;
 }
 
 /** An immutable condition on an entity's columns. `all` of nothing is true, `any` of nothing is false. */
@@ -45,6 +48,8 @@ export interface PropertyResolver {
   kindOf(property: string): 'value' | 'document' | 'object' | undefined;
   readonly entity: string;
   readonly names: readonly string[];
+  /** The entry of a Map with this key. @throws QueryError when the property is no Map. */
+  entryOf(property: string, key: unknown): { readonly qualifier: Uint8Array; readonly name: string };
 }
 
 const OPERATORS: readonly string[] = [
@@ -205,8 +210,9 @@ function parseList(
   values: readonly unknown[],
   negated: boolean,
 ): Condition {
-  const present = values.filter((value) => value !== null);
-  for (const value of present) checkOperand(entity, property, value);
+  const present = values
+    .filter((value) => value !== null)
+    .map((value) => checkOperand(entity, property, value));
   const list = test(property, 'in', present, negated);
   if (present.length === values.length) return list;
   const absent = test(property, 'exists', [], !negated);
@@ -221,12 +227,32 @@ function checkOperand(entity: string, property: string, value: unknown): unknown
     typeof value !== 'function' &&
     !(typeof value === 'number' && Number.isNaN(value)) &&
     !(value instanceof Date && Number.isNaN(value.getTime()));
-  if (comparable) return value;
+  if (comparable) return copied(value);
   throw new QueryError(
     `where: ${entity}.${property} cannot be compared with ${describeValue(value)}. ` +
       'Compare with text, a number, a bigint, a boolean, a valid Date or bytes.',
     { details: { entity, property } },
   );
+}
+
+/** The conditions of one entry of a Map, told by its qualifier. @throws QueryError. */
+export function parseEntry(
+  entity: string,
+  property: string,
+  entry: { readonly qualifier: Uint8Array; readonly name: string },
+  asked: unknown,
+): Condition {
+  if (asked === undefined) {
+    throw new QueryError(`where: ${entity}.${entry.name} is undefined. Give a value, or null for "absent".`, {
+      details: { entity, property },
+    });
+  }
+  const withEntry = (condition: Condition): Condition =>
+    condition.kind === 'test'
+      ? { ...condition, entry: entry.qualifier, entryName: entry.name }
+      : { ...condition, conditions: condition.conditions.map(withEntry) };
+  const conditions = parseTests(entity, property, asked).map(withEntry);
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions };
 }
 
 function test(property: string, operator: TestOperator, values: readonly unknown[], negated = false): Test {
@@ -300,7 +326,7 @@ export function describeCondition(condition: Condition): string {
     return texts.length === 1 ? texts[0]! : `(${texts.join(condition.kind === 'all' ? ' and ' : ' or ')})`;
   }
   const { operator, negated, values } = condition;
-  const property = testedName(condition);
+  const property = condition.entryName ?? testedName(condition);
   if (operator === 'exists') return `${property} is ${negated ? 'absent' : 'present'}`;
   if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${describeValue(values[0])}`;
   if (operator === 'in') {

@@ -5,21 +5,26 @@
  *
  * Bytes, as base64url:
  *
- *     version 1 | query hash 8 | entity index 1 | form 1 ('k' or 'r') | payload | crc32 4 (big-endian, of all before)
+ *     version 2 | query hash 8 | entity index 1 | form 1 ('k' or 'r') | payload | seal 16, of all before
  *     payload of k: JSON of the part values; of r: layout hash 8, row
+ *     seal: the first bytes of HMAC-SHA-256 with the secret, or of SHA-256 where there is none
+ *
+ * A cursor comes back from outside: its size is bounded before it is looked at, and what it says is held to the layout.
  */
 
-import { createHash } from 'node:crypto';
-import { concatBytes, crc32, equalBytes, fromHex, toHex } from '../bytes/index.js';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { concatBytes, equalBytes, fromHex, toHex } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Position } from './ranges.js';
 
-const VERSION = 1;
+const VERSION = 2;
 const HASH_LENGTH = 8;
 const HEADER_LENGTH = 1 + HASH_LENGTH + 2;
-const CRC_LENGTH = 4;
+const SEAL_LENGTH = 16;
+/** Above what a key of the greatest length makes, as JSON in base64. */
+const MAX_CURSOR_LENGTH = 400_000;
 const LOGICAL = 0x6b;
 const RAW = 0x72;
 
@@ -28,14 +33,12 @@ export interface CursorScope {
   /** Canonical text of the query. */
   readonly identity: () => string;
   readonly schemas: readonly EntitySchema[];
+  /** Seals cursors: only who knows it can make them. Without one they are only held to be whole. */
+  readonly secret?: Uint8Array | undefined;
 }
 
-/** The cursor that goes on behind this row. */
-export function encodeCursor(scope: CursorScope, row: Uint8Array): string {
-  const index = Math.max(
-    scope.schemas.findIndex((schema) => schema.key.matches(row)),
-    0,
-  );
+/** The cursor that goes on behind this row, which is of the entity at `index`. */
+export function encodeCursor(scope: CursorScope, row: Uint8Array, index: number): string {
   const layout = scope.schemas[index]!.key;
   const values = logicalValues(layout, row);
   const payload =
@@ -49,38 +52,51 @@ export function encodeCursor(scope: CursorScope, row: Uint8Array): string {
     Uint8Array.of(index, form),
     payload,
   );
-  const crc = Buffer.alloc(CRC_LENGTH);
-  crc.writeUInt32BE(crc32(body, 0, body.length));
-  return Buffer.from(concatBytes(body, crc)).toString('base64url');
+  return Buffer.from(concatBytes(body, seal(scope, body))).toString('base64url');
 }
 
 /**
  * The position of a cursor.
- * @throws QueryError when the text is no cursor, is damaged, or is another query's.
+ * @throws QueryError when the text is no cursor, is damaged or forged, or is another query's.
  */
 export function decodeCursor(scope: CursorScope, cursor: string): Position {
-  const bytes = Buffer.from(String(cursor), 'base64url');
-  const bodyLength = bytes.length - CRC_LENGTH;
-  if (bodyLength < HEADER_LENGTH || bytes.readUInt32BE(bodyLength) !== crc32(bytes, 0, bodyLength)) {
-    throw new QueryError(
-      'This is no cursor, or it was cut or changed. Pass the text of page.cursor as it is.',
-    );
+  if (cursor.length > MAX_CURSOR_LENGTH) throw noCursor();
+  const bytes = Buffer.from(cursor, 'base64url');
+  const bodyLength = bytes.length - SEAL_LENGTH;
+  if (bodyLength < HEADER_LENGTH) throw noCursor();
+  const body = bytes.subarray(0, bodyLength);
+  if (!timingSafeEqual(bytes.subarray(bodyLength), seal(scope, body))) throw noCursor();
+  if (body[0] !== VERSION) {
+    throw new QueryError(`The cursor has version ${body[0]}; this Rowan reads version ${VERSION}.`);
   }
-  if (bytes[0] !== VERSION) {
-    throw new QueryError(`The cursor has version ${bytes[0]}; this Rowan reads version ${VERSION}.`);
-  }
-  if (!equalBytes(bytes.subarray(1, 1 + HASH_LENGTH), hash(scope.identity()))) {
+  if (!equalBytes(body.subarray(1, 1 + HASH_LENGTH), hash(scope.identity()))) {
     throw new QueryError(
       'The cursor is of another query. Use it with the same entity, key conditions, where, direction and times.',
     );
   }
-  const layout = scope.schemas[bytes[HEADER_LENGTH - 2]!]?.key;
-  const form = bytes[HEADER_LENGTH - 1];
-  const payload = bytes.subarray(HEADER_LENGTH, bodyLength);
+  const entity = body[HEADER_LENGTH - 2]!;
+  const layout = scope.schemas[entity]?.key;
+  const form = body[HEADER_LENGTH - 1];
+  const payload = body.subarray(HEADER_LENGTH);
   if (layout === undefined || (form !== LOGICAL && form !== RAW)) {
     throw new QueryError('The cursor has a form that this Rowan does not know.');
   }
-  return { row: form === RAW ? rawRow(layout, payload) : logicalRow(layout, payload) };
+  const key = form === RAW ? rawRow(layout, payload) : logicalRow(layout, payload);
+  return { key, logical: layout.logicalBytes(key), entity };
+}
+
+function noCursor(): QueryError {
+  return new QueryError(
+    'This is no cursor, or it was cut or changed, or sealed with another secret. Pass the text of page.cursor as it is.',
+  );
+}
+
+function seal({ secret }: CursorScope, body: Uint8Array): Uint8Array {
+  const whole =
+    secret === undefined
+      ? createHash('sha256').update(body).digest()
+      : createHmac('sha256', secret).update(body).digest();
+  return whole.subarray(0, SEAL_LENGTH);
 }
 
 function rawRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
@@ -89,12 +105,27 @@ function rawRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
       'The key layout was changed since the cursor was made. Begin again without a cursor.',
     );
   }
-  return payload.slice(HASH_LENGTH);
+  const row = payload.slice(HASH_LENGTH);
+  if (!layout.matches(row)) {
+    throw new QueryError('The cursor holds a row that is none of this entity. Begin again without a cursor.');
+  }
+  return row;
 }
 
 function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
-  const values = JSON.parse(Buffer.from(payload).toString()) as unknown[];
-  return layout.encode(Object.fromEntries(layout.parts.map((part, i) => [part.name, unpack(values[i])])));
+  try {
+    const values: unknown = JSON.parse(Buffer.from(payload).toString());
+    if (!Array.isArray(values) || values.length !== layout.parts.length) throw noCursor();
+    return layout.encode(Object.fromEntries(layout.parts.map((part, i) => [part.name, unpack(values[i])])));
+  } catch (cause) {
+    if (cause instanceof QueryError) throw cause;
+    throw new QueryError(
+      'The cursor holds a key that is none of this layout. Begin again without a cursor.',
+      {
+        cause,
+      },
+    );
+  }
 }
 
 /** The part values, if they make the same row again. */
@@ -123,9 +154,13 @@ function pack(value: unknown): unknown {
 
 function unpack(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const packed = value as { n?: string; d?: number; b?: string; f?: string };
-  if (packed.n !== undefined) return BigInt(packed.n);
-  if (packed.d !== undefined) return new Date(packed.d);
-  if (packed.b !== undefined) return fromHex(packed.b);
-  return Number(packed.f);
+  const { n, d, b, f } = value as { n?: unknown; d?: unknown; b?: unknown; f?: unknown };
+  if (typeof n === 'string' && n.length <= MAX_DIGITS) return BigInt(n);
+  if (typeof d === 'number') return new Date(d);
+  if (typeof b === 'string') return fromHex(b);
+  if (typeof f === 'string') return Number(f);
+  throw noCursor();
 }
+
+/** Digits of a bigint in a cursor; a key holds no longer ones. */
+const MAX_DIGITS = 100_000;

@@ -2,35 +2,47 @@
 
 import { compareBytes, equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
-import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import type { Result } from '../table/index.js';
+import {
+  compareValues,
+  isNumeric,
+  orderedEncoder,
+  typeName,
+  type ValueComparator,
+  valueComparator,
+} from './compare.js';
 import type { Condition, Test } from './condition.js';
-import { encodeOperand, isOrdered } from './pushdown.js';
+import { counterBound, encodeOperand, entryColumn, isOrdered } from './pushdown.js';
+import { hasCell, type Row, valueIn } from './row.js';
 
 /** Whether a row passes. */
-export type RowTest = (result: Result) => boolean;
+export type RowTest = (row: Row) => boolean;
 
 /** Compiles a condition on columns and key parts; both are looked up once, not for each row. */
 export function compileCondition(condition: Condition, schema: EntitySchema): RowTest {
   if (condition.kind === 'test') return compileTest(condition, schema);
   const parts = condition.conditions.map((part) => compileCondition(part, schema));
   return condition.kind === 'all'
-    ? (result) => parts.every((part) => part(result))
-    : (result) => parts.some((part) => part(result));
+    ? (row) => parts.every((part) => part(row))
+    : (row) => parts.some((part) => part(row));
 }
 
 function compileTest(test: Test, schema: EntitySchema): RowTest {
-  const column = schema.columnsByProperty.get(test.property);
+  const column = entryColumn(test, schema.columnsByProperty.get(test.property));
   if (column === undefined) return compileKeyTest(test, schema);
-  if (column.kind === 'columns') return compileMapTest(test, column);
+  if (column.kind === 'columns') return compileMapTest(test, column, schema);
   if (test.inside !== undefined) return compileDocumentTest(test, test.inside, column);
+  const bound = column.kind === 'counter' ? counterBound(test) : undefined;
+  if (typeof bound === 'boolean') {
+    return (row) => (valueIn(row, column.family, column.qualifier) !== undefined && bound) !== test.negated;
+  }
   const holds = compileValueTest(test, {
     encode: (value) => encodeOperand(column, value),
-    ordered: isOrdered(column.codec),
+    ordered: isOrdered(column.codec) && column.kind !== 'counter',
+    compare: valueComparator(test.property, column.codec),
   });
-  return (result) => {
-    const stored = result.getValue(column.family, column.qualifier);
+  return (row) => {
+    const stored = valueIn(row, column.family, column.qualifier);
     const present = stored !== undefined && holds(stored, () => column.codec.decode(stored));
     return present !== test.negated;
   };
@@ -39,8 +51,8 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
 /** Values of one property differ in type from document to document: what cannot be compared does not pass. */
 function compileDocumentTest(test: Test, inside: readonly string[], column: ColumnSchema): RowTest {
   const holds = compileValueTest(test, undefined);
-  return (result) => {
-    const stored = result.getValue(column.family, column.qualifier);
+  return (row) => {
+    const stored = valueIn(row, column.family, column.qualifier);
     const value = stored === undefined ? undefined : valueInside(column.codec.decode(stored), inside);
     const comparable =
       test.operator === 'exists' || test.values.some((operand) => sort(operand) === sort(value));
@@ -62,30 +74,27 @@ function sort(value: unknown): string {
   return isNumeric(value) ? 'numeric' : typeName(value);
 }
 
-function compileMapTest(test: Test, column: ColumnSchema): RowTest {
+function compileMapTest(test: Test, column: ColumnSchema, { marker }: EntitySchema): RowTest {
   if (test.operator !== 'exists') {
     throw new QueryError(
-      `where: ${column.property} holds many columns; it can only be asked whether it { exists: true }.`,
+      `where: ${column.property} holds many columns; it can only be asked whether it { exists: true }, or for one entry: where((w) => w.entry('${column.property}', key, test)).`,
       { details: { property: column.property } },
     );
   }
-  return (result) =>
-    result.cells.some(
-      (cell) => cell.family === column.family && startsWithBytes(cell.qualifier, column.qualifier),
-    ) !== test.negated;
+  const without = marker?.family === column.family ? marker.qualifier : undefined;
+  return (row) => hasCell(row, column.family, column.qualifier, without) !== test.negated;
 }
 
 function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
   const codec = schema.key.parts.find((part) => part.name === test.property)?.codec;
-  const order = codec instanceof BaseCodec ? codec.order : undefined;
-  const encoding =
-    order?.ordered && !order.descending
-      ? { encode: (value: unknown) => order.encode(value), ordered: true }
-      : undefined;
-  const holds = compileValueTest(test, encoding);
-  return (result) => {
-    const value = schema.key.decode(result.row)[test.property];
-    const present = value !== undefined && holds(encoding?.encode(value), () => value);
+  const encode = codec && orderedEncoder(codec);
+  const holds = compileValueTest(
+    test,
+    encode && { encode, ordered: true, compare: valueComparator(test.property, codec) },
+  );
+  return (row) => {
+    const value = schema.key.decode(row.row)[test.property];
+    const present = value !== undefined && holds(encode?.(value), () => value);
     return present !== test.negated;
   };
 }
@@ -97,10 +106,12 @@ type ValueTest = (stored: Uint8Array | undefined, decode: () => unknown) => bool
 interface Encoding {
   readonly encode: (value: unknown) => Uint8Array;
   readonly ordered: boolean;
+  readonly compare: ValueComparator;
 }
 
 function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest {
   const operands = test.values;
+  const compare = encoding?.compare ?? ((a, b) => compareValues(test.property, a, b));
   switch (test.operator) {
     case 'exists':
       return () => true;
@@ -111,8 +122,7 @@ function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest
           const value = decode();
           return operands.some(
             (operand) =>
-              (test.inside === undefined || sort(operand) === sort(value)) &&
-              compareValues(test, value, operand) === 0,
+              (test.inside === undefined || sort(operand) === sort(value)) && compare(value, operand) === 0,
           );
         };
       }
@@ -127,7 +137,7 @@ function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest
       return (_, decode) => asText(test, decode()).includes(asText(test, operands[0]));
     default: {
       const holds = SIGNS[test.operator];
-      if (!encoding?.ordered) return (_, decode) => holds(compareValues(test, decode(), operands[0]));
+      if (!encoding?.ordered) return (_, decode) => holds(compare(decode(), operands[0]));
       const bytes = encoding.encode(operands[0]);
       return (stored) => holds(compareBytes(stored!, bytes));
     }
@@ -141,23 +151,6 @@ const SIGNS: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', (order: number) => boo
   gte: (order) => order >= 0,
 };
 
-/** Numbers, bigints, dates and booleans by value; text by code point; bytes unsigned. */
-function compareValues(test: Test, a: unknown, b: unknown): number {
-  if (isNumeric(a) && isNumeric(b)) return a < b ? -1 : a > b ? 1 : 0;
-  if (typeof a === 'string' && typeof b === 'string') return compareBytes(toBytes(a), toBytes(b));
-  if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
-  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
-  throw new QueryError(
-    `where: ${test.property} holds a ${typeName(a)}, which has no order against a ${typeName(b)}.`,
-    { details: { property: test.property } },
-  );
-}
-
-function isNumeric(value: unknown): value is number | bigint {
-  return typeof value === 'number' || typeof value === 'bigint';
-}
-
 function asBytes(test: Test, value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value;
   return toBytes(asText(test, value));
@@ -169,8 +162,4 @@ function asText(test: Test, value: unknown): string {
     `where: ${test.property} holds a ${typeName(value)}; ${test.operator} goes with text${test.operator === 'startsWith' ? ' and bytes' : ''}.`,
     { details: { property: test.property } },
   );
-}
-
-function typeName(value: unknown): string {
-  return typeof value === 'object' && value !== null ? (value.constructor?.name ?? 'object') : typeof value;
 }

@@ -4,9 +4,11 @@ import { toHex, toStringBinary } from '../bytes/index.js';
 import type { KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
+import type { CollectionPlan } from './collection-plan.js';
+import type { CollectionSpec } from './collection-query.js';
 import { describeCondition } from './condition.js';
 import { describeKeyConditions } from './key-conditions.js';
-import type { QueryPlan } from './plan.js';
+import type { EntityPlan } from './plan.js';
 import type { ReadSet } from './projection.js';
 
 /** Stable codes of {@link ExplainWarning}. */
@@ -15,6 +17,7 @@ export type ExplainWarningCode =
   | 'FAN_OUT'
   | 'UNORDERED'
   | 'LOCAL_FILTER'
+  | 'SORTED_HERE'
   | 'READS_WHOLE_ROWS'
   | 'TIME_TRAVEL';
 
@@ -93,16 +96,13 @@ export class Explanation implements QueryExplanation {
 }
 
 /** Explains the plan of a query on one entity. */
-export function explainQuery(plan: QueryPlan): Explanation {
+export function explainQuery(plan: EntityPlan): Explanation {
   const { spec, keyPlan } = plan;
   const { schema } = spec;
   const pushed = plan.pushed.map(describeCondition);
   const local = plan.local.map(describeCondition);
   if (keyPlan.residual !== undefined) pushed.unshift(`rows of ${schema.name} only`);
-  if (keyPlan.check !== undefined) {
-    const key = describeKeyConditions(spec.key);
-    local.unshift(key === '' ? `rows of ${schema.name} only` : `keys where ${key}`);
-  }
+  if (keyPlan.check !== undefined) local.unshift(keyText(plan));
   return new Explanation({
     kind: keyPlan.kind,
     entities: [schema.name],
@@ -120,12 +120,58 @@ export function explainQuery(plan: QueryPlan): Explanation {
   });
 }
 
-export function explainRanges(keyPlan: KeyPlan): Pick<QueryExplanation, 'ranges' | 'fanOut' | 'order'> {
+function explainRanges(keyPlan: KeyPlan): Pick<QueryExplanation, 'ranges' | 'fanOut' | 'order'> {
   return {
     ranges: keyPlan.ranges.map(explainRange),
     fanOut: keyPlan.fanOut,
     order: keyPlan.order === 'sequence' ? 'key' : keyPlan.order,
   };
+}
+
+/** Explains the plans of a collection as one. */
+export function explainCollection(spec: CollectionSpec, plan: CollectionPlan): Explanation {
+  const { reading, entities, joined } = plan;
+  const { limit, reversed } = spec;
+  const schemas = entities.map((one) => one.spec.schema);
+  const ranges = reading.parts
+    .flatMap((part) => part.ranges)
+    .sort((a, b) => Buffer.compare(a.start, b.start));
+  const of = (pick: (one: EntityPlan) => readonly string[]): string[] =>
+    entities.flatMap((one) => pick(one).map((text) => `${one.spec.schema.name}: ${text}`));
+  const pushed = of((one) => one.pushed.map(describeCondition));
+  if (joined.length > 0) pushed.unshift(`rows of ${joined.map((schema) => schema.name).join(' and ')} only`);
+  const local = of((one) => [
+    ...(one.keyPlan.check === undefined ? [] : [keyText(one)]),
+    ...one.local.map(describeCondition),
+  ]);
+  const points = reading.parts.every((part) => part.points);
+  const limitPushed = limit !== undefined && local.length === 0;
+  const timed = entities[0]!;
+  return new Explanation({
+    kind: points ? (ranges.length === 1 ? 'point' : 'points') : ranges.length === 1 ? 'range' : 'ranges',
+    entities: schemas.map((schema) => schema.name),
+    table: schemas[0]!.table.descriptor.name,
+    key: describeKeyConditions(timed.spec.key),
+    ranges: ranges.map(explainRange),
+    fanOut: Math.max(...entities.map((one) => one.keyPlan.fanOut)),
+    order: reading.order === 'sequence' ? 'key' : reading.order,
+    direction: reversed ? 'reverse' : 'forward',
+    filters: { pushed, local },
+    reads: Object.assign(
+      {},
+      ...reading.parts.map((part) => explainReads(part.read)),
+    ) as QueryExplanation['reads'],
+    limit: limit ?? null,
+    limitPushed,
+    maxRows: points ? ranges.length : limitPushed ? limit * ranges.length : null,
+    timeRange: explainTimes(timed),
+    warnings: entities.flatMap((one) => warningsOf(one, one.local.map(describeCondition))),
+  });
+}
+
+function keyText({ spec }: EntityPlan): string {
+  const key = describeKeyConditions(spec.key);
+  return key === '' ? `rows of ${spec.schema.name} only` : `keys where ${key}`;
 }
 
 function explainRange(range: KeyRange): ExplainRange {
@@ -138,7 +184,7 @@ function explainRange(range: KeyRange): ExplainRange {
   };
 }
 
-export function explainReads(read: ReadSet): QueryExplanation['reads'] {
+function explainReads(read: ReadSet): QueryExplanation['reads'] {
   return Object.fromEntries(
     [...read.families].map(([family, columns]) => [
       family,
@@ -147,13 +193,13 @@ export function explainReads(read: ReadSet): QueryExplanation['reads'] {
   );
 }
 
-function explainTimes(plan: QueryPlan): QueryExplanation['timeRange'] {
-  const { timeRange } = plan;
+function explainTimes(plan: EntityPlan): QueryExplanation['timeRange'] {
+  const { timeRange } = plan.spec;
   if (timeRange === undefined) return null;
   return { min: timeRange.min, max: timeRange.max === LATEST_TIMESTAMP ? null : timeRange.max };
 }
 
-export function maxRows(keyPlan: KeyPlan, pushedLimit: number | undefined): number | null {
+function maxRows(keyPlan: KeyPlan, pushedLimit: number | undefined): number | null {
   if (keyPlan.kind === 'point' || keyPlan.kind === 'points') return keyPlan.ranges.length;
   if (pushedLimit === undefined) return null;
   return keyPlan.order === 'merge' ? pushedLimit * keyPlan.ranges.length : pushedLimit;
@@ -162,7 +208,7 @@ export function maxRows(keyPlan: KeyPlan, pushedLimit: number | undefined): numb
 /** Ranges beyond which reading in order is worth a warning. */
 const MANY_RANGES = 64;
 
-function warningsOf(plan: QueryPlan, local: readonly string[]): ExplainWarning[] {
+function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[] {
   const { spec, keyPlan } = plan;
   const { schema } = spec;
   const warnings: ExplainWarning[] = [];
@@ -191,13 +237,19 @@ function warningsOf(plan: QueryPlan, local: readonly string[]): ExplainWarning[]
       `Decided after reading: ${local.join(' and ')}. Every row of the ranges is read${spec.limit === undefined ? '' : ' until the limit is met'}.`,
     );
   }
+  if (spec.orderBy !== undefined) {
+    warn(
+      'SORTED_HERE',
+      `Sorted by ${spec.orderBy.property} in memory: every row of the ranges is read, whatever the limit.`,
+    );
+  }
   if (spec.selected !== undefined && schema.marker === undefined) {
     warn(
       'READS_WHOLE_ROWS',
       `${schema.name} has no marker column, so select() reads whole families to see which rows exist.`,
     );
   }
-  if (plan.timeRange !== undefined) warnAboutTimes(schema, warn);
+  if (spec.timeRange !== undefined) warnAboutTimes(schema, warn);
   return warnings;
 }
 

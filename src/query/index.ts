@@ -1,5 +1,8 @@
+export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } from './access.js';
+export { timeRangeAt } from './base-query.js';
 export { CollectionQuery, Groups } from './collection-query.js';
-export { checkFindOptions, EntityQuery, type FindOptions } from './entity-query.js';
+export { EntityQuery, emptySpec, type MapsOf, resolverOf, type SortableOf } from './entity-query.js';
+export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
   type ExplainRange,
   type ExplainWarning,
@@ -8,6 +11,13 @@ export {
   explanationText,
   type QueryExplanation,
 } from './explain.js';
-export * from './page.js';
-export type { TableAccess } from './source.js';
+export {
+  checkFindOptions,
+  checkReadOptions,
+  type FindOptions,
+  type ReadOptionsOf as ReadOptions,
+} from './find-options.js';
+export { loadEntity, RowLoader } from './loader.js';
+export { Page, type PageOptions } from './page.js';
+export type { SliceBounds } from './slice.js';
 export type { ColumnOperators, Predicate, Where, WhereBuilder } from './where.js';

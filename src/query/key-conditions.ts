@@ -3,6 +3,7 @@
 import { toHex } from '../bytes/index.js';
 import { KeyError, QueryError } from '../errors.js';
 import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
+import { describe } from '../table/checks.js';
 
 const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
@@ -17,6 +18,12 @@ export function parseKeyConditions(
   layout: KeyLayout,
   input: Readonly<Record<string, unknown>>,
 ): KeyConditions {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw new KeyError(
+      `find on ${entity}: the key conditions are ${describe(input)}. Give an object of key parts, {} for none.`,
+      { details: { entity } },
+    );
+  }
   for (const name of Object.keys(input)) {
     if (!layout.parts.some((part) => part.name === name)) {
       throw new KeyError(
@@ -36,7 +43,7 @@ export function parseKeyConditions(
 
 function parsePart(entity: string, name: string, value: unknown): PartCondition {
   checkPresent(entity, name, value);
-  if (!isOperators(value)) return { kind: 'eq', value };
+  if (!isOperators(value)) return { kind: 'eq', value: copied(value) };
   const given = Object.keys(value);
   for (const operator of given) {
     if (!OPERATORS.includes(operator)) {
@@ -49,7 +56,7 @@ function parsePart(entity: string, name: string, value: unknown): PartCondition 
   }
   const only = given[0];
   if (given.length === 1 && (only === 'startsWith' || only === 'endsWith')) {
-    return { kind: only, value: value[only] };
+    return { kind: only, value: copied(value[only]) };
   }
   if (given.length === 1 && only === 'in') return parseIn(entity, name, value['in']);
   return parseRange(entity, name, value);
@@ -62,7 +69,7 @@ function parseIn(entity: string, name: string, values: unknown): PartCondition {
     });
   }
   for (const value of values) checkPresent(entity, name, value);
-  return { kind: 'in', values: [...values] };
+  return { kind: 'in', values: values.map(copied) };
 }
 
 function parseRange(entity: string, name: string, value: Readonly<Record<string, unknown>>): PartCondition {
@@ -80,8 +87,8 @@ function parseRange(entity: string, name: string, value: Readonly<Record<string,
   const upper = 'lt' in value || 'lte' in value;
   return {
     kind: 'range',
-    lower: lower ? { value: value['gt'] ?? value['gte'], inclusive: 'gte' in value } : undefined,
-    upper: upper ? { value: value['lt'] ?? value['lte'], inclusive: 'lte' in value } : undefined,
+    lower: lower ? { value: copied(value['gt'] ?? value['gte']), inclusive: 'gte' in value } : undefined,
+    upper: upper ? { value: copied(value['lt'] ?? value['lte']), inclusive: 'lte' in value } : undefined,
   };
 }
 
@@ -91,6 +98,12 @@ function checkPresent(entity: string, name: string, value: unknown): void {
     `${entity}.${name} is ${String(value)}. Give it a value, or leave the part out to mean every value.`,
     { details: { entity, property: name } },
   );
+}
+
+/** The caller's own objects may change before the query runs. */
+export function copied(value: unknown): unknown {
+  if (value instanceof Date) return new Date(value);
+  return value instanceof Uint8Array ? Uint8Array.from(value) : value;
 }
 
 /** Whether a value is an object of operators rather than a value of its own (dates, bytes, class instances). */

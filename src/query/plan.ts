@@ -1,9 +1,10 @@
-/** The plan of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
+/** The plan of one entity's share of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
 
 import { QueryError } from '../errors.js';
-import type { KeyConditions, KeyPlan } from '../key/types.js';
+import type { KeyConditions, KeyPlan, PartCondition } from '../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { type Filter, filters, type TimeRange } from '../table/index.js';
+import { type Filter, filters } from '../table/index.js';
+import type { BaseSpec } from './base-query.js';
 import {
   type Condition,
   conjuncts,
@@ -12,33 +13,40 @@ import {
   testedProperties,
 } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
+import type { Finish } from './loader.js';
 import { type ReadSet, readAll, readColumns, selectColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
-import type { RunnablePlan } from './reader.js';
+import { type MapSlice, sliceOf } from './slice.js';
 
 /** What is asked of one entity. Immutable; each step of a query makes a new one. */
-export interface QuerySpec {
+export interface QuerySpec extends BaseSpec {
   readonly schema: EntitySchema;
   readonly key: KeyConditions;
   /** Conditions on columns that must all hold. */
   readonly where: readonly Condition[];
   /** Names given to `select`; undefined: everything. */
   readonly selected: readonly string[] | undefined;
-  readonly reversed: boolean;
-  readonly limit: number | undefined;
-  /** Only cells of these times. */
-  readonly timeRange: TimeRange | undefined;
   readonly fullScan: boolean;
+  readonly orderBy: { readonly property: string; readonly descending: boolean } | undefined;
+  readonly slices: readonly MapSlice[];
 }
 
-export interface QueryPlan extends RunnablePlan {
+export interface EntityPlan {
   readonly spec: QuerySpec;
+  readonly keyPlan: KeyPlan;
+  readonly read: ReadSet;
+  /** For the engine; undefined when there is none. */
+  readonly filter: Filter | undefined;
   /** Conditions that the filter decides. */
   readonly pushed: readonly Condition[];
   /** Conditions that are decided here. */
   readonly local: readonly Condition[];
+  /** What is decided here, conditions and the key's own check; undefined when nothing is. */
+  readonly rowTest: RowTest | undefined;
   /** Whether each range may stop after `limit` rows. */
   readonly limitPushed: boolean;
+  /** Cuts what is loaded down to what was asked for. */
+  readonly finish: Finish | undefined;
 }
 
 /**
@@ -46,21 +54,18 @@ export interface QueryPlan extends RunnablePlan {
  * @throws KeyError on key conditions the layout cannot search; QueryError `ERR_FULL_SCAN` when every row of the table
  * would be read and `fullScan` was not set.
  */
-export function planQuery(spec: QuerySpec): QueryPlan {
+export function planQuery(spec: QuerySpec): EntityPlan {
   const { schema } = spec;
   const keyPlan = schema.key.plan(spec.key);
   if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec);
-  const conditions = [
-    ...keyPlan.inexactParts
-      .filter((part) => spec.key[part] !== undefined)
-      .map((part) => keyPartAsCondition(part, spec.key[part]!)),
-    ...spec.where,
-  ].flatMap(conjuncts);
+  const conditions = [...storedPartConditions(spec, keyPlan), ...spec.where.flatMap(conjuncts)];
+  // Rows of other entities may lie in the ranges: what they keep in the columns need not be what the codec writes.
+  const onlyOwn = keyPlan.check === undefined;
   const pushed: Condition[] = [];
   const local: Condition[] = [];
   const parts: Filter[] = keyPlan.residual === undefined ? [] : [keyPlan.residual];
   for (const condition of conditions) {
-    const filter = pushCondition(condition, schema.columnsByProperty);
+    const filter = pushCondition(condition, schema.columnsByProperty, onlyOwn);
     if (filter === undefined) local.push(condition);
     else {
       pushed.push(condition);
@@ -75,10 +80,21 @@ export function planQuery(spec: QuerySpec): QueryPlan {
     pushed,
     local,
     rowTest: rowTest(schema, keyPlan, local),
-    timeRange: spec.timeRange,
-    reversed: spec.reversed,
-    limitPushed: spec.limit !== undefined && local.length === 0 && keyPlan.check === undefined,
+    limitPushed:
+      spec.limit !== undefined &&
+      spec.orderBy === undefined &&
+      local.length === 0 &&
+      keyPlan.check === undefined,
+    finish: finishOf(spec),
   };
+}
+
+/** Conditions on parts of which the key keeps only a digest or a bucket, to be held against their columns. */
+function storedPartConditions({ schema, key }: QuerySpec, { inexactParts }: KeyPlan): Condition[] {
+  if (inexactParts.length === 0) return [];
+  return inexactParts
+    .filter((part) => key[part] !== undefined && schema.columnsByProperty.has(part))
+    .flatMap((part) => conjuncts(keyPartAsCondition(part, key[part]!)));
 }
 
 function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
@@ -89,12 +105,12 @@ function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
     schema,
     columns,
     testedColumns(schema, conditions),
-    new Set(columns.map((column) => column.property)),
+    new Set(columns.map(({ property }) => property)),
   );
 }
 
 /** The stored columns that conditions test. */
-export function testedColumns(schema: EntitySchema, conditions: readonly Condition[]): ColumnSchema[] {
+function testedColumns(schema: EntitySchema, conditions: readonly Condition[]): ColumnSchema[] {
   const names = new Set<string>();
   for (const condition of conditions) testedProperties(condition, names);
   return schema.columns.filter((column) => names.has(column.property));
@@ -102,23 +118,44 @@ export function testedColumns(schema: EntitySchema, conditions: readonly Conditi
 
 function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Condition[]): RowTest | undefined {
   const { check } = keyPlan;
-  if (local.length === 0) return check === undefined ? undefined : (result) => check(result.row);
+  if (local.length === 0) return check === undefined ? undefined : (row) => check(row.row);
   const passes = compileCondition({ kind: 'all', conditions: local }, schema);
-  return check === undefined ? passes : (result) => check(result.row) && passes(result);
+  return check === undefined ? passes : (row) => check(row.row) && passes(row);
+}
+
+/** Ranges over the time of packed rows find whole windows, whose points are cut; Maps are cut to their slices. */
+function finishOf({ schema, key, slices }: QuerySpec): Finish | undefined {
+  const cuts: Finish[] = [];
+  for (const { property, window } of schema.columns) {
+    const condition = window && key[window.part];
+    if (condition?.kind === 'range') cuts.push(cutPoints(property, condition));
+  }
+  for (const slice of slices) cuts.push(sliceOf(schema, slice));
+  if (cuts.length === 0) return undefined;
+  return (entity) => {
+    for (const cut of cuts) cut(entity);
+  };
+}
+
+function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { kind: 'range' }>): Finish {
+  const first = lower && (lower.value as Date).getTime() + (lower.inclusive ? 0 : 1);
+  const last = upper && (upper.value as Date).getTime() - (upper.inclusive ? 0 : 1);
+  return (entity) => {
+    const points = entity[property];
+    if (!(points instanceof Map)) return;
+    for (const at of points.keys() as IterableIterator<number>) {
+      if ((first !== undefined && at < first) || (last !== undefined && at > last)) points.delete(at);
+    }
+  };
 }
 
 function fullScanError(spec: QuerySpec): QueryError {
   const { schema } = spec;
   const first = schema.key.parts[0]?.name ?? '?';
   const where = spec.where.map(describeCondition).join(' and ');
-  const tested = [...new Set(spec.where.flatMap((condition) => [...testedProperties(condition)]))];
-  const declare =
-    tested.length > 0
-      ? `Give "${first}", declare @Index(…) on ${tested.join(', ')}`
-      : `Give at least the leading key part "${first}"`;
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
-      `${where === '' ? '' : ` to find ${where}`}. ${declare}, or allow it with { fullScan: true }.`,
+      `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}", or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
       details: {

@@ -1,5 +1,6 @@
 /** Which families and columns a query reads. */
 
+import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Query } from '../table/index.js';
@@ -21,7 +22,8 @@ export interface ReadSet {
  * @throws QueryError on an unknown name.
  */
 export function selectColumns(schema: EntitySchema, names: readonly string[]): ColumnSchema[] {
-  const selected = new Set<ColumnSchema>();
+  const selected = new Set<ColumnSchema>(storedParts(schema));
+  if (names.length === 0) selected.clear();
   for (const name of names) {
     const column = schema.columnsByProperty.get(name);
     if (column !== undefined) {
@@ -40,14 +42,29 @@ export function selectColumns(schema: EntitySchema, names: readonly string[]): C
   return schema.columns.filter((column) => selected.has(column));
 }
 
+/** The columns of parts that the key cannot give back: a projection has every part, so it reads them. */
+export function storedParts(schema: EntitySchema): ColumnSchema[] {
+  return schema.key.parts.flatMap(({ name, recoverable }) => {
+    const column = recoverable ? undefined : schema.columnsByProperty.get(name);
+    return column === undefined ? [] : [column];
+  });
+}
+
 /** Columns and key parts, as they are named in messages. */
 export function propertyNames(schema: EntitySchema): string[] {
   return [...schema.key.parts.map((part) => part.name), ...schema.columnsByProperty.keys()];
 }
 
+const whole = new WeakMap<EntitySchema, ReadSet>();
+
 /** Everything the entity stores. */
 export function readAll(schema: EntitySchema): ReadSet {
-  return readFamilies(schema, schema.families, schema.columns, undefined);
+  let read = whole.get(schema);
+  if (read === undefined) {
+    read = readFamilies(schema, schema.families, schema.columns, undefined);
+    whole.set(schema, read);
+  }
+  return read;
 }
 
 /**
@@ -67,7 +84,7 @@ export function readColumns(
     const columns = families.get(family);
     if (qualifier === undefined || columns === null) families.set(family, null);
     else if (columns === undefined) families.set(family, [qualifier]);
-    else columns.push(qualifier);
+    else if (!columns.some((column) => equalBytes(column, qualifier))) columns.push(qualifier);
   };
   add(marker.family, marker.qualifier);
   for (const column of [...selected, ...tested]) {

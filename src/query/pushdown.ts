@@ -9,6 +9,7 @@ import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
+import { describeValue } from './key-conditions.js';
 
 /** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
 const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);
@@ -27,14 +28,16 @@ const COMPARE: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', readonly [CompareOpe
 export function pushCondition(
   condition: Condition,
   columns: ReadonlyMap<string, ColumnSchema>,
+  /** False when other entities may keep something else in the same column, which a number cannot be compared with. */
+  onlyOwn = true,
 ): Filter | undefined {
   if (condition.kind === 'test') {
-    const column = columns.get(condition.property);
-    return column === undefined ? undefined : pushTest(condition, column);
+    const column = entryColumn(condition, columns.get(condition.property));
+    return column === undefined ? undefined : pushTest(condition, column, onlyOwn);
   }
   const parts: Filter[] = [];
   for (const part of condition.conditions) {
-    const filter = pushCondition(part, columns);
+    const filter = pushCondition(part, columns, onlyOwn);
     if (filter === undefined) return undefined;
     parts.push(filter);
   }
@@ -43,13 +46,14 @@ export function pushCondition(
   return condition.kind === 'all' ? filters.all(...parts) : filters.any(...parts);
 }
 
-function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
+function pushTest(test: Test, column: ColumnSchema, onlyOwn: boolean): Filter | undefined {
   if (column.kind === 'columns' || test.inside !== undefined) return undefined;
   checkAskable(test, column);
   const single = (operator: CompareOperator, value: Uint8Array | Comparator): Filter =>
     filters.singleColumnValue(column.family, column.qualifier, operator, value, {
       filterIfMissing: !test.negated,
     });
+  if (column.kind === 'counter' && typeof counterBound(test) === 'boolean') return undefined;
   const equality: CompareOperator = test.negated ? 'NOT_EQUAL' : 'EQUAL';
   switch (test.operator) {
     case 'exists':
@@ -74,6 +78,7 @@ function pushTest(test: Test, column: ColumnSchema): Filter | undefined {
     default: {
       const operator = COMPARE[test.operator][test.negated ? 1 : 0];
       if (column.kind === 'counter') {
+        if (!onlyOwn) return undefined;
         return single(operator, comparators.long(BigInt(test.values[0] as bigint | number)));
       }
       return isOrdered(column.codec) ? single(operator, encodeOperand(column, test.values[0])) : undefined;
@@ -93,6 +98,36 @@ function checkAskable(test: Test, column: ColumnSchema): void {
     `where: ${column.property} holds Avro, which cannot be compared as a whole. Ask whether it { exists: true }, or for its properties: { ${column.property}: { name: … } }.`,
     { details: { property: column.property } },
   );
+}
+
+/** A test of one entry of a Map as that of a column of its own; any other column as it is. */
+export function entryColumn(test: Test, column: ColumnSchema | undefined): ColumnSchema | undefined {
+  if (test.entry === undefined || column === undefined) return column;
+  return { ...column, kind: 'column', qualifier: test.entry };
+}
+
+const LEAST_LONG = -(2n ** 63n);
+const GREATEST_LONG = 2n ** 63n - 1n;
+
+/**
+ * What a comparison with a number that no counter can hold is for every counter; undefined when it can hold it.
+ * @throws QueryError when it is no whole number.
+ */
+export function counterBound(test: Test): boolean | undefined {
+  if (test.operator === 'exists' || test.operator === 'in') return undefined;
+  const operand = test.values[0];
+  const whole = typeof operand === 'bigint' || (typeof operand === 'number' && Number.isInteger(operand));
+  if (!whole) {
+    throw new QueryError(
+      `where: ${test.property} is a counter, which cannot be compared with ${describeValue(operand)}. Give a bigint or a whole number.`,
+      { details: { property: test.property } },
+    );
+  }
+  const value = BigInt(operand as bigint | number);
+  if (value >= LEAST_LONG && value <= GREATEST_LONG) return undefined;
+  if (test.operator === 'eq') return false;
+  const below = value < LEAST_LONG;
+  return test.operator === 'gt' || test.operator === 'gte' ? below : !below;
 }
 
 /** @throws RowanError `ERR_CODEC` naming the property. */

@@ -1,11 +1,8 @@
-/** The ranges of a merge by their next rows: a binary heap in logical key order. */
+/** The ranges of a merge by their next rows: a binary heap. */
 
-import { compareMerged } from './ranges.js';
-
-/** A range that is being read. */
+/** What stands at a row, or at none any more. */
 export interface HeapSource {
-  /** The row that comes next; undefined when there is none at hand. */
-  readonly row: Uint8Array | undefined;
+  readonly row: unknown;
 }
 
 export class RangeHeap<S extends HeapSource> {
@@ -13,8 +10,7 @@ export class RangeHeap<S extends HeapSource> {
 
   constructor(
     sources: readonly S[],
-    private readonly mergeOffset: number,
-    private readonly reversed: boolean,
+    private readonly isBefore: (a: S, b: S) => boolean,
   ) {
     this.sources = sources.filter((source) => source.row !== undefined);
     for (let i = (this.sources.length >> 1) - 1; i >= 0; i--) this.siftDown(i);
@@ -43,16 +39,11 @@ export class RangeHeap<S extends HeapSource> {
     for (;;) {
       let child = 2 * index + 1;
       if (child >= sources.length) break;
-      if (child + 1 < sources.length && this.before(sources[child + 1]!, sources[child]!)) child++;
-      if (!this.before(sources[child]!, moving)) break;
+      if (child + 1 < sources.length && this.isBefore(sources[child + 1]!, sources[child]!)) child++;
+      if (!this.isBefore(sources[child]!, moving)) break;
       sources[index] = sources[child]!;
       index = child;
     }
     sources[index] = moving;
-  }
-
-  private before(a: S, b: S): boolean {
-    const order = compareMerged(a.row!, b.row!, this.mergeOffset);
-    return this.reversed ? order > 0 : order < 0;
   }
 }

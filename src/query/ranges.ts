@@ -1,51 +1,76 @@
 /** The byte ranges of a plan in reading order, and what is left of them behind a position. */
 
-import { compareBytes, concatBytes, keyAfter } from '../bytes/index.js';
-import type { KeyPlan, KeyRange } from '../key/types.js';
+import { compareBytes, concatBytes, keyAfter, prefixEnd, startsWithBytes } from '../bytes/index.js';
+import type { KeyLead, KeyPlan, KeyRange } from '../key/types.js';
 import { Scan } from '../table/index.js';
 
-/** Where to go on: behind `row` in reading order. */
+/** Where to go on: behind `key` in reading order. */
 export interface Position {
-  readonly row: Uint8Array;
+  readonly key: Uint8Array;
+  readonly logical: Uint8Array;
+  /** The entity whose row it is. */
+  readonly entity: number;
+}
+
+/** What `rangesFrom` needs of a part of a plan. */
+export interface RangesToRead {
+  readonly ranges: readonly KeyRange[];
+  readonly leads: readonly KeyLead[];
 }
 
 /** The ranges a reading from `position` visits, in byte order for a forward and in reverse for a reversed reading. */
-export function rangesFrom(plan: KeyPlan, reversed: boolean, position: Position | undefined): KeyRange[] {
-  const ranges: KeyRange[] = [];
-  for (const range of plan.ranges) {
-    const left = position === undefined ? range : clip(plan, range, position.row, reversed);
-    if (left.stop === undefined || compareBytes(left.start, left.stop) < 0) ranges.push(left);
+export function rangesFrom(
+  { ranges, leads }: RangesToRead,
+  order: KeyPlan['order'],
+  reversed: boolean,
+  position: Position | undefined,
+): readonly KeyRange[] {
+  if (position === undefined) return reversed && ranges.length > 1 ? [...ranges].reverse() : ranges;
+  const left: KeyRange[] = [];
+  for (let i = 0; i < ranges.length; i++) {
+    const range = ranges[i]!;
+    const rest =
+      order === 'merge'
+        ? clipLogically(range, leads[i]!, position.logical, reversed)
+        : clip(range, position.key, reversed);
+    if (rest !== undefined && (rest.stop === undefined || compareBytes(rest.start, rest.stop) < 0)) {
+      left.push(rest);
+    }
   }
-  if (plan.order === 'merge' && (plan.kind === 'point' || plan.kind === 'points')) {
-    ranges.sort((a, b) => compareMerged(a.start, b.start, plan.mergeOffset));
-  }
-  return reversed ? ranges.reverse() : ranges;
+  return reversed ? left.reverse() : left;
 }
 
-function clip(plan: KeyPlan, range: KeyRange, row: Uint8Array, reversed: boolean): KeyRange {
-  let bound = row;
-  let inclusive = false;
-  if (plan.order === 'merge') {
-    const prefix = rangePrefix(range, plan.mergeOffset);
-    const side = compareBytes(prefix, row.subarray(0, plan.mergeOffset));
-    bound = concatBytes(prefix, row.subarray(plan.mergeOffset));
-    inclusive = reversed ? side < 0 : side > 0;
+function clip(range: KeyRange, row: Uint8Array, reversed: boolean): KeyRange {
+  return reversed ? before(range, row) : from(range, keyAfter(row));
+}
+
+/**
+ * As `clip`, where rows stand in the order of their logical bytes. It may leave rows at the position itself, and in a
+ * reversed reading those that only begin like it: the reader holds the first rows to the position.
+ */
+function clipLogically(
+  range: KeyRange,
+  lead: KeyLead,
+  logical: Uint8Array,
+  reversed: boolean,
+): KeyRange | undefined {
+  if (!startsWithBytes(logical, lead.logical)) {
+    return compareBytes(lead.logical, logical) > 0 === reversed ? undefined : range;
   }
-  if (reversed) {
-    const stop = inclusive ? keyAfter(bound) : bound;
-    return range.stop === undefined || compareBytes(stop, range.stop) < 0
-      ? { start: range.start, stop }
-      : range;
-  }
-  const start = inclusive ? bound : keyAfter(bound);
+  const bound = concatBytes(lead.bytes, logical.subarray(lead.logical.length));
+  if (!reversed) return from(range, bound);
+  const end = prefixEnd(bound);
+  return end === undefined ? range : before(range, end);
+}
+
+function from(range: KeyRange, start: Uint8Array): KeyRange {
   return compareBytes(start, range.start) > 0 ? { start, stop: range.stop } : range;
 }
 
-/** The salt or bucket bytes of a range; an open start stands for zeros. */
-function rangePrefix(range: KeyRange, length: number): Uint8Array {
-  const prefix = new Uint8Array(length);
-  prefix.set(range.start.subarray(0, length));
-  return prefix;
+function before(range: KeyRange, stop: Uint8Array): KeyRange {
+  return range.stop === undefined || compareBytes(stop, range.stop) < 0
+    ? { start: range.start, stop }
+    : range;
 }
 
 /** Logical key order of merged ranges: the key behind the salt, then the salt. */

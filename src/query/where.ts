@@ -1,7 +1,9 @@
 /** The types of `where`, and the small builder for alternatives. */
 
+import { QueryError } from '../errors.js';
 import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
-import { type Condition, negate, type PropertyResolver, parseWhere } from './condition.js';
+import { describe } from '../table/checks.js';
+import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
 
 /** Values that are compared as a whole; other objects are embedded ones. */
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
@@ -49,31 +51,70 @@ export interface Predicate<C extends KeyedClass> {
   readonly condition: Condition;
 }
 
+/** How deep `and`, `or` and `not` may be put into each other. */
+const MAX_DEPTH = 64;
+
 /** Combines conditions: `query.where((w) => w.or({ status: 'open' }, w.not({ total: { gt: 5 } })))`. */
 export class WhereBuilder<C extends KeyedClass> {
   constructor(private readonly resolver: PropertyResolver) {}
 
   and(...parts: readonly (Where<C> | Predicate<C>)[]): Predicate<C> {
-    return new BuiltPredicate<C>({ kind: 'all', conditions: parts.map((part) => this.read(part)) });
+    return new BuiltPredicate<C>({ kind: 'all', conditions: parts.map((part) => this.read(part)) }, parts);
   }
 
   or(...parts: readonly (Where<C> | Predicate<C>)[]): Predicate<C> {
-    return new BuiltPredicate<C>({ kind: 'any', conditions: parts.map((part) => this.read(part)) });
+    return new BuiltPredicate<C>({ kind: 'any', conditions: parts.map((part) => this.read(part)) }, parts);
   }
 
   /** The exact complement: it also passes where the tested columns are absent. */
   not(part: Where<C> | Predicate<C>): Predicate<C> {
-    return new BuiltPredicate<C>(negate(this.read(part)));
+    return new BuiltPredicate<C>(negate(this.read(part)), [part]);
   }
 
-  /** The condition of what `where` was given. */
+  /** A test of one entry of a Map of columns: `w.entry('anchors', 'cnn.com', { exists: true })`. */
+  entry<P extends MapsOf<EntityOf<C>>>(
+    property: P,
+    key: KeyOfMap<EntityOf<C>[P]>,
+    asked: ColumnTest<ValueOfMap<EntityOf<C>[P]>> | { readonly exists: boolean } | null,
+  ): Predicate<C> {
+    const { resolver } = this;
+    return new BuiltPredicate<C>(
+      parseEntry(resolver.entity, property, resolver.entryOf(property, key), asked),
+      [],
+    );
+  }
+
+  /** The condition of what `where` was given. @throws QueryError when it is none. */
   read(part: Where<C> | Predicate<C>): Condition {
     if (part instanceof BuiltPredicate) return part.condition;
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) {
+      throw new QueryError(`where takes an object of columns, or a function, not ${describe(part)}.`);
+    }
     return parseWhere(this.resolver, part as Readonly<Record<string, unknown>>);
   }
 }
 
 class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
   declare readonly $entity?: (entity: C) => void;
-  constructor(readonly condition: Condition) {}
+  private readonly depth: number;
+
+  constructor(
+    readonly condition: Condition,
+    parts: readonly unknown[],
+  ) {
+    const depths = parts.map((part) => (part instanceof BuiltPredicate ? part.depth : 0));
+    this.depth = 1 + Math.max(0, ...depths);
+    if (this.depth > MAX_DEPTH) {
+      throw new QueryError(
+        `where: conditions are put into each other more than ${MAX_DEPTH} deep. and() and or() take any number of parts.`,
+      );
+    }
+  }
 }
+
+/** The properties of an entity that are Maps. */
+type MapsOf<E> = {
+  [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
+}[keyof E & string];
+type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
+type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;

@@ -1,8 +1,7 @@
 /** Many changes in one call, each with its own outcome. */
 
 import { RowanError } from '../errors.js';
-import { loadEntity } from '../query/entity-query.js';
-import { recovering } from '../query/recover.js';
+import { loadEntity } from '../query/index.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Get } from '../table/index.js';
@@ -123,7 +122,7 @@ export async function runBatch(
   const load = async (index: number): Promise<void> => {
     const { get } = items[index] as { readonly get: Get };
     const result = await context.access.table.get(get, options);
-    const value = await recovering(context.access, () => loadEntity(schema, result));
+    const value = await loadEntity(schema, context.access, result);
     outcomes[index] = { ok: true, value };
   };
   let pending: number[] = [];

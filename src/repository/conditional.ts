@@ -2,7 +2,7 @@
 
 import { QueryError, RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
-import { resolverOf } from '../query/entity-query.js';
+import { resolverOf } from '../query/index.js';
 import { pushCondition } from '../query/pushdown.js';
 import { type Where, WhereBuilder } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';

@@ -1,60 +1,83 @@
 /** The reads of a repository, of the present or of a time past. */
 
-import { DictionaryLayout } from '../key/index.js';
-import { loadEntity, timeRangeAt } from '../query/entity-query.js';
+import { InvalidArgumentError } from '../errors.js';
+import type { KeyDictionaries } from '../key/index.js';
 import {
+  checkFindOptions,
+  checkReadOptions,
   type EntityQuery,
+  emptySpec,
   type FindOptions,
   EntityQuery as Query,
+  type ReadOptions,
+  RowLoader,
   type TableAccess,
+  timeRangeAt,
 } from '../query/index.js';
 import { parseKeyConditions } from '../query/key-conditions.js';
-import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
-import { giveBackRawRow, takeRawRow } from '../query/raw-reader.js';
-import { recovering } from '../query/recover.js';
+import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '../query/projection.js';
+import { loadTexts } from '../query/range-source.js';
+import { applyHints } from '../query/read-plan.js';
+import { giveBackRawRow, takeRawRow } from '../query/row.js';
 import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
-import type { EntityMapper, EntitySchema } from '../schema/types.js';
-import { Get, type OperationOptions, type Result, type TimeRange } from '../table/index.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { Get, type TimeRange } from '../table/index.js';
 import { randomSalt } from './row-access.js';
 
-/** Reads one entity. Immutable; `Repository` and what its `at()` gives are such. */
+/** Reads one entity. Immutable; `Repository` and what its `asOf()` gives are such. */
 export class EntityReader<C extends KeyedClass> {
-  private readonly mapper: EntityMapper;
+  private readonly loader: RowLoader;
   private readonly readSet: ReadSet;
   private readonly deterministic: boolean;
-  /** Entities are made of rows at once: no hook runs, and nothing may have to be loaded. */
-  private readonly plain: boolean;
-  private readonly dictionaries: DictionaryLayout | undefined;
+  private readonly dictionaries: KeyDictionaries | undefined;
+  /** Columns of parts of which the key keeps only a digest or a bucket: a row must have the values asked for. */
+  private readonly storedParts: readonly ColumnSchema[];
 
   constructor(
     readonly schema: EntitySchema,
     protected readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
   ) {
-    this.mapper = schema.mapper;
+    this.loader = new RowLoader(schema, access);
     this.readSet = readAll(schema);
     this.deterministic = schema.key.deterministic;
-    this.plain = schema.lifecycle.afterLoad === undefined && access.recover === undefined;
-    this.dictionaries = schema.key instanceof DictionaryLayout ? schema.key : undefined;
+    this.dictionaries = schema.key.dictionaries;
+    this.storedParts = storedParts(schema);
   }
 
   /**
    * The entity with this key, or null.
-   * @throws KeyError when a part is missing, undefined, or of a wrong type.
+   * @throws KeyError when a part is missing, undefined, or of a wrong type; InvalidArgumentError on unknown options.
    */
-  async get(key: KeyOf<C>, options?: OperationOptions): Promise<EntityOf<C> | null> {
+  async get(key: KeyOf<C>, options?: ReadOptions): Promise<EntityOf<C> | null> {
+    checkKey(this.schema, 'get', key);
+    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key), options);
     this.refuseRandom('get');
-    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
     const { sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined && this.plain) {
+    if (sync?.getRaw !== undefined && options === undefined) {
       const raw = takeRawRow();
-      const entity = sync.getRaw(get, raw) ? this.mapper.fromRaw(raw) : null;
+      const found = sync.getRaw(get, raw) ? this.loader.load(raw) : null;
+      // What is still being loaded was copied.
       giveBackRawRow(raw);
-      return entity as EntityOf<C> | null;
+      const entity = found instanceof Promise ? await found : found;
+      return this.meant(key, entity);
     }
-    const result =
-      sync === undefined || options !== undefined ? await table.get(get, options) : sync.getSync(get);
-    return this.load(result);
+    const result = await table.get(get, options);
+    if (this.dictionaries !== undefined) await loadTexts([this.schema.key], [result]);
+    return this.meant(key, await this.loader.load(result));
+  }
+
+  /** The entity, unless its row only has the digest of the key in common with what was asked for. */
+  private meant(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
+    if (entity === null || this.storedParts.length === 0) return entity as EntityOf<C> | null;
+    for (const { property, codec } of this.storedParts) {
+      const stored: unknown = Reflect.get(entity, property);
+      const asked: unknown = Reflect.get(key, property);
+      if (stored === undefined || Buffer.compare(codec.encode(stored), codec.encode(asked)) !== 0)
+        return null;
+    }
+    return entity as EntityOf<C>;
   }
 
   /** The key, or where one of its texts has no id one that no entity has. */
@@ -63,30 +86,42 @@ export class EntityReader<C extends KeyedClass> {
     return known!;
   }
 
-  /** The entities with these keys, in their order, null where there is none. */
-  async getMany(keys: readonly KeyOf<C>[], options?: OperationOptions): Promise<(EntityOf<C> | null)[]> {
+  /**
+   * The entities with these keys, in their order, null where there is none.
+   * @throws KeyError naming the place of a wrong key.
+   */
+  async getMany(keys: readonly KeyOf<C>[], options?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
+    if (!Array.isArray(keys)) {
+      throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
+    }
+    for (const key of keys) checkKey(this.schema, 'getMany', key);
     this.refuseRandom('getMany');
     const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
-    const gets = known.map((key) => this.getOf(key));
+    const gets = known.map((key) => this.getOf(key, options));
     const results = await this.access.table.getAll(gets, options);
+    if (this.dictionaries !== undefined) await loadTexts([this.schema.key], results);
     const entities: (EntityOf<C> | null)[] = [];
-    for (const result of results) {
-      const loaded = this.load(result);
-      entities.push(loaded instanceof Promise ? await loaded : loaded);
+    for (const [i, result] of results.entries()) {
+      const loaded = this.loader.load(result);
+      entities.push(this.meant(keys[i]!, loaded instanceof Promise ? await loaded : loaded));
     }
     return entities;
   }
 
   /** Whether there is an entity with this key. */
-  async exists(key: KeyOf<C>, options?: OperationOptions): Promise<boolean> {
+  async exists(key: KeyOf<C>, options?: ReadOptions): Promise<boolean> {
+    checkKey(this.schema, 'exists', key);
     this.refuseRandom('exists');
-    const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key));
-    const { marker } = this.schema;
-    if (marker !== undefined) {
-      get.families.clear();
-      get.addColumn(marker.family, marker.qualifier);
+    const known = this.dictionaries === undefined ? key : await this.knownKey(key);
+    const get = this.getOf(known, options, readColumns(this.schema, this.storedParts, [], undefined));
+    if (this.storedParts.length === 0) {
+      return this.access.table.exists(get.setCheckExistenceOnly(true), options);
     }
-    return this.access.table.exists(get.setCheckExistenceOnly(true), options);
+    const result = await this.access.table.get(get, options);
+    return this.storedParts.every(({ property, codec, family, qualifier }) => {
+      const stored = result.getValue(family, qualifier);
+      return stored !== undefined && Buffer.compare(stored, codec.encode(Reflect.get(key, property))) === 0;
+    });
   }
 
   /**
@@ -96,31 +131,21 @@ export class EntityReader<C extends KeyedClass> {
    * ```ts
    * for await (const order of orders.find({ customerId: 'c1', placedAt: { gte: january } }).limit(10)) …
    * ```
-   * @throws KeyError on conditions that the key cannot search. `ERR_FULL_SCAN` comes when the query is run or explained.
+   * @throws KeyError on conditions that the key cannot search; InvalidArgumentError on unknown options. `ERR_FULL_SCAN`
+   * comes when the query is run or explained.
    */
   find<const Q extends KeyQuery<C>>(
     prefix: Q & CheckedPrefix<C, Q>,
     options: FindOptions = {},
   ): EntityQuery<C> {
-    return this.query(prefix as Readonly<Record<string, unknown>>, options);
+    return this.query(prefix as Readonly<Record<string, unknown>>, checkFindOptions(options));
   }
 
   protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {
-    const { schema } = this;
-    return new Query<C>(
-      this.access,
-      {
-        schema,
-        key: parseKeyConditions(schema.name, schema.key, prefix),
-        where: [],
-        selected: undefined,
-        reversed: false,
-        limit: undefined,
-        timeRange: this.timeRange,
-        fullScan: options.fullScan ?? false,
-      },
-      options,
-    );
+    const { schema, timeRange } = this;
+    const key = parseKeyConditions(schema.name, schema.key, prefix);
+    const spec = emptySpec(schema, key, { timeRange, fullScan: options.fullScan ?? false });
+    return new Query<C>(this.access, spec, options);
   }
 
   /** @throws KeyError when a key names one row in each salt, and so perhaps several. */
@@ -128,28 +153,28 @@ export class EntityReader<C extends KeyedClass> {
     if (!this.deterministic) throw randomSalt(this.schema, doing);
   }
 
-  private getOf(key: KeyOf<C>): Get {
-    const get = new Get(this.mapper.rowOf(key));
-    applyReadSet(get, this.readSet);
+  private getOf(key: KeyOf<C>, options: ReadOptions | undefined, read: ReadSet = this.readSet): Get {
+    const get = new Get(this.schema.mapper.rowOf(key));
+    applyReadSet(get, read);
     if (this.timeRange !== undefined) get.setTimeRange(this.timeRange.min, this.timeRange.max);
+    if (options !== undefined) {
+      checkReadOptions('get', options, this.access);
+      applyHints(get, options);
+    }
     return get;
-  }
-
-  private load(result: Result): EntityOf<C> | null | Promise<EntityOf<C> | null> {
-    return (this.plain ? this.mapper.fromResult(result) : this.loadSlowly(result)) as
-      | EntityOf<C>
-      | null
-      | Promise<EntityOf<C> | null>;
-  }
-
-  private loadSlowly(result: Result): object | null | Promise<object | null> {
-    const { access, schema } = this;
-    if (access.recover === undefined) return loadEntity(schema, result);
-    return recovering(access, () => loadEntity(schema, result));
   }
 
   /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
   asOf(time: number | Date): EntityReader<C> {
     return new EntityReader<C>(this.schema, this.access, timeRangeAt(time));
   }
+}
+
+/** @throws InvalidArgumentError when what should be a key is no object. */
+function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
+  if (typeof key === 'object' && key !== null && !Array.isArray(key)) return;
+  throw new InvalidArgumentError(
+    `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
+    { details: { entity: schema.name } },
+  );
 }

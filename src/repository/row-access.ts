@@ -1,7 +1,6 @@
 /** One entity's table, with what every read and write of it shares. */
 
 import { KeyError, RowanError } from '../errors.js';
-import { DictionaryLayout } from '../key/index.js';
 import type { TableAccess } from '../query/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type OperationOptions, Result, type RowMutation, RowMutations, type Table } from '../table/index.js';
@@ -46,11 +45,11 @@ export function loadRowOfKey(
   doing: string,
   create: boolean,
 ): Uint8Array | Promise<Uint8Array> {
-  const layout = schema.key;
-  if (!(layout instanceof DictionaryLayout)) return rowOfKey(schema, key, doing);
+  const { dictionaries } = schema.key;
+  if (dictionaries === undefined) return rowOfKey(schema, key, doing);
   return create
-    ? layout.giveIds([key]).then(() => rowOfKey(schema, key, doing))
-    : layout.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
+    ? dictionaries.giveIds([key]).then(() => rowOfKey(schema, key, doing))
+    : dictionaries.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
 }
 
 /** One mutation as it is, several as one atomic change of the row. */

@@ -1,7 +1,7 @@
 /** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
 
 import { ConflictError, InvalidArgumentError, UnsupportedError } from '../errors.js';
-import { DictionaryLayout } from '../key/index.js';
+import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
@@ -31,7 +31,7 @@ export class WriteCompiler {
   /** Whether puts are nothing but cells: no check, no hook, nothing to be read first. */
   readonly plain: boolean;
   /** The key's layout, if it keeps texts as ids. */
-  readonly dictionaries: DictionaryLayout | undefined;
+  readonly dictionaries: KeyDictionaries | undefined;
   private readonly expiry: Expiry | undefined;
   private readonly readSet: ReadSet;
   private readonly dynamic: readonly ColumnSchema[];
@@ -44,7 +44,7 @@ export class WriteCompiler {
     this.lock = VersionLock.of(schema);
     this.expiry = Expiry.of(schema);
     this.readSet = readAll(schema);
-    this.dictionaries = schema.key instanceof DictionaryLayout ? schema.key : undefined;
+    this.dictionaries = schema.key.dictionaries;
     this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
     this.required = schema.columns.filter(({ required }) => required);
     this.stamped = lifecycle.stamped;

@@ -178,9 +178,10 @@ class ColumnCompiler {
   }
 
   private packedStorage(property: PackedDeclaration, scope: Scope): Storage | undefined {
-    const bucket = this.entity.elements.find(
-      (element) => element.kind === 'timeBucket' && element.parts[0] === property.part,
-    );
+    const bucket = this.entity.elements
+      .filter((element) => element.kind === 'timeBucket')
+      .filter((element) => element.parts[0] === property.part)
+      .sort((a, b) => a.width - b.width)[0];
     if (bucket?.kind !== 'timeBucket' || scope.path.length > 0) {
       this.problem(
         scope,

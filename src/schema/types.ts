@@ -184,6 +184,12 @@ export interface EntityMapper<E extends object = object> {
    * @throws InvalidArgumentError naming a property that is not stored, or whose value its codec refuses.
    */
   fromPlain(plain: Readonly<Record<string, JsonValue>>): E;
-  /** As `fromResult`, with only these properties (and the key's parts) set. */
-  fromResultPartial(result: Result, properties: ReadonlySet<string>): Partial<E> | null;
+  /** What reads rows with only these properties (and the key's parts) set; undefined: all. One for many rows. */
+  readerOf(properties?: ReadonlySet<string>): RowReader<E>;
+}
+
+/** Makes instances of rows, without calling the constructor; null when a row has no cells. */
+export interface RowReader<E extends object = object> {
+  read(result: Result): E | null;
+  readRaw(raw: RawRow): E | null;
 }

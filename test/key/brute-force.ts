@@ -7,6 +7,7 @@ import {
   compileKeyLayout,
   type KeyConditions,
   type KeyElement,
+  type KeyLayout,
   type KeyPlan,
   type PartCondition,
 } from '../../src/key/index.js';
@@ -174,7 +175,7 @@ export function checkPlans(test: TestLayout, runs = 300): void {
         if (plan.residual) expect(passes(plan.residual, Buffer.from(hex, 'hex'))).toBe(true);
       }
       for (const row of strangers) expect(accepted(row)).toBe(false);
-      if (ordered) checkOrder(plan, parts, byRow, meant);
+      if (ordered) checkOrder(layout, plan, parts, byRow, meant);
     }),
     { numRuns: runs },
   );
@@ -198,6 +199,7 @@ function checkShape(plan: KeyPlan): void {
 }
 
 function checkOrder(
+  layout: KeyLayout,
   plan: KeyPlan,
   parts: readonly TestPart[],
   byRow: ReadonlyMap<string, Entity>,
@@ -205,12 +207,23 @@ function checkOrder(
 ): void {
   if (plan.order === 'none') return;
   const rows = meant.map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
-  const from = plan.order === 'merge' ? plan.mergeOffset : 0;
+  const logical = (row: Uint8Array) => layout.logicalBytes(row);
   rows.sort((a, b) =>
     plan.order === 'merge'
-      ? compareBytes(a.subarray(from), b.subarray(from))
+      ? compareBytes(logical(a), logical(b))
       : inRanges(plan, a) - inRanges(plan, b) || compareBytes(a, b),
   );
+  if (plan.order === 'merge' && plan.mergeOffset !== undefined) {
+    const from = plan.mergeOffset;
+    const shorter = [...rows].sort((a, b) => compareBytes(a.subarray(from), b.subarray(from)));
+    expect(shorter.map(toHex)).toEqual(rows.map(toHex));
+  }
+  if (plan.order === 'merge') {
+    rows.forEach((row) => {
+      const { logical: lead } = plan.leads[inRanges(plan, row)]!;
+      expect(startsWithBytes(logical(row), lead)).toBe(true);
+    });
+  }
   for (let i = 1; i < rows.length; i++) {
     const order = compareEntities(parts, byRow.get(toHex(rows[i - 1]!))!, byRow.get(toHex(rows[i]!))!);
     expect(order).toBeLessThanOrEqual(0);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   compileKeyLayout,
-  DictionaryLayout,
   date,
   dictionaryTableDescriptor,
+  type KeyLayout,
   part,
   substitute,
   TableDictionary,
@@ -87,10 +87,10 @@ describe('a layout with dictionaries', () => {
     () => undefined,
   );
   const at = new Date(5);
-  let layout: DictionaryLayout;
-  const another = (): DictionaryLayout => {
+  let layout: KeyLayout;
+  const another = (): KeyLayout => {
     const dictionaries = new Map<string, TableDictionary>();
-    return new DictionaryLayout(inner, (name) => {
+    return inner.bind((name) => {
       const dictionary = dictionaries.get(name) ?? new TableDictionary(name, table);
       dictionaries.set(name, dictionary);
       return dictionary;
@@ -110,14 +110,14 @@ describe('a layout with dictionaries', () => {
       }
     }
     const log = new Log();
-    await layout.giveIds([log]);
+    await layout.dictionaries!.giveIds([log]);
     const row = layout.encode(log);
     expect(log.host).toBe('a-very-long-host-name.example');
     expect(row).toHaveLength(11);
     expect(inner.decode(row)).toEqual({ host: 1, event: 1, at });
     const reader = another();
     expect(() => reader.decode(row)).toThrowError(/the text of the id 1 .* is not known here/);
-    await reader.loadTexts([row]);
+    await reader.dictionaries!.loadTexts([row]);
     expect(reader.decode(row)).toEqual({ host: 'a-very-long-host-name.example', event: 'login', at });
     expect(reader.encode(log)).toEqual(row);
   });
@@ -128,13 +128,13 @@ describe('a layout with dictionaries', () => {
   });
 
   it('makes a row that nobody has of texts that have no id, and gives them none', async () => {
-    await layout.giveIds([{ host: 'a', event: 'x', at }]);
+    await layout.dictionaries!.giveIds([{ host: 'a', event: 'x', at }]);
     const rows = [
       { host: 'a', event: 'x', at },
       { host: 'b', event: 'x', at },
       { host: 'a', event: 'y', at },
     ];
-    const known = await layout.known(rows);
+    const known = await layout.dictionaries!.known(rows);
     expect(known[0]).toBe(rows[0]);
     expect(known.map((values) => inner.decode(layout.encode(values)))).toEqual([
       { host: 1, event: 1, at },
@@ -145,19 +145,19 @@ describe('a layout with dictionaries', () => {
   });
 
   it('turns conditions', async () => {
-    await layout.giveIds([{ host: 'a', event: 'x', at }]);
-    const conditions = await layout.knownConditions({
+    await layout.dictionaries!.giveIds([{ host: 'a', event: 'x', at }]);
+    const conditions = await layout.dictionaries!.knownConditions({
       host: { kind: 'eq', value: 'a' },
       event: { kind: 'in', values: ['x', 'q'] },
     });
     expect(layout.plan(conditions).ranges).toEqual(
       inner.plan({ host: { kind: 'eq', value: 1 }, event: { kind: 'eq', value: 1 } }).ranges,
     );
-    const nothing = await layout.knownConditions({ host: { kind: 'eq', value: 'nobody' } });
+    const nothing = await layout.dictionaries!.knownConditions({ host: { kind: 'eq', value: 'nobody' } });
     expect(layout.plan(nothing).ranges).toEqual([]);
-    await expect(layout.knownConditions({ host: { kind: 'startsWith', value: 'a' } })).rejects.toThrowError(
-      /equality finds it/,
-    );
+    await expect(
+      layout.dictionaries!.knownConditions({ host: { kind: 'startsWith', value: 'a' } }),
+    ).rejects.toThrowError(/equality finds it/);
     expect(() => inner.plan({ host: { kind: 'range', lower: { value: 1, inclusive: true } } })).toThrowError(
       /an id in no order/,
     );
@@ -165,16 +165,22 @@ describe('a layout with dictionaries', () => {
 
   it('says when a dictionary has outgrown the key', async () => {
     const events = Array.from({ length: 256 }, (_, i) => ({ host: 'a', event: `e${i}`, at }));
-    await expect(layout.giveIds(events)).rejects.toThrowError(/has given 256 ids, more than 1 bytes hold/);
+    await expect(layout.dictionaries!.giveIds(events)).rejects.toThrowError(
+      /has given 256 ids, more than 1 bytes hold/,
+    );
   });
 
   it('refuses what is no text', async () => {
-    await expect(layout.giveIds([{ host: 7, event: 'x', at }])).rejects.toThrowError(/7 is no text/);
+    await expect(layout.dictionaries!.giveIds([{ host: 7, event: 'x', at }])).rejects.toThrowError(
+      /7 is no text/,
+    );
   });
 
   it('takes one number for a new text that many write at once', async () => {
-    await Promise.all(Array.from({ length: 20 }, () => layout.giveIds([{ host: 'same', event: 'x', at }])));
-    await layout.giveIds([{ host: 'next', event: 'x', at }]);
+    await Promise.all(
+      Array.from({ length: 20 }, () => layout.dictionaries!.giveIds([{ host: 'same', event: 'x', at }])),
+    );
+    await layout.dictionaries!.giveIds([{ host: 'next', event: 'x', at }]);
     expect(inner.decode(layout.encode({ host: 'next', event: 'x', at }))).toMatchObject({ host: 2 });
   });
 });

@@ -295,7 +295,7 @@ describe('what a layout tells about itself', () => {
   it('lists the dictionaries it needs', () => {
     const layout = compile([substitute('host', 'hosts'), part('n', uint8)]);
     expect(layout.substitutions).toEqual([{ part: 'host', dictionary: 'hosts', bytes: 4 }]);
-    expect(() => layout.encode({ host: 'a', n: 1 })).toThrowError(/DictionaryLayout/);
+    expect(() => layout.encode({ host: 'a', n: 1 })).toThrowError(/bind the layout/);
   });
 
   it('takes codecs from emitted types', () => {

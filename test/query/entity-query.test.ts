@@ -363,15 +363,10 @@ describe('pages', () => {
 describe('collections', () => {
   test('read an entity and its children in one scan', async () => {
     const { access, counts } = countedAccess(db.engine.table('shop:crm'), !onHBase);
-    const query = new CollectionQuery<typeof Customer | typeof Order>(
+    const query = CollectionQuery.of<typeof Customer | typeof Order>(
       access,
-      {
-        schemas: [db.schema.entity(Customer), db.schema.entity(Order)],
-        key: { customerId: { kind: 'eq', value: 'a' } },
-        reversed: false,
-        limit: undefined,
-        at: undefined,
-      },
+      [db.schema.entity(Customer), db.schema.entity(Order)],
+      { customerId: 'a' },
       {},
     );
     const groups = await query.groups();

@@ -44,6 +44,8 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
   readonly ordered: boolean = true;
   /** Byte order is the reverse of logical order. */
   readonly descending: boolean = false;
+  /** False when only equality finds values: the bytes stand in for them in no order that means anything. */
+  readonly hasRanges: boolean = true;
   /** Set when values are spread evenly over all bytes (random ids) or digits: their space can be cut evenly. */
   readonly uniform: 'bytes' | 'digits' | undefined = undefined;
   readonly $type?: T;

@@ -3,7 +3,7 @@
 import { BaseCodec, badBytes, badValue, type ScalarCodec, type ValueRange } from './base.js';
 import type { KeyWriter } from './writer.js';
 
-/** 1, 2, 3, 4, 5 or 6 bytes as a JavaScript number. */
+/** 1 to 8 bytes as a JavaScript number. */
 export class IntegerCodec extends BaseCodec<number> {
   readonly fixedLength: number;
   private readonly bias: number;
@@ -109,7 +109,7 @@ export function signedPieces<T extends number | bigint>(
   return pieces;
 }
 
-/** Writes `value`, 0..2^48-1, as `size` bytes. */
+/** Writes `value`, 0..2^53-1, as `size` bytes, at most 8. */
 export function putInteger(target: Uint8Array, offset: number, size: number, value: number): void {
   let rest = value;
   if (size > 4) {

@@ -185,11 +185,12 @@ const TEXT_WIDTH = 19;
 const SIGN = 0x80;
 
 /** An id that a dictionary gave: whole numbers, whose order says nothing about the values they stand for. */
-export class IdCodec extends IntegerCodec {
+class IdCodec extends IntegerCodec {
   override readonly ordered = false;
+  override readonly hasRanges = false;
 
   constructor(dictionary: string, bytes: number) {
-    super(`id${bytes}(${dictionary})`, bytes, 0, 256 ** bytes - 1);
+    super(`id${bytes}(${dictionary})`, bytes, 0, Math.min(256 ** bytes - 1, Number.MAX_SAFE_INTEGER));
   }
 
   override write(value: number, out: KeyWriter): void {
@@ -197,7 +198,7 @@ export class IdCodec extends IntegerCodec {
       throw badValue(
         this.name,
         value,
-        "the dictionary's id of the text; let a DictionaryLayout put it in first",
+        "the dictionary's id of the text; bind the layout to its dictionaries first",
       );
     }
     super.write(value, out);

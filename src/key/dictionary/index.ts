@@ -1,3 +1,2 @@
-export { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './dictionary.js';
-export { DictionaryLayout } from './layout.js';
-export { DictionaryTable } from './table.js';
+export { MissingTextError } from './codec.js';
+export * from './dictionary.js';

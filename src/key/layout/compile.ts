@@ -6,12 +6,26 @@ import { baseCodec, DescendingCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import { date } from '../codecs/index.js';
 import { transformCodec } from '../codecs/transforms.js';
-import type { HashElement, KeyElement, PartElement, SaltElement } from '../elements.js';
+import { DictionaryCodec } from '../dictionary/codec.js';
+import type { KeyDictionary } from '../dictionary/dictionary.js';
+import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
+import type {
+  HashElement,
+  KeyElement,
+  PartElement,
+  PartTransform,
+  SaltElement,
+  TimeBucketElement,
+} from '../elements.js';
 import type { KeyCodec, KeyLayout, KeyPart, KeySubstitution } from '../types.js';
-import { BucketStep, ConstStep, HashStep, SaltStep, TimeBucketStep } from './derived-steps.js';
-import { FieldStep } from './field-step.js';
 import { CompiledLayout } from './layout.js';
 import type { Step } from './step.js';
+import { BucketStep } from './steps/bucket-step.js';
+import { ConstStep } from './steps/const-step.js';
+import { FieldStep } from './steps/field-step.js';
+import { HashStep } from './steps/hash-step.js';
+import { SaltStep } from './steps/salt-step.js';
+import { TimeBucketStep } from './steps/time-bucket-step.js';
 
 /** The codec of a part that is declared without one. Throws (or returns undefined) when none can be told. */
 export type CodecResolver = (part: string) => KeyCodec<unknown> | undefined;
@@ -19,6 +33,10 @@ export type CodecResolver = (part: string) => KeyCodec<unknown> | undefined;
 export interface LayoutOptions {
   /** Numbers 0..1 (exclusive) for random salts. Default Math.random. */
   readonly random?: () => number;
+  /** Whose keys they are; stands in errors. */
+  readonly entity?: string;
+  /** Gives `substitute` parts their dictionaries: they take and give texts then, else the ids (numbers). */
+  readonly dictionary?: (name: string) => KeyDictionary;
 }
 
 /**
@@ -39,6 +57,7 @@ class LayoutCompiler {
   private readonly steps: Step[] = [];
   private readonly parts: KeyPart[] = [];
   private readonly substitutions: KeySubstitution[] = [];
+  private readonly dictionaryCodecs = new Map<string, DictionaryCodec>();
   /** Names of parts that stand in the key whole. */
   private readonly exact: ReadonlySet<string>;
   private readonly elements: readonly KeyElement[];
@@ -68,7 +87,16 @@ class LayoutCompiler {
     if (this.problems.length > 0) {
       throw new SchemaError(`The row key is wrong: ${this.problems.join(' ')}`, this.problems);
     }
-    return new CompiledLayout(this.steps, this.parts, this.recordType, this.substitutions);
+    const { elements, resolveCodec, recordType, options } = this;
+    return new CompiledLayout(this.steps, this.parts, recordType, {
+      entity: options.entity,
+      substitutions: this.substitutions,
+      dictionaries:
+        this.dictionaryCodecs.size === 0
+          ? undefined
+          : new LayoutDictionaries(this.steps, this.dictionaryCodecs),
+      bind: (dictionary) => compileKeyLayout(elements, resolveCodec, recordType, { ...options, dictionary }),
+    });
   }
 
   private checkRecordType(): void {
@@ -108,7 +136,7 @@ class LayoutCompiler {
       case 'literal':
         return new ConstStep(element.bytes, `literal(${toHex(element.bytes)})`);
       case 'recordType':
-        return new ConstStep(Uint8Array.of(this.recordType ?? 0), `recordType(${this.recordType})`);
+        return new ConstStep(Uint8Array.of(this.recordType ?? 0), `recordType(${this.recordType})`, true);
       case 'salt':
         return new SaltStep(
           element,
@@ -122,20 +150,45 @@ class LayoutCompiler {
         return this.fieldOf(element, index === this.elements.length - 1);
       case 'hash':
         return this.hashOf(element);
-      case 'timeBucket': {
-        const derived = this.exact.has(element.parts[0]);
-        const { descending } = element;
-        if (!derived) {
-          this.parts.push({
-            name: element.parts[0],
-            codec: date as KeyCodec<unknown>,
-            descending,
-            recoverable: false,
-          });
-        }
-        return new TimeBucketStep(element, derived);
-      }
+      case 'timeBucket':
+        return this.timeBucketOf(element);
     }
+  }
+
+  /** Of several buckets of one time that the key does not hold whole, the finest says what the others say. */
+  private timeBucketOf(element: TimeBucketElement): TimeBucketStep {
+    const name = element.parts[0];
+    const whole = this.elements.find((other) => other.kind === 'part' && other.parts[0] === name);
+    if (whole !== undefined) return new TimeBucketStep(element, true, this.isReversed(whole as PartElement));
+    const finest = this.finestBucket(name);
+    if (element === finest) {
+      this.parts.push({
+        name,
+        codec: date as KeyCodec<unknown>,
+        descending: element.descending,
+        recoverable: false,
+      });
+      return new TimeBucketStep(element, false, undefined);
+    }
+    if (element.width % finest.width !== 0) {
+      throw new SchemaError(
+        `timeBucket("${name}"): a span of ${element.width} ms is no multiple of the ${finest.width} ms of the finest one. Choose multiples, or put the part itself into the key.`,
+      );
+    }
+    return new TimeBucketStep(element, true, finest.descending);
+  }
+
+  private finestBucket(name: string): TimeBucketElement {
+    const buckets = this.elements.filter(
+      (element): element is TimeBucketElement => element.kind === 'timeBucket' && element.parts[0] === name,
+    );
+    return buckets.reduce((finest, bucket) => (bucket.width < finest.width ? bucket : finest));
+  }
+
+  private isReversed(element: PartElement): boolean {
+    const codec = this.codecOf(element);
+    const inner = codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : codec;
+    return (inner !== codec) !== element.descending ? !inner.descending : inner.descending;
   }
 
   private fieldOf(element: PartElement, last: boolean): FieldStep {
@@ -157,8 +210,26 @@ class LayoutCompiler {
   }
 
   private codecOf(element: PartElement): BaseCodec<unknown> {
-    if (element.transform !== undefined) return transformCodec(element.transform);
+    const { transform } = element;
+    const { dictionary } = this.options;
+    if (transform?.kind === 'substitute' && dictionary !== undefined) {
+      return this.dictionaryCodec(element.parts[0], transform, dictionary);
+    }
+    if (transform !== undefined) return transformCodec(transform);
     return element.codec === undefined ? this.resolve(element.parts[0]) : baseCodec(element.codec);
+  }
+
+  private dictionaryCodec(
+    part: string,
+    transform: Extract<PartTransform, { kind: 'substitute' }>,
+    dictionary: (name: string) => KeyDictionary,
+  ): BaseCodec<unknown> {
+    let codec = this.dictionaryCodecs.get(part);
+    if (codec === undefined) {
+      codec = new DictionaryCodec(part, transform.bytes, dictionary(transform.dictionary));
+      this.dictionaryCodecs.set(part, codec);
+    }
+    return codec as BaseCodec<unknown>;
   }
 
   private resolve(name: string): BaseCodec<unknown> {
@@ -217,10 +288,16 @@ class LayoutCompiler {
     return runs;
   }
 
-  private isSalted(salt: SaltElement, index: number, element: KeyElement, i: number): boolean {
-    const whole = element.kind === 'part';
+  /** Whether it is a part, or all that the key holds of one. */
+  private saysPart(element: KeyElement): boolean {
+    if (element.kind === 'part') return true;
+    if (element.kind === 'timeBucket' && this.finestBucket(element.parts[0]) !== element) return false;
     const digest = element.kind === 'hash' || element.kind === 'timeBucket';
-    if (!whole && !(digest && !element.parts.some((name) => this.exact.has(name)))) return false;
+    return digest && !element.parts.some((name) => this.exact.has(name));
+  }
+
+  private isSalted(salt: SaltElement, index: number, element: KeyElement, i: number): boolean {
+    if (!this.saysPart(element)) return false;
     if (salt.over === undefined) return i > index;
     return element.parts.some((name) => salt.over!.includes(name));
   }

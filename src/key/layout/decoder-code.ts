@@ -4,7 +4,7 @@
  * mostly have their first texts in common, so the last text of each part is kept with its bytes.
  */
 
-import { FieldStep } from './field-step.js';
+import { generated } from '../../codegen/index.js';
 import { partError, type Step } from './step.js';
 
 /** Reads a row from its start into `target`; gives the end of what it has read. @throws KeyError naming the part. */
@@ -40,14 +40,10 @@ const LONGEST_KEPT = 64;
 
 export function generateStepsReader(steps: readonly Step[]): StepsReader {
   const locals = steps.map(
-    (_, i) => `const s${i} = steps[${i}], c${i} = s${i}.codec, last${i} = lasts[${i}];`,
+    ({ inline }, i) =>
+      `const s${i} = steps[${i}]${inline ? `, c${i} = s${i}.codec, last${i} = lasts[${i}]` : ''};`,
   );
-  const make = new Function(
-    'steps',
-    'lasts',
-    'failure',
-    `'use strict';
-${locals.join('\n')}
+  const body = `${locals.join('\n')}
 return function readSteps(row, o) {
   let at = 0, end = 0, part;
   try {
@@ -56,23 +52,27 @@ ${steps.map(stepSource).join('\n')}
     throw part === undefined ? cause : failure(part, undefined, cause);
   }
   return at;
-};`,
-  ) as (...given: unknown[]) => StepsReader;
-  return make(
-    steps,
-    steps.map(() => new LastText()),
-    partError,
-  );
+};`;
+  const lasts = steps.map(() => new LastText());
+  return generated({ steps, lasts, failure: partError }, body, () => plainReader(steps));
+}
+
+function plainReader(steps: readonly Step[]): StepsReader {
+  return (row, target) => {
+    let at = 0;
+    for (const step of steps) at = step.decode(row, at, target);
+    return at;
+  };
 }
 
 /** A part that stands in the key as its codec writes it is read here, any other by its step. */
-function stepSource(step: Step, index: number): string {
+function stepSource({ inline }: Step, index: number): string {
   const bySelf = `at = s${index}.decode(row, at, o);`;
-  if (!(step instanceof FieldStep) || step.inverted) return `    ${bySelf}`;
-  const property = `o[${JSON.stringify(step.name)}]`;
-  const { endLength } = step;
+  if (inline === undefined) return `    ${bySelf}`;
+  const property = `o[${JSON.stringify(inline.name)}]`;
+  const { endLength } = inline;
   const read = `
-      part = ${JSON.stringify(step.name)};
+      part = ${JSON.stringify(inline.name)};
       ${property} = c${index}.read(row, at, end);
       part = undefined;`;
   const find = `end = s${index}.endAt(row, at);

@@ -7,10 +7,9 @@ import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyPlan } from '../types.js';
 import type { OrderedConditions } from './conditions.js';
-import { ConstStep } from './derived-steps.js';
-import { FieldStep } from './field-step.js';
 import { absoluteRange, EVERYTHING, fieldRanges } from './ranges.js';
 import type { Step } from './step.js';
+import { FieldStep } from './steps/field-step.js';
 
 /** What is written into it is copied before anything else is written. */
 const out = new KeyWriter();
@@ -27,7 +26,7 @@ export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
   let lead: Uint8Array = EMPTY_BYTES;
   for (const step of steps) {
     if (step instanceof FieldStep && step.codec.ordered) fields.push(step);
-    else if (step instanceof ConstStep && fields.length === 0) lead = concatBytes(lead, step.bytes);
+    else if (step.constant !== undefined && fields.length === 0) lead = concatBytes(lead, step.constant);
     else return undefined;
   }
   return { lead, fields };
@@ -47,18 +46,20 @@ export function planDirectly(
     fields[count++]!.write(values[0], out);
   }
   const prefix = out.copy();
-  if (count === fields.length) return planOf('point', [{ start: prefix, stop: keyAfter(prefix) }]);
+  if (count === fields.length) return planOf(prefix, 'point', [{ start: prefix, stop: keyAfter(prefix) }]);
   const behind = span === undefined ? EVERYTHING : fieldRanges(fields[count]!, span.condition).ranges[0]!;
   const range = absoluteRange(prefix, behind);
-  if (range === undefined) return planOf('ranges', []);
-  return planOf(prefix.length === 0 && span === undefined ? 'full' : 'range', [range]);
+  if (range === undefined) return planOf(prefix, 'ranges', []);
+  return planOf(prefix, prefix.length === 0 && span === undefined ? 'full' : 'range', [range]);
 }
 
-function planOf(kind: KeyPlan['kind'], ranges: KeyPlan['ranges']): KeyPlan {
+function planOf(lead: Uint8Array, kind: KeyPlan['kind'], ranges: KeyPlan['ranges']): KeyPlan {
   return Object.freeze({
     kind,
     ranges: Object.freeze(ranges),
     order: 'sequence',
+    leads: ranges.map(() => ({ bytes: lead, logical: lead })),
+    beforeType: undefined,
     mergeOffset: 0,
     fanOut: 1,
     residual: undefined,

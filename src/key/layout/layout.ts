@@ -3,21 +3,34 @@
 import { toHex } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { KeyWriter } from '../codecs/index.js';
+import { MissingTextError } from '../dictionary/codec.js';
+import type { KeyDictionary } from '../dictionary/dictionary.js';
+import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
-import { SaltStep, TimeBucketStep } from './derived-steps.js';
 import { type DirectLayout, directLayout } from './direct-plan.js';
 import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
-import { planKeys } from './planner.js';
+import { logicalBytes, planKeys } from './planner.js';
 import { splitPoints } from './splits.js';
 import type { KeyValues, Step } from './step.js';
+import { SaltStep } from './steps/salt-step.js';
 
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
 
+/** What a layout has beside its steps. */
+export interface LayoutTraits {
+  readonly entity: string | undefined;
+  readonly substitutions: readonly KeySubstitution[];
+  readonly dictionaries: LayoutDictionaries | undefined;
+  readonly bind: (dictionary: (name: string) => KeyDictionary) => KeyLayout;
+}
+
 export class CompiledLayout implements KeyLayout {
   readonly signature: string;
   readonly deterministic: boolean;
+  readonly substitutions: readonly KeySubstitution[];
+  readonly dictionaries: LayoutDictionaries | undefined;
   /** How plans are made without a walk, where they can be. */
   readonly direct: DirectLayout | undefined;
   private readonly writer = new KeyWriter();
@@ -31,33 +44,54 @@ export class CompiledLayout implements KeyLayout {
     readonly steps: readonly Step[],
     readonly parts: readonly KeyPart[],
     readonly recordType: number | undefined,
-    readonly substitutions: readonly KeySubstitution[],
+    private readonly traits: LayoutTraits,
   ) {
     this.signature = steps.map((step) => step.signature).join(' ');
+    this.substitutions = traits.substitutions;
+    this.dictionaries = traits.dictionaries;
     this.ends = new Int32Array(steps.length);
     this.direct = directLayout(steps);
     this.readSteps = generateStepsReader(steps);
     this.writeSteps = generateStepsWriter(steps);
     this.salts = steps.filter((step) => step instanceof SaltStep).reverse();
-    this.deterministic = this.salts.every(({ element }) => element.assign !== 'random');
+    this.deterministic = steps.every((step) => step.deterministic);
     for (const part of parts) Object.freeze(part);
+  }
+
+  bind(dictionary: (name: string) => KeyDictionary): KeyLayout {
+    return this.substitutions.length === 0 ? this : this.traits.bind(dictionary);
   }
 
   encode(values: KeyValues): Uint8Array {
     const { writer, ends, salts } = this;
     writer.length = 0;
-    this.writeSteps(values, writer, ends);
+    try {
+      this.writeSteps(values, writer, ends);
+    } catch (error) {
+      throw this.named(error);
+    }
     for (let i = 0; i < salts.length; i++) salts[i]!.patch(writer, ends);
     if (writer.length === 0 || writer.length > MAX_ROW_LENGTH) throw this.lengthError(writer.length);
     return writer.copy();
   }
 
-  private lengthError(length: number): KeyError {
+  private lengthError(length: number): Error {
     const why =
       length === 0
         ? 'The row key is empty, which no table takes: give its part a value that is not empty.'
         : `The row key has ${length} bytes; a table takes at most ${MAX_ROW_LENGTH}. Shorten its parts or hash them.`;
-    return new KeyError(why, { details: { layout: this.signature } });
+    return this.named(new KeyError(why, { details: { layout: this.signature } }));
+  }
+
+  /** The error with the entity whose keys these are. */
+  private named<E>(error: E): E | KeyError {
+    const { entity } = this.traits;
+    if (entity === undefined || !(error instanceof KeyError) || error instanceof MissingTextError)
+      return error;
+    return new KeyError(`${entity}: ${error.message}`, {
+      cause: error.cause,
+      details: { entity, ...error.details },
+    });
   }
 
   decode(row: Uint8Array): Record<string, unknown> {
@@ -76,7 +110,8 @@ export class CompiledLayout implements KeyLayout {
     if (at !== row.length) throw this.rowError(row, `${row.length - at} bytes stand behind its last part`);
   }
 
-  private rowError(row: Uint8Array, why: string, cause?: unknown): KeyError {
+  private rowError(row: Uint8Array, why: string, cause?: unknown): Error {
+    if (cause instanceof MissingTextError) return cause;
     const keyHex = toHex(row);
     return new KeyError(
       `The row ${keyHex} is not of the layout "${this.signature}": ${why}. It was written by another layout or program.`,
@@ -95,21 +130,30 @@ export class CompiledLayout implements KeyLayout {
   }
 
   plan(conditions: KeyConditions): KeyPlan {
-    return planKeys(this, conditions);
+    try {
+      return planKeys(this, conditions);
+    } catch (error) {
+      throw this.named(error);
+    }
   }
 
   splitPoints(regions: number, options: SplitOptions = {}): Uint8Array[] {
-    return splitPoints(this, regions, options);
+    return splitPoints(this.steps, regions, options);
   }
 
-  bucketStart(row: Uint8Array): number | undefined {
+  logicalBytes(row: Uint8Array): Uint8Array {
+    return logicalBytes(this, row);
+  }
+
+  bucketStart(row: Uint8Array, part: string, width: number): number {
     let at = 0;
     for (const step of this.steps) {
       const end = step.skip(row, at);
       if (end < 0) throw this.rowError(row, `it does not hold ${step.signature}`);
-      if (step instanceof TimeBucketStep) return step.startAt(row, at);
+      const start = step.spanStart(row, at, part, width);
+      if (start !== undefined) return start;
       at = end;
     }
-    return undefined;
+    throw this.rowError(row, `it has no bucket of ${width} ms of "${part}"`);
   }
 }

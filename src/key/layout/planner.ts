@@ -3,16 +3,14 @@
  * are put together, and it is decided how their rows come in the order of the key's parts.
  */
 
-import { compareBytes, equalBytes } from '../../bytes/index.js';
+import { compareBytes, EMPTY_BYTES, equalBytes, startsWithBytes } from '../../bytes/index.js';
 import { comparators, type Filter, filters } from '../../table/index.js';
-import type { KeyConditions, KeyPlan, KeyRange } from '../types.js';
+import type { KeyConditions, KeyPlan } from '../types.js';
 import { rowCheck } from './check.js';
 import { combinations, MAX_RANGES, type OrderedConditions, orderConditions, tooMany } from './conditions.js';
-import { ConstStep, TimeBucketStep } from './derived-steps.js';
 import { planDirectly } from './direct-plan.js';
-import { FieldStep } from './field-step.js';
 import type { CompiledLayout } from './layout.js';
-import { namesOf, Walk } from './walk.js';
+import { type LedRange, Walk } from './walk.js';
 
 /** @throws KeyError as `KeyLayout.plan`. */
 export function planKeys(layout: CompiledLayout, conditions: KeyConditions): KeyPlan {
@@ -23,102 +21,148 @@ export function planKeys(layout: CompiledLayout, conditions: KeyConditions): Key
   const ranges = distinct(walks.flatMap((walk) => walk.ranges()));
   if (ranges.length > MAX_RANGES) throw tooMany(layout.parts[0]!.name);
   const exact = walks.every((walk) => walk.exact);
+  const order = orderOf(layout, asked, walks, ranges);
   return Object.freeze({
     kind: kindOf(walks, ranges),
     ranges: Object.freeze(ranges),
-    ...orderOf(layout, asked, walks, ranges),
+    order,
+    leads: Object.freeze(ranges.map(({ lead }) => lead)),
+    beforeType: beforeType(layout, walks, ranges),
+    mergeOffset: order === 'merge' ? mergeOffset(walks, ranges) : 0,
     fanOut: walks[0]?.fanOut ?? 1,
     residual: exact ? undefined : residualOf(layout, walks),
     check: exact ? undefined : rowCheck(layout, asked),
-    inexactParts: Object.freeze([...new Set(walks.flatMap((walk) => walk.inexactParts))]),
+    inexactParts: Object.freeze(inexactParts(layout, asked)),
   });
 }
 
-function kindOf(walks: readonly Walk[], ranges: readonly KeyRange[]): KeyPlan['kind'] {
-  if (walks.length > 0 && walks.every((walk) => walk.stopped === undefined)) {
+function kindOf(walks: readonly Walk[], ranges: readonly LedRange[]): KeyPlan['kind'] {
+  if (walks.length > 0 && walks.every((walk) => walk.isWhole))
     return ranges.length === 1 ? 'point' : 'points';
-  }
   if (walks.length > 0 && walks.every((walk) => !walk.narrowed)) return 'full';
   return ranges.length === 1 ? 'range' : 'ranges';
 }
 
+/** What stands before the record type, where each of the plan's ranges has a lead of its own there. */
+function beforeType(
+  layout: CompiledLayout,
+  walks: readonly Walk[],
+  ranges: readonly LedRange[],
+): KeyPlan['beforeType'] {
+  const index = layout.steps.findIndex((step) => step.isRecordType);
+  const length = walks[0]?.typeOffset;
+  if (index < 0 || length === undefined || walks.some((walk) => walk.typeOffset !== length)) return undefined;
+  const leads = ranges.map(({ lead }) => lead.beforeType!);
+  const apart = leads.every(
+    (lead, i) => lead.bytes.length > 0 && (i === 0 || !equalBytes(lead.bytes, leads[i - 1]!.bytes)),
+  );
+  if (!apart) return undefined;
+  return {
+    path: layout.steps
+      .slice(0, index)
+      .map((step) => step.signature)
+      .join(' '),
+    leads,
+  };
+}
+
 /** In byte order, without repetitions. */
-function distinct(ranges: readonly KeyRange[]): KeyRange[] {
+function distinct(ranges: readonly LedRange[]): LedRange[] {
   const sorted = [...ranges].sort((a, b) => compareBytes(a.start, b.start));
   return sorted.filter((range, i) => i === 0 || !equalBytes(range.start, sorted[i - 1]!.start));
 }
-
-interface Order {
-  readonly order: KeyPlan['order'];
-  readonly mergeOffset: number;
-}
-
-const SEQUENCE: Order = { order: 'sequence', mergeOffset: 0 };
-const NONE: Order = { order: 'none', mergeOffset: 0 };
 
 function orderOf(
   layout: CompiledLayout,
   asked: OrderedConditions,
   walks: readonly Walk[],
-  ranges: readonly KeyRange[],
-): Order {
-  const first = walks[0];
-  if (first === undefined) return SEQUENCE;
-  if (walks.some((walk) => !walk.ordered)) return NONE;
-  if (ranges.length < 2) return SEQUENCE;
-  const varying = layout.steps.findIndex((step) => isVarying(asked, namesOf(step)) && !step.derived);
-  if (varying < 0) {
-    if (first.fanOut === 1 && (first.timeBuckets === 1 || isSameDirection(layout, asked))) return SEQUENCE;
-    return mergeFrom(first.derived.at(-1)?.end ?? 0, ranges);
-  }
-  const step = layout.steps[varying]!;
-  if (!(step instanceof FieldStep && step.codec.ordered) || variesUnordered(layout, asked)) return NONE;
-  if (first.derived.some(({ index }) => index > varying)) {
-    const lists = [...asked.fixed.values()].filter((values) => values.length > 1).length;
-    const single = walks.every((walk) => walk.fanOut === 1 && walk.timeBuckets === 1);
-    if (lists > 1 || !single) return NONE;
-  }
-  return mergeFrom(first.derived.filter(({ index }) => index < varying).at(-1)?.end ?? 0, ranges);
-}
-
-/** Merging at `offset`, but for ranges that share the bytes before it: those come in order by themselves. */
-function mergeFrom(offset: number, ranges: readonly KeyRange[]): Order {
-  const lead = ranges[0]!.start.subarray(0, offset);
-  const same = ranges.every(({ start }) => equalBytes(start.subarray(0, offset), lead));
-  return offset === 0 || same ? SEQUENCE : { order: 'merge', mergeOffset: offset };
-}
-
-function isVarying(asked: OrderedConditions, names: readonly string[]): boolean {
-  return names.some((name) => (asked.fixed.get(name)?.length ?? 0) > 1);
+  ranges: readonly LedRange[],
+): KeyPlan['order'] {
+  if (walks.some((walk) => !walk.ordered)) return 'none';
+  if (ranges.length < 2) return 'sequence';
+  if (variesUnordered(layout, asked)) return 'none';
+  return isSequence(ranges) ? 'sequence' : 'merge';
 }
 
 /** Whether an `in` list goes over a part whose bytes are not in the order of its values. */
-function variesUnordered(layout: CompiledLayout, asked: OrderedConditions): boolean {
+function variesUnordered(layout: CompiledLayout, { fixed }: OrderedConditions): boolean {
   return layout.steps.some(
-    (step) =>
-      isVarying(asked, namesOf(step)) && !step.derived && !(step instanceof FieldStep && step.codec.ordered),
+    (step) => !step.derived && !step.ordered && step.names.some((name) => (fixed.get(name)?.length ?? 0) > 1),
   );
 }
 
-/** Whether the buckets of time rise and fall with the times themselves. */
-function isSameDirection(layout: CompiledLayout, asked: OrderedConditions): boolean {
-  const name = asked.span?.name;
-  const bucket = layout.steps.find((step) => step instanceof TimeBucketStep && step.name === name);
-  const field = layout.steps.find((step) => step instanceof FieldStep && step.name === name);
-  return (bucket as TimeBucketStep | undefined)?.inverted === (field as FieldStep | undefined)?.reversed;
+/** Whether ranges in byte order are in the order of parts: each holds rows that stand before those of the next. */
+function isSequence(ranges: readonly LedRange[]): boolean {
+  for (let i = 1; i < ranges.length; i++) {
+    const a = ranges[i - 1]!.lead;
+    const b = ranges[i]!.lead;
+    if (a === b) continue;
+    const order = compareBytes(a.logical, b.logical);
+    const apart = order < 0 && !startsWithBytes(b.logical, a.logical);
+    if (!apart && !(order === 0 && a.serial > 0 && a.serial < b.serial)) return false;
+  }
+  return true;
 }
 
-/** Constants behind the ranges' prefixes that stand at a fixed place: a filter can hold rows to them. */
+/** From which byte on the rows of all ranges compare in the order of parts; undefined when there is no such byte. */
+function mergeOffset(walks: readonly Walk[], ranges: readonly LedRange[]): number | undefined {
+  const offset = walks[0]!.derivedEnd;
+  if (walks.some((walk) => walk.derivedEnd !== offset)) return undefined;
+  let before: Uint8Array | undefined;
+  for (const { lead } of ranges) {
+    const behind = lead.bytes.length - offset;
+    const logical = lead.logical.subarray(0, Math.max(lead.logical.length - behind, 0));
+    before ??= logical;
+    if (!equalBytes(before, logical)) return undefined;
+  }
+  return before === undefined ? 0 : offset;
+}
+
+/** Parts that the key keeps only as a digest or a bucket, and whose condition that does not decide. */
+function inexactParts(layout: CompiledLayout, { fixed, span }: OrderedConditions): string[] {
+  const parts = layout.parts.filter(
+    ({ name, recoverable }) => !recoverable && (fixed.has(name) || span?.name === name),
+  );
+  return parts
+    .map(({ name }) => name)
+    .filter(
+      (name) =>
+        span?.name !== name ||
+        !layout.steps.some(
+          (step) => !step.derived && step.names.includes(name) && step.decides(span.condition),
+        ),
+    );
+}
+
+/** Constants behind the ranges' leads that stand at a fixed place: a filter can hold rows to them. */
 function residualOf(layout: CompiledLayout, walks: readonly Walk[]): Filter | undefined {
   const from = Math.min(...walks.map((walk) => walk.stopIndex));
   const found: Filter[] = [];
   let offset = 0;
-  for (const [index, step] of layout.steps.entries()) {
-    if (step instanceof ConstStep && index >= from) {
-      found.push(filters.row('EQUAL', comparators.binaryComponent(step.bytes, offset)));
+  for (const [index, { constant, width }] of layout.steps.entries()) {
+    if (constant !== undefined && index >= from) {
+      found.push(filters.row('EQUAL', comparators.binaryComponent(constant, offset)));
     }
-    if (step.width === undefined) break;
-    offset += step.width;
+    if (width === undefined) break;
+    offset += width;
   }
   return found.length > 1 ? filters.all(...found) : found[0];
+}
+
+/** A row without what is derived from other parts: such bytes compare in the order of the key's parts. */
+export function logicalBytes(layout: CompiledLayout, row: Uint8Array): Uint8Array {
+  if (layout.steps.every((step) => !step.derived)) return row;
+  const bytes = new Uint8Array(row.length);
+  let length = 0;
+  let at = 0;
+  for (const step of layout.steps) {
+    const end = step.skip(row, at);
+    if (end < 0) return EMPTY_BYTES;
+    if (!step.derived) {
+      bytes.set(row.subarray(at, end), length);
+      length += end - at;
+    }
+    at = end;
+  }
+  return bytes.subarray(0, length);
 }

@@ -5,7 +5,7 @@ import type { ValueRange } from '../codecs/base.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyRange } from '../types.js';
 import { queryError, type SpanCondition } from './conditions.js';
-import type { FieldStep } from './field-step.js';
+import type { FieldStep } from './steps/field-step.js';
 
 /** A range relative to a prefix, as bytes that follow it. */
 export interface RelativeRange {
@@ -39,13 +39,6 @@ export const EVERYTHING: RelativeRange = Object.freeze({
 const INEXACT: FieldRanges = { ranges: [EVERYTHING], exact: false, ordered: false, narrow: false };
 const scratch = new KeyWriter();
 
-/** The bytes of `value` in this field. */
-export function fieldBytes(field: FieldStep, value: unknown): Uint8Array {
-  scratch.length = 0;
-  field.write(value, scratch);
-  return scratch.copy();
-}
-
 /** @throws KeyError on a bad value or a condition that the part's type does not have. */
 export function fieldRanges(field: FieldStep, condition: SpanCondition): FieldRanges {
   if (condition.kind === 'range')
@@ -75,8 +68,8 @@ function boundedRanges(field: FieldStep, range: ValueRange): FieldRanges {
     return { ranges: [boundedRange(field, range)], exact: true, ordered: true, narrow: true };
   }
   // The codec checks the bounds even where they do not narrow the bytes.
-  if (range.lower !== undefined) fieldBytes(field, range.lower.value);
-  if (range.upper !== undefined) fieldBytes(field, range.upper.value);
+  if (range.lower !== undefined) field.bytesOf(range.lower.value);
+  if (range.upper !== undefined) field.bytesOf(range.upper.value);
   const pieces = field.codec.pieces(range);
   if (pieces === undefined)
     return field.codec.framing === 'separated' ? separatedRange(field, range) : INEXACT;
@@ -108,9 +101,9 @@ function boundedRange(field: FieldStep, { lower, upper }: ValueRange): RelativeR
   // Behind the last part nothing follows; behind any other stand all keys that begin with its bytes.
   const behind = field.last ? 'behindRow' : 'behindPrefix';
   return {
-    start: first && fieldBytes(field, first.value),
+    start: first && field.bytesOf(first.value),
     startAt: first === undefined || first.inclusive ? 'before' : behind,
-    stop: last && fieldBytes(field, last.value),
+    stop: last && field.bytesOf(last.value),
     stopAt: last?.inclusive ? behind : 'before',
   };
 }

@@ -1,9 +1,26 @@
 /** A part that stands in the key whole: its codec's bytes, framed so that the next part can be found. */
 
-import { badValue } from '../codecs/base.js';
-import type { BaseCodec } from '../codecs/index.js';
-import { KeyWriter } from '../codecs/index.js';
-import { type KeyValues, partError, requireValue, rowError, Step } from './step.js';
+import { concatBytes } from '../../../bytes/index.js';
+import { badValue } from '../../codecs/base.js';
+import type { BaseCodec } from '../../codecs/index.js';
+import { KeyWriter } from '../../codecs/index.js';
+import type { SplitOptions } from '../../types.js';
+import { queryError } from '../conditions.js';
+import { fieldRanges } from '../ranges.js';
+import { betweenSplits, textSplits, UNIFORM_BYTES, uniformSplits } from '../split-cuts.js';
+import {
+  type InlinePart,
+  type KeyValues,
+  partError,
+  requireValue,
+  rowError,
+  type SplitBehind,
+  Step,
+} from '../step.js';
+import type { Walk } from '../walk.js';
+
+/** What is written into it is taken out before anything else is written. */
+const scratch = new KeyWriter(64);
 
 const ESCAPE = 0xff;
 const END = 0x01;
@@ -15,6 +32,9 @@ export class FieldStep extends Step {
   readonly derived = false;
   readonly signature: string;
   readonly width: number | undefined;
+  override readonly names: readonly string[];
+  override readonly ordered: boolean;
+  override readonly inline: InlinePart | undefined;
   /** Whether larger values have smaller bytes. */
   readonly reversed: boolean;
   private readonly ending: Ending;
@@ -38,6 +58,17 @@ export class FieldStep extends Step {
     // An inverted text that nothing ends would sort behind its own extensions, so it always has an end.
     this.ending = endingOf(codec, last && !inverted);
     this.width = codec.fixedLength;
+    this.names = [name];
+    this.ordered = codec.ordered;
+    this.inline = inverted
+      ? undefined
+      : {
+          name,
+          codec,
+          endLength: this.endLength,
+          writable: codec.framing !== 'separated',
+          framed: this.endLength > 0,
+        };
     this.scratch = codec.fixedLength === undefined || inverted ? new KeyWriter(64) : undefined;
   }
 
@@ -151,6 +182,44 @@ export class FieldStep extends Step {
       case 'separated':
         return row.indexOf(this.codec.separator ^ this.mask, at);
     }
+  }
+
+  /** The bytes of `value` here. @throws KeyError. */
+  bytesOf(value: unknown): Uint8Array {
+    scratch.length = 0;
+    this.write(value, scratch);
+    return scratch.copy();
+  }
+
+  pass(walk: Walk): boolean {
+    const { name } = this;
+    if (walk.has(name)) return walk.appendParts(this.names, walk.bytesOf(this));
+    if (walk.span?.name !== name) return walk.stop();
+    if (!this.codec.hasRanges) {
+      throw queryError(name, 'stands in the row key as an id in no order: equality finds it, a range cannot');
+    }
+    return walk.stopAt(this.names, fieldRanges(this, walk.span.condition));
+  }
+
+  override disorders(_later: readonly Step[], isKnown: (name: string) => boolean): boolean {
+    return !this.ordered && !isKnown(this.name);
+  }
+
+  override splits(
+    prefix: Uint8Array,
+    regions: number,
+    _behind: SplitBehind,
+    options: SplitOptions,
+  ): Uint8Array[] {
+    const { uniform, fixedLength } = this.codec;
+    if (uniform === undefined) {
+      return betweenSplits(prefix, regions, options, (value, out) => this.write(value, out));
+    }
+    const cuts =
+      uniform === 'bytes'
+        ? uniformSplits(fixedLength ?? UNIFORM_BYTES, regions)
+        : textSplits(10, this.width!, regions);
+    return cuts.map((key) => concatBytes(prefix, key));
   }
 
   private escapedEnd(row: Uint8Array, at: number): number {

@@ -1,0 +1,1 @@
+export { canGenerate, generated, withoutGenerating } from './generated.js';

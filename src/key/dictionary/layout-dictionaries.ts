@@ -1,0 +1,101 @@
+/** What a layout with `substitute` parts needs of its dictionaries before it encodes, plans and decodes. */
+
+import { KeyError } from '../../errors.js';
+import type { Step } from '../layout/step.js';
+import type { KeyConditions, KeyDictionaries, PartCondition } from '../types.js';
+import { type DictionaryCodec, WITHOUT_ID } from './codec.js';
+
+type Values = Readonly<Record<string, unknown>>;
+
+export class LayoutDictionaries implements KeyDictionaries {
+  constructor(
+    private readonly steps: readonly Step[],
+    /** By part. */
+    private readonly codecs: ReadonlyMap<string, DictionaryCodec>,
+  ) {}
+
+  async giveIds(rows: readonly Values[]): Promise<void> {
+    for (const [part, codec] of this.codecs) {
+      await idsOf(
+        codec,
+        rows.map((row) => codec.textOf(row[part])),
+        true,
+      );
+    }
+  }
+
+  async known<V extends Values>(rows: readonly V[]): Promise<V[]> {
+    let resolved = [...rows];
+    for (const [part, codec] of this.codecs) {
+      const ids = await idsOf(
+        codec,
+        rows.map((row) => codec.textOf(row[part])),
+        false,
+      );
+      resolved = resolved.map((row, i) => (ids[i] === undefined ? withPart(row, part, WITHOUT_ID) : row));
+    }
+    return resolved;
+  }
+
+  async knownConditions(conditions: KeyConditions): Promise<KeyConditions> {
+    const resolved: Record<string, PartCondition> = { ...conditions };
+    for (const [part, codec] of this.codecs) {
+      const condition = conditions[part];
+      if (condition === undefined) continue;
+      const texts = textsOf(codec, condition);
+      const ids = await idsOf(codec, texts, false);
+      const found = texts.filter((_, i) => ids[i] !== undefined);
+      const single = condition.kind === 'eq' && found.length === 1;
+      resolved[part] = single ? condition : { kind: 'in', values: found };
+    }
+    return resolved;
+  }
+
+  async loadTexts(rows: readonly Uint8Array[]): Promise<void> {
+    for (const [part, codec] of this.codecs) {
+      const ids = rows.map((row) => codec.readId(row, this.placeOf(part, row)));
+      const missing = ids.filter((id) => codec.dictionary.knownText(id) === undefined);
+      if (missing.length > 0) await codec.dictionary.values(missing);
+    }
+  }
+
+  private placeOf(part: string, row: Uint8Array): number {
+    let at = 0;
+    for (const step of this.steps) {
+      if (!step.derived && step.names.includes(part)) return at;
+      at = step.skip(row, at);
+    }
+    return at;
+  }
+}
+
+async function idsOf(
+  { part, dictionary, fixedLength: bytes }: DictionaryCodec,
+  texts: readonly string[],
+  create: boolean,
+): Promise<(number | undefined)[]> {
+  const ids = await dictionary.ids(texts, create);
+  for (const id of ids) {
+    if (id !== undefined && id >= 256 ** bytes) {
+      throw new KeyError(
+        `Key part "${part}": the dictionary "${dictionary.name}" has given ${id} ids, more than ${bytes} bytes hold. Declare substitute() with more bytes and write the rows anew.`,
+        { details: { property: part, dictionary: dictionary.name } },
+      );
+    }
+  }
+  return ids;
+}
+
+function textsOf(codec: DictionaryCodec, condition: PartCondition): string[] {
+  if (condition.kind === 'eq') return [codec.textOf(condition.value)];
+  if (condition.kind === 'in') return condition.values.map((value) => codec.textOf(value));
+  throw new KeyError(
+    `Key part "${codec.part}" stands in the row key as an id of the dictionary "${codec.dictionary.name}", in no order: equality finds it, a range cannot.`,
+    { details: { property: codec.part } },
+  );
+}
+
+/** A copy with another value; the rest, accessors of its class included, is read through to the original. */
+function withPart<V extends Values>(row: V, part: string, value: unknown): V {
+  return Object.create(row, { [part]: { value, enumerable: true } }) as V;
+}

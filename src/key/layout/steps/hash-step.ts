@@ -1,0 +1,143 @@
+import { compareBytes, concatBytes, toHex } from '../../../bytes/index.js';
+import type { BaseCodec } from '../../codecs/index.js';
+import { KeyWriter } from '../../codecs/index.js';
+import { digest } from '../../digest/digest.js';
+import type { HashElement } from '../../elements.js';
+import { combinations, type OrderedConditions, queryError } from '../conditions.js';
+import { textSplits, uniformSplits } from '../split-cuts.js';
+import {
+  type KeyValues,
+  partError,
+  requireValue,
+  rowError,
+  type SplitBehind,
+  Step,
+  type StepTest,
+} from '../step.js';
+import type { Walk } from '../walk.js';
+import { modulo } from './modulo.js';
+
+/** What a digest is taken of. */
+export interface HashSource {
+  readonly name: string;
+  readonly codec: BaseCodec<unknown>;
+}
+
+/**
+ * A digest of parts. Where nothing but the digest of several stands in the key, each but the last that has no fixed length
+ * is ended (00 as 00 FF, then 00 01) before it is hashed: `CT`, `UPEK` and `CTU`, `PEK` are different keys. Where the
+ * parts stand whole behind it they tell keys apart themselves, and are hashed without ends, as Kiji does.
+ */
+export class HashStep extends Step {
+  readonly signature: string;
+  readonly width: number;
+  override readonly names: readonly string[];
+  override readonly ordered = false;
+  private readonly scratch = new KeyWriter(64);
+
+  constructor(
+    private readonly element: HashElement,
+    private readonly sources: readonly HashSource[],
+    /** Whether the parts stand in the key whole as well. */
+    readonly derived: boolean,
+  ) {
+    super();
+    const { algorithm, bytes, encoding, modulo: divisor } = element;
+    this.width = encoding === 'hex' ? 2 * bytes : bytes;
+    this.names = sources.map(({ name }) => name);
+    // What stands between several parts says whether they are ended.
+    const options = [
+      algorithm,
+      String(bytes),
+      sources.map(({ name, codec }) => (derived ? name : `${name}:${codec.name}`)).join(derived ? '+' : '|'),
+      ...(encoding === 'hex' ? ['hex'] : []),
+      ...(divisor === undefined ? [] : [`modulo ${divisor}`]),
+    ];
+    this.signature = `hash(${options.join(',')})`;
+  }
+
+  encode(values: KeyValues, out: KeyWriter): void {
+    const { scratch, sources } = this;
+    const { algorithm, bytes, encoding } = this.element;
+    scratch.length = 0;
+    for (let i = 0; i < sources.length; i++) {
+      const source = sources[i]!;
+      this.gather(source, requireValue(values, source.name), !this.derived && i < sources.length - 1);
+    }
+    const whole = digest(algorithm, scratch.buffer.subarray(0, scratch.length));
+    const kept = whole.subarray(0, bytes);
+    out.append(encoding === 'hex' ? Buffer.from(toHex(kept), 'latin1') : kept);
+  }
+
+  private gather({ name, codec }: HashSource, value: unknown, ended: boolean): void {
+    const { scratch } = this;
+    const start = scratch.length;
+    try {
+      codec.write(value, scratch);
+    } catch (error) {
+      throw partError(name, value, error);
+    }
+    const { modulo: divisor } = this.element;
+    if (divisor !== undefined) {
+      scratch.length = start;
+      scratch.append(Buffer.from(String(modulo(name, value, divisor)), 'latin1'));
+    }
+    if (!ended || (codec.fixedLength !== undefined && divisor === undefined)) return;
+    scratch.escape(start);
+    scratch.push(0);
+    scratch.push(1);
+  }
+
+  decode(row: Uint8Array, at: number): number {
+    const end = this.skip(row, at);
+    if (end < 0) throw rowError(`it ends within ${this.signature}`);
+    return end;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    const end = at + this.width;
+    return end <= row.length ? end : -1;
+  }
+
+  pass(walk: Walk): boolean {
+    if (this.names.every((name) => walk.has(name))) {
+      const bytes = walk.bytesOf(this);
+      return this.derived ? walk.appendDerived(bytes) : walk.appendParts(this.names, bytes);
+    }
+    if (!this.derived && walk.span !== undefined && this.names.includes(walk.span.name)) {
+      throw queryError(
+        walk.span.name,
+        'stands in the row key as a digest only: equality finds it, a range cannot',
+      );
+    }
+    return walk.stop();
+  }
+
+  override disorders(_later: readonly Step[], isKnown: (name: string) => boolean): boolean {
+    return !this.names.every(isKnown);
+  }
+
+  /** Digests give no value back: their bytes are held to those of the values asked for. */
+  override testOf(asked: OrderedConditions): StepTest | undefined {
+    return this.derived ? undefined : encodedTest(this, asked);
+  }
+
+  override splits(prefix: Uint8Array, regions: number, _behind: SplitBehind): Uint8Array[] {
+    const { encoding, bytes } = this.element;
+    const cuts = encoding === 'hex' ? textSplits(16, 2 * bytes, regions) : uniformSplits(bytes, regions);
+    return cuts.map((key) => concatBytes(prefix, key));
+  }
+}
+
+/** Whether a step's bytes are those of any of the values that are asked for; undefined when they are not all given. */
+export function encodedTest(step: Step, asked: OrderedConditions): StepTest | undefined {
+  const fixed = step.names.map((name) => [name, asked.fixed.get(name)] as const);
+  if (fixed.some(([, values]) => values === undefined)) return undefined;
+  const out = new KeyWriter(64);
+  const wanted = combinations(new Map(fixed as [string, readonly unknown[]][])).map((combo) => {
+    out.length = 0;
+    step.encode(combo, out);
+    return out.copy();
+  });
+  return (row, start, end) => wanted.some((bytes) => compareBytes(bytes, row.subarray(start, end)) === 0);
+}

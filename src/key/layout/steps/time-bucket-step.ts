@@ -1,0 +1,214 @@
+import { copyBytes } from '../../../bytes/index.js';
+import { KeyError } from '../../../errors.js';
+import { describeValue } from '../../codecs/base.js';
+import { getInteger, putInteger } from '../../codecs/integers.js';
+import { readSafe, writeSafe } from '../../codecs/long.js';
+import { KeyWriter } from '../../codecs/writer.js';
+import type { TimeBucketElement } from '../../elements.js';
+import type { SplitOptions } from '../../types.js';
+import { type OrderedConditions, queryError, type SpanCondition } from '../conditions.js';
+import type { RelativeRange } from '../ranges.js';
+import { betweenSplits } from '../split-cuts.js';
+import {
+  type KeyValues,
+  precedesOpenPart,
+  requireValue,
+  rowError,
+  type SplitBehind,
+  Step,
+  type StepTest,
+} from '../step.js';
+import type { Walk } from '../walk.js';
+import { encodedTest } from './hash-step.js';
+
+type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;
+
+/** How many buckets of time a range is cut into before it is scanned as one. */
+const MAX_BUCKETS = 1024;
+
+/** The start of the span of time that a part is in. */
+export class TimeBucketStep extends Step {
+  readonly signature: string;
+  readonly width: number;
+  override readonly names: readonly string[];
+  private readonly name: string;
+  private readonly inverted: boolean;
+  private readonly span: number;
+  private readonly scratch = new KeyWriter(8);
+
+  constructor(
+    element: TimeBucketElement,
+    /** Whether the part stands in the key whole as well, or in a finer bucket. */
+    readonly derived: boolean,
+    /** Whether the part's own bytes fall as its values rise; undefined when it does not stand in the key whole. */
+    private readonly partReversed: boolean | undefined,
+  ) {
+    super();
+    this.name = element.parts[0];
+    this.names = element.parts;
+    this.span = element.width;
+    this.inverted = element.descending;
+    this.width = element.unit === 's' ? 4 : 8;
+    const text = `timeBucket(${element.width}ms,${element.unit},${this.name})`;
+    this.signature = element.descending ? `desc(${text})` : text;
+  }
+
+  private startOf(ms: number): number {
+    return Math.floor(ms / this.span) * this.span;
+  }
+
+  /** Milliseconds of a value of the part. @throws KeyError. */
+  private timeOf(value: unknown): number {
+    const ms = value instanceof Date ? value.getTime() : Number.NaN;
+    if (Number.isNaN(ms)) {
+      throw new KeyError(
+        `Key part "${this.name}": timeBucket cannot hold ${describeValue(value)}: it must be a valid Date.`,
+        { details: { property: this.name } },
+      );
+    }
+    return ms;
+  }
+
+  /** The starts of the first and the last span that hold times of a range; undefined where it is open. */
+  private bucketsOf({ lower, upper }: RangeCondition): readonly [number | undefined, number | undefined] {
+    return [
+      lower && this.startOf(this.timeOf(lower.value) + (lower.inclusive ? 0 : 1)),
+      upper && this.startOf(this.timeOf(upper.value) - (upper.inclusive ? 0 : 1)),
+    ];
+  }
+
+  encode(values: KeyValues, out: KeyWriter): void {
+    this.writeStart(this.startOf(this.timeOf(requireValue(values, this.name))), out);
+  }
+
+  /** Appends the bucket that starts at `start` ms. */
+  private writeStart(start: number, out: KeyWriter): void {
+    const from = out.length;
+    if (this.width === 8) {
+      writeSafe(start, 0x80, out);
+    } else {
+      const seconds = start / 1000;
+      if (seconds < 0 || seconds > 0xffffffff) {
+        throw new KeyError(
+          `Key part "${this.name}": ${new Date(start).toISOString()} is outside of the 4 bytes of seconds (1970 to 2106). Use unit "ms".`,
+          { details: { property: this.name } },
+        );
+      }
+      out.ensure(4);
+      putInteger(out.buffer, out.length, 4, seconds);
+      out.length += 4;
+    }
+    if (this.inverted) out.invert(from);
+  }
+
+  private bucketBytes(start: number): Uint8Array {
+    const { scratch } = this;
+    scratch.length = 0;
+    this.writeStart(start, scratch);
+    return scratch.copy();
+  }
+
+  /** The start in ms of the bucket at byte `at` of a row. */
+  private startAt(row: Uint8Array, at: number): number {
+    const own = copyBytes(row, at, at + this.width);
+    if (this.inverted) for (let i = 0; i < own.length; i++) own[i] = ~own[i]!;
+    return this.width === 8 ? readSafe(own, 0, 0x80) : getInteger(own, 0, 4) * 1000;
+  }
+
+  decode(row: Uint8Array, at: number): number {
+    const end = this.skip(row, at);
+    if (end < 0) throw rowError(`it ends within ${this.signature}`);
+    return end;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    const end = at + this.width;
+    return end <= row.length ? end : -1;
+  }
+
+  override spanStart(row: Uint8Array, at: number, part: string, width: number): number | undefined {
+    return this.name === part && this.span === width ? this.startAt(row, at) : undefined;
+  }
+
+  pass(walk: Walk): boolean {
+    const { name } = this;
+    if (walk.has(name)) {
+      const bytes = walk.bytesOf(this);
+      return this.derived ? walk.appendDerived(bytes) : walk.appendParts(this.names, bytes);
+    }
+    if (walk.span?.name !== name) return walk.stop();
+    const { condition } = walk.span;
+    if (condition.kind !== 'range') {
+      throw queryError(name, `is a time: it knows no ${condition.kind}. Use a range or equality`);
+    }
+    return this.passRange(walk, condition);
+  }
+
+  private passRange(walk: Walk, condition: RangeCondition): boolean {
+    const [lower, upper] = this.bucketsOf(condition);
+    if (this.derived && lower !== undefined && upper !== undefined && walk.leadsToSpan()) {
+      const count = (upper - lower) / this.span + 1;
+      if (count <= MAX_BUCKETS) {
+        const starts = Array.from({ length: Math.max(0, count) }, (_, i) => lower + i * this.span);
+        return walk.appendEach(
+          starts.map((start) => this.bucketBytes(start)),
+          this.partReversed === this.inverted,
+          this.signature,
+        );
+      }
+    }
+    const [first, last] = this.inverted ? [upper, lower] : [lower, upper];
+    const range: RelativeRange = {
+      start: first === undefined ? undefined : this.bucketBytes(first),
+      startAt: 'before',
+      stop: last === undefined ? undefined : this.bucketBytes(last),
+      stopAt: 'behindPrefix',
+    };
+    return walk.stopAt(this.derived ? [] : this.names, {
+      ranges: [range],
+      exact: true,
+      ordered: !this.derived,
+      narrow: true,
+    });
+  }
+
+  /** Whether every time of the buckets that a range reaches is in it. */
+  isAligned({ lower, upper }: RangeCondition): boolean {
+    const aligned = (ms: number) => ms % this.span === 0;
+    return (
+      (lower === undefined || aligned(this.timeOf(lower.value) + (lower.inclusive ? 0 : 1))) &&
+      (upper === undefined || aligned(this.timeOf(upper.value) + (upper.inclusive ? 1 : 0)))
+    );
+  }
+
+  override decides(condition: SpanCondition): boolean {
+    return condition.kind === 'range' && this.isAligned(condition);
+  }
+
+  override disorders(later: readonly Step[], isKnown: (name: string) => boolean): boolean {
+    return this.derived && !isKnown(this.name) && precedesOpenPart(later, isKnown);
+  }
+
+  override testOf(asked: OrderedConditions): StepTest | undefined {
+    if (this.derived) return undefined;
+    return asked.span?.name === this.name ? this.rangeTest(asked.span.condition) : encodedTest(this, asked);
+  }
+
+  private rangeTest(condition: SpanCondition): StepTest | undefined {
+    if (condition.kind !== 'range') return undefined;
+    const [first, last] = this.bucketsOf(condition);
+    return (row, start) => {
+      const ms = this.startAt(row, start);
+      return (first === undefined || ms >= first) && (last === undefined || ms <= last);
+    };
+  }
+
+  override splits(
+    prefix: Uint8Array,
+    regions: number,
+    _behind: SplitBehind,
+    options: SplitOptions,
+  ): Uint8Array[] {
+    return betweenSplits(prefix, regions, options, (value, out) => this.encode({ [this.name]: value }, out));
+  }
+}

@@ -1,0 +1,359 @@
+/** What queries on one entity and on collections have in common: running, streaming, paging, counting. */
+
+import { copyBytes } from '../bytes/index.js';
+import { InvalidArgumentError, QueryError, throwIfAborted } from '../errors.js';
+import { describe } from '../table/checks.js';
+import { TimeRange } from '../table/index.js';
+import type { TableAccess } from './access.js';
+import { type CursorScope, decodeCursor } from './cursor.js';
+import type { QueryOperation } from './events.js';
+import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
+import type { Explanation } from './explain.js';
+import { checkNames, checkSupported, type FindOptions } from './find-options.js';
+import type { RowLoader } from './loader.js';
+import { checkPage, type Page, type PageOptions, type PageRow, pageOf } from './page.js';
+import type { ReadOptions, ReadTally, RowCursor } from './range-source.js';
+import type { Position } from './ranges.js';
+import { countRanges, type ReadPlan } from './read-plan.js';
+import { type OpenStream, RowStream } from './row-stream.js';
+
+/** What every query is asked. */
+export interface BaseSpec {
+  readonly reversed: boolean;
+  readonly limit: number | undefined;
+  /** Only cells of these times. */
+  readonly timeRange: TimeRange | undefined;
+}
+
+/** A query made ready to run. */
+export interface Prepared {
+  readonly plan: ReadPlan;
+  /** The same with the opposite direction. */
+  readonly reversedPlan: () => ReadPlan;
+  readonly scope: CursorScope;
+  /** Of each entity of the plan. */
+  readonly loaders: readonly RowLoader[];
+  /** Order by a column, in place of the key's. */
+  readonly compare: ((a: object, b: object) => number) | undefined;
+  readonly explain: () => Explanation;
+}
+
+/** Rows fetched at once by a stream: few at first, so that a reader who stops early costs little. */
+const FIRST_CHUNK = 32;
+/** Rows that are likely wanted where nothing bounds them. */
+const MANY_ROWS = 256;
+/** Rows after which other events get their turn. */
+const ROWS_AT_ONCE = 8192;
+
+/** A lazy, immutable query: each step gives a new one, and it can be run any number of times. */
+export abstract class BaseQuery<T> implements AsyncIterable<T> {
+  protected constructor(
+    protected readonly access: TableAccess,
+    protected readonly options: FindOptions,
+  ) {}
+
+  protected abstract readonly spec: BaseSpec;
+  protected abstract with(change: Partial<BaseSpec>, options?: FindOptions): this;
+  /** A promise only where ids of texts that stand in keys must be loaded first. */
+  protected abstract prepare(): Prepared | Promise<Prepared>;
+  /** The same query, reading only what says which rows there are. */
+  protected abstract forCounting(): BaseQuery<unknown>;
+
+  /** What the query will do. Reads nothing and needs no server. */
+  abstract explain(): Explanation;
+
+  /** From the last key to the first. Called twice it is as if it had not been. */
+  reverse(): this {
+    return this.with({ reversed: !this.spec.reversed });
+  }
+
+  /** At most this many rows. @throws InvalidArgumentError when it is no whole number from 0 on. */
+  limit(rows: number): this {
+    if (!Number.isSafeInteger(rows) || rows < 0) {
+      throw new InvalidArgumentError(`limit takes a whole number of rows, not ${describe(rows)}.`);
+    }
+    return this.with({ limit: rows });
+  }
+
+  /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
+  asOf(time: number | Date): this {
+    return this.with({ timeRange: timeRangeAt(time) });
+  }
+
+  /** Only cells written in [from, to), ms or Dates. @throws InvalidArgumentError when they are no times. */
+  writtenBetween(from: number | Date, to: number | Date): this {
+    return this.with({ timeRange: new TimeRange(Number(from), Number(to)) });
+  }
+
+  /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
+  signal(signal: AbortSignal): this {
+    return this.with({}, { ...this.options, signal });
+  }
+
+  /** The first row, or null. */
+  async first(): Promise<T | null> {
+    const [row] = await this.limit(Math.min(this.spec.limit ?? 1, 1)).collect('first', undefined);
+    return row ?? null;
+  }
+
+  /**
+   * Every row, in one array.
+   * @throws QueryError when there are more than `max`: nothing is cut off silently.
+   */
+  all(options: { readonly max?: number } = {}): Promise<T[]> {
+    return this.collect('all', maxOf(options));
+  }
+
+  /** How many rows there are; reads only the markers of rows and what conditions test. */
+  async count(): Promise<number> {
+    return this.forCounting().countRows('count');
+  }
+
+  /** Whether there is any row; reads on only until the first. */
+  async exists(): Promise<boolean> {
+    if (this.spec.limit === 0) return false;
+    return (await this.forCounting().limit(1).countRows('exists')) > 0;
+  }
+
+  /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */
+  async page(options: PageOptions): Promise<Page<T>> {
+    const { size, cursor, back } = checkPage(options, this.spec.limit);
+    const prepared = await this.prepare();
+    if (prepared.compare !== undefined) {
+      throw new QueryError(
+        'page() goes by the key: it does not go together with orderBy(). Use limit() and all().',
+      );
+    }
+    return this.observed('page', prepared, async (tally) => {
+      const position = cursor === undefined ? undefined : decodeCursor(prepared.scope, cursor);
+      const plan = back ? prepared.reversedPlan() : prepared.plan;
+      const reading = this.open(plan, size + 1, size + 1, tally, position);
+      const rows: PageRow<T>[] = [];
+      // The row behind the page only says that there is one.
+      let seen = 0;
+      try {
+        while (await reading.advance()) {
+          if (++seen > size) break;
+          const key = copyBytes(reading.row!.row);
+          const { entity } = reading;
+          const item = await prepared.loaders[entity]!.load(reading.row!);
+          rows.push({ item: item as T | null, position: { key, entity } });
+        }
+      } finally {
+        await reading.close();
+      }
+      if (back) rows.reverse();
+      return pageOf(
+        prepared.scope,
+        rows,
+        back ? rows.length > 0 : seen > size,
+        back ? seen > size : cursor !== undefined,
+      );
+    });
+  }
+
+  /** Streams the rows; reads on only as fast as they are taken. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    return new RowStream<T>(() => this.prepareStream());
+  }
+
+  private async prepareStream(): Promise<OpenStream<T>> {
+    const prepared = await this.prepare();
+    if (prepared.compare !== undefined) {
+      const items = await this.collect('iterate', undefined);
+      return { items };
+    }
+    const { limit } = this.spec;
+    const tally = this.tally();
+    const reading = this.open(prepared.plan, limit, Math.min(limit ?? FIRST_CHUNK, FIRST_CHUNK), tally);
+    const started = performance.now();
+    const end = (error: unknown): void => this.tell('iterate', prepared, tally, started, error);
+    return { reading, loaders: prepared.loaders, signal: this.options.signal, end };
+  }
+
+  private async collect(operation: QueryOperation, max: number | undefined): Promise<T[]> {
+    const ready = this.prepare();
+    const prepared = ready instanceof Promise ? await ready : ready;
+    const { limit } = this.spec;
+    const bounded = max !== undefined && (limit === undefined || limit > max);
+    if (prepared.compare !== undefined) return this.collectSorted(prepared, prepared.compare, max);
+    const items = await this.observed(operation, prepared, (tally) =>
+      this.loadAll(prepared, bounded ? max + 1 : limit, tally),
+    );
+    if (bounded && items.length > max) throw tooManyRows(max);
+    return items;
+  }
+
+  private async loadAll(
+    { plan, loaders }: Prepared,
+    limit: number | undefined,
+    tally: ReadTally | undefined,
+  ): Promise<T[]> {
+    const items: T[] = [];
+    const reading = this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
+    try {
+      for (let count = 1; ; count++) {
+        const more = reading.advance();
+        if (!(typeof more === 'boolean' ? more : await more)) return items;
+        const loaded = loaders[reading.entity]!.load(reading.row!);
+        const item = loaded instanceof Promise ? await loaded : loaded;
+        if (item !== null) items.push(item as T);
+        if (count % ROWS_AT_ONCE === 0) await pause(this.options.signal);
+      }
+    } finally {
+      const closing = reading.close();
+      if (closing !== undefined) await closing;
+    }
+  }
+
+  /** The first rows in the order of a column: every row is read, and at most twice as many as are wanted are kept. */
+  private async collectSorted(
+    prepared: Prepared,
+    compare: (a: object, b: object) => number,
+    max: number | undefined,
+  ): Promise<T[]> {
+    const { limit } = this.spec;
+    const wanted = limit ?? (max === undefined ? undefined : max + 1);
+    if (wanted === undefined) {
+      throw new QueryError(
+        'orderBy() needs a bound, for its rows are sorted in memory: add limit(n), or all({ max: n }).',
+      );
+    }
+    if (wanted === 0) return [];
+    const items = await this.observed('all', prepared, async (tally) => {
+      const kept: object[] = [];
+      const reading = this.open(prepared.plan, undefined, MANY_ROWS, tally);
+      try {
+        for (let count = 1; await reading.advance(); count++) {
+          const item = await prepared.loaders[reading.entity]!.load(reading.row!);
+          if (item !== null) kept.push(item);
+          if (kept.length >= 2 * wanted) kept.sort(compare).splice(wanted);
+          if (count % ROWS_AT_ONCE === 0) await pause(this.options.signal);
+        }
+      } finally {
+        await reading.close();
+      }
+      return kept.sort(compare).slice(0, wanted);
+    });
+    if (limit === undefined && max !== undefined && items.length > max) throw tooManyRows(max);
+    return items as T[];
+  }
+
+  private async countRows(operation: QueryOperation): Promise<number> {
+    const prepared = await this.prepare();
+    return this.observed(operation, prepared, async (tally) => {
+      const { limit } = this.spec;
+      const reading = this.open(prepared.plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
+      try {
+        for (let count = 0; ; count++) {
+          const more = reading.advance();
+          if (!(typeof more === 'boolean' ? more : await more)) return count;
+          if (count % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await pause(this.options.signal);
+        }
+      } finally {
+        await reading.close();
+      }
+    });
+  }
+
+  private open(
+    plan: ReadPlan,
+    limit: number | undefined,
+    expected: number,
+    tally: ReadTally | undefined,
+    position?: Position,
+  ): RowCursor {
+    checkSupported(this.options, this.access);
+    const { signal, timeout, consistency, cacheBlocks, caching, concurrency } = this.options;
+    const options: ReadOptions = {
+      signal,
+      timeout,
+      consistency,
+      cacheBlocks,
+      caching,
+      limit,
+      concurrency: concurrency ?? DEFAULT_CONCURRENCY,
+      expected,
+      tally,
+    };
+    return runPlan(plan, this.access, options, position);
+  }
+
+  private tally(): ReadTally | undefined {
+    return this.access.onQuery === undefined ? undefined : { rows: 0, bytes: 0 };
+  }
+
+  /** Runs, and tells the listener of queries. */
+  private observed<R>(
+    operation: QueryOperation,
+    prepared: Prepared,
+    run: (tally: ReadTally | undefined) => Promise<R>,
+  ): Promise<R> {
+    const tally = this.tally();
+    if (tally === undefined) return run(undefined);
+    const started = performance.now();
+    return run(tally).then(
+      (value) => {
+        this.tell(operation, prepared, tally, started, undefined);
+        return value;
+      },
+      (error: unknown) => {
+        this.tell(operation, prepared, tally, started, error);
+        throw error;
+      },
+    );
+  }
+
+  private tell(
+    operation: QueryOperation,
+    { plan, scope, explain }: Prepared,
+    tally: ReadTally | undefined,
+    started: number,
+    error: unknown,
+  ): void {
+    if (tally === undefined) return;
+    try {
+      this.access.onQuery?.({
+        operation,
+        table: this.access.table.name,
+        entities: scope.schemas.map((schema) => schema.name),
+        ranges: countRanges(plan),
+        rows: tally.rows,
+        bytes: tally.bytes,
+        milliseconds: performance.now() - started,
+        error,
+        explain,
+      });
+    } catch {
+      // A listener's own error is not the query's.
+    }
+  }
+}
+
+/** Lets other events run. @throws RowanError `ERR_ABORTED`. */
+async function pause(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  throwIfAborted(signal);
+}
+
+/** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */
+export function timeRangeAt(time: number | Date): TimeRange {
+  const ms = typeof time === 'number' || time instanceof Date ? Number(time) : Number.NaN;
+  if (!Number.isSafeInteger(ms) || ms < 0) {
+    throw new InvalidArgumentError(`asOf takes a Date or milliseconds since 1970, not ${describe(time)}.`);
+  }
+  return new TimeRange(0, ms + 1);
+}
+
+function maxOf(options: { readonly max?: number }): number | undefined {
+  checkNames('all', options, ['max']);
+  const { max } = options;
+  if (max === undefined || (Number.isSafeInteger(max) && max >= 0)) return max;
+  throw new InvalidArgumentError(`all: max is a whole number of rows from 0 on, not ${describe(max)}.`);
+}
+
+function tooManyRows(max: number): QueryError {
+  return new QueryError(
+    `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
+  );
+}

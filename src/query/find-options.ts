@@ -1,0 +1,91 @@
+/** Options of reads, held at run time to what they may be. */
+
+import { InvalidArgumentError, QueryError, UnsupportedError } from '../errors.js';
+import { describe } from '../table/checks.js';
+import type { Consistency, OperationOptions } from '../table/index.js';
+import type { TableAccess } from './access.js';
+
+/** Options of every read. */
+export interface ReadOptionsOf extends OperationOptions {
+  /**
+   * `STRONG` (default) reads the newest state. `TIMELINE` may be answered by a replica that lags behind; only HBase has
+   * replicas, and the embedded engine refuses it.
+   */
+  readonly consistency?: Consistency | undefined;
+  /** Whether blocks that are read are kept in the block cache; default true. False for reads of what is not read again. */
+  readonly cacheBlocks?: boolean | undefined;
+}
+
+/** Options of `find` and `collection`. */
+export interface FindOptions extends ReadOptionsOf {
+  /** Allows the query to read a whole table. Default false: it throws `ERR_FULL_SCAN`. */
+  readonly fullScan?: boolean | undefined;
+  /** Ranges that are read at the same time when salts or buckets are merged; default 16. */
+  readonly concurrency?: number | undefined;
+  /** Rows to fetch in one call to a server; default: as many as are likely wanted, 256 at most. */
+  readonly caching?: number | undefined;
+}
+
+const READ: readonly string[] = ['signal', 'timeout', 'consistency', 'cacheBlocks'];
+const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching'];
+
+/** @throws QueryError on options that can never be right, and on unknown ones. */
+export function checkFindOptions(options: FindOptions, doing = 'find'): FindOptions {
+  checkNames(doing, options, FIND);
+  checkCount('concurrency', options.concurrency);
+  checkCount('caching', options.caching);
+  checkFlag('fullScan', options.fullScan);
+  checkConsistency(options.consistency);
+  checkFlag('cacheBlocks', options.cacheBlocks);
+  return options;
+}
+
+/** @throws as `checkFindOptions`; UnsupportedError when the engine cannot do what they ask. */
+export function checkReadOptions(
+  doing: string,
+  options: ReadOptionsOf | undefined,
+  access: TableAccess,
+): void {
+  if (options === undefined) return;
+  checkNames(doing, options, READ);
+  checkFlag('cacheBlocks', options.cacheBlocks);
+  checkConsistency(options.consistency);
+  checkSupported(options, access);
+}
+
+/** @throws UnsupportedError when the engine has no replicas to answer with. */
+export function checkSupported({ consistency }: ReadOptionsOf, access: TableAccess): void {
+  if (consistency !== 'TIMELINE' || access.sync === undefined) return;
+  throw new UnsupportedError(
+    'consistency TIMELINE reads from replicas, and the embedded engine has none. Leave the option out.',
+  );
+}
+
+export function checkNames(doing: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new InvalidArgumentError(
+      `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
+    );
+  }
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new InvalidArgumentError(
+    `${doing} has no option "${unknown}". It takes ${known.join(', ')}; conditions on columns go into where().`,
+    { details: { option: unknown } },
+  );
+}
+
+export function checkCount(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) return;
+  throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
+}
+
+function checkFlag(name: string, value: boolean | undefined): void {
+  if (value === undefined || typeof value === 'boolean') return;
+  throw new QueryError(`${name} is true or false, not ${describe(value)}.`);
+}
+
+function checkConsistency(value: Consistency | undefined): void {
+  if (value === undefined || value === 'STRONG' || value === 'TIMELINE') return;
+  throw new QueryError(`consistency is "STRONG" or "TIMELINE", not ${describe(value)}.`);
+}

@@ -1,0 +1,96 @@
+/** Some of the entries of a Map property. */
+
+import { compareBytes, concatBytes } from '../bytes/index.js';
+import { QueryError } from '../errors.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { checkCount } from './find-options.js';
+import type { Finish } from './loader.js';
+
+/** Which entries: bounds by the bytes of their keys, which are the order in which they are stored. */
+export interface SliceBounds<K> {
+  readonly gt?: K;
+  readonly gte?: K;
+  readonly lt?: K;
+  readonly lte?: K;
+  /** At most so many, from the first on. */
+  readonly limit?: number;
+}
+
+export interface MapSlice {
+  readonly property: string;
+  /** Bytes of the qualifiers, prefix included; inclusive. */
+  readonly start: Uint8Array;
+  readonly startInclusive: boolean;
+  /** Undefined: the end of the property's cells. */
+  readonly stop: Uint8Array | undefined;
+  readonly stopInclusive: boolean;
+  readonly limit: number | undefined;
+}
+
+const BOUNDS: readonly string[] = ['gt', 'gte', 'lt', 'lte', 'limit'];
+
+/** @throws QueryError when the property is no Map, or the bounds are none. */
+export function parseSlice(schema: EntitySchema, property: string, bounds: SliceBounds<unknown>): MapSlice {
+  const column = mapColumn(schema, property);
+  const fail = (why: string): QueryError =>
+    new QueryError(`slice: ${schema.name}.${property}: ${why}`, {
+      details: { entity: schema.name, property },
+    });
+  if (typeof bounds !== 'object' || bounds === null) throw fail(`the bounds are ${describe(bounds)}.`);
+  const unknown = Object.keys(bounds).find((name) => !BOUNDS.includes(name));
+  if (unknown !== undefined) throw fail(`unknown bound "${unknown}". Write ${BOUNDS.join(', ')}.`);
+  const { gt, gte, lt, lte, limit } = bounds;
+  if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined)) {
+    throw fail('write one of gt and gte, and one of lt and lte.');
+  }
+  checkCount(`slice: the limit of ${property}`, limit);
+  const bytes = (key: unknown): Uint8Array | undefined =>
+    key === undefined ? undefined : qualifierOf(column, key);
+  return {
+    property,
+    start: bytes(gt ?? gte) ?? column.qualifier,
+    startInclusive: gt === undefined,
+    stop: bytes(lt ?? lte),
+    stopInclusive: lte !== undefined,
+    limit,
+  };
+}
+
+/** The Map column of a property. @throws QueryError when it is none, or packs points of time. */
+export function mapColumn(schema: EntitySchema, property: string): ColumnSchema {
+  const column = schema.columnsByProperty.get(property);
+  if (column?.kind === 'columns' && column.window === undefined) return column;
+  throw new QueryError(
+    `${schema.name}.${property} is no Map of columns${column?.window ? ': a range over the key cuts packed points' : ''}.`,
+    { details: { entity: schema.name, property } },
+  );
+}
+
+/** The qualifier of an entry. @throws RowanError `ERR_CODEC`. */
+export function qualifierOf(column: ColumnSchema, key: unknown): Uint8Array {
+  return concatBytes(column.qualifier, column.qualifierCodec!.encode(key));
+}
+
+/** Cuts the Map of loaded entities. */
+export function sliceOf(schema: EntitySchema, slice: MapSlice): Finish {
+  const column = mapColumn(schema, slice.property);
+  return (entity) => {
+    const map = entity[slice.property];
+    if (!(map instanceof Map)) return;
+    let kept = 0;
+    for (const key of map.keys()) {
+      if (kept !== slice.limit && isWithin(slice, qualifierOf(column, key))) kept++;
+      else map.delete(key);
+    }
+  };
+}
+
+function isWithin(slice: MapSlice, qualifier: Uint8Array): boolean {
+  const { start, startInclusive, stop, stopInclusive } = slice;
+  const above = compareBytes(qualifier, start);
+  if (above < 0 || (above === 0 && !startInclusive)) return false;
+  if (stop === undefined) return true;
+  const below = compareBytes(qualifier, stop);
+  return below < 0 || (below === 0 && stopInclusive);
+}

@@ -1,0 +1,58 @@
+/** Order by a column. */
+
+import { QueryError } from '../errors.js';
+import type { EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { valueComparator } from './compare.js';
+import type { QuerySpec } from './plan.js';
+
+type OrderBy = NonNullable<QuerySpec['orderBy']>;
+
+/** @throws QueryError when the property has no order. */
+export function orderedProperty(schema: EntitySchema, property: string, direction: 'asc' | 'desc'): OrderBy {
+  if (direction !== 'asc' && direction !== 'desc') {
+    throw new QueryError(`orderBy: the direction is "asc" or "desc", not ${describe(direction)}.`);
+  }
+  comparatorOf(schema, property);
+  return { property, descending: direction === 'desc' };
+}
+
+/** Compares loaded entities; absent values come last in both directions. */
+export function compareItems(
+  schema: EntitySchema,
+  { property, descending }: OrderBy,
+): (a: object, b: object) => number {
+  const compare = comparatorOf(schema, property);
+  const path = schema.columnsByProperty.get(property)?.path ?? [property];
+  const sign = descending ? -1 : 1;
+  return (a, b) => {
+    const left = valueAt(a, path);
+    const right = valueAt(b, path);
+    if (left === undefined || right === undefined) {
+      return Number(left === undefined) - Number(right === undefined);
+    }
+    return sign * compare(left, right);
+  };
+}
+
+function valueAt(item: object, path: readonly string[]): unknown {
+  let value: unknown = item;
+  for (const step of path) {
+    if (value === undefined || value === null) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[step];
+  }
+  return value ?? undefined;
+}
+
+function comparatorOf(schema: EntitySchema, property: string): (a: unknown, b: unknown) => number {
+  const column = schema.columnsByProperty.get(property);
+  const part = schema.key.parts.find(({ name, recoverable }) => name === property && recoverable);
+  const single = column === undefined || column.kind === 'column' || column.kind === 'counter';
+  const codec = column?.codec ?? part?.codec;
+  if (codec === undefined || !single) {
+    throw new QueryError(`orderBy: ${schema.name} has no column "${property}" of one value to sort by.`, {
+      details: { entity: schema.name, property },
+    });
+  }
+  return valueComparator(property, codec);
+}
