@@ -9,6 +9,7 @@ import type {
 } from '../src/codec/index.js';
 import type { KeyElement } from '../src/key/index.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
+import type { SplitAlgorithm } from '../src/table/splits.js';
 import type { AnyClass } from './metadata.js';
 
 /** A column as "family:qualifier", or with a qualifier of any bytes. */
@@ -20,9 +21,26 @@ export interface TableDeclaration extends TableOptions {
   readonly name: string;
   /** Families and their options; each option left out has HBase's default. */
   readonly families: Readonly<Record<string, FamilyOptions>>;
-  /** How many regions a new table begins with; the split points follow from the key layouts. Default 1. */
-  readonly presplit?: { readonly regions: number } | { readonly splits: readonly (Uint8Array | string)[] };
+  /** How a new table is split into regions. Default one region. */
+  readonly presplit?: Presplit;
 }
+
+/**
+ * How a new table is split. `regions` alone: the split points follow from the key layouts, where these begin with salts,
+ * digests, random ids or digits; a warning of the schema says when fewer regions result. For other keys: `algorithm` is
+ * one of HBase's own (8 hex digits, 8 decimal digits, 8 bytes); `samples` are keys that stand for those to come (objects
+ * of key parts of the first entity, or rows) and are cut into equal shares; `between` the first and the last value of the
+ * leading part. `splits` are the points themselves.
+ */
+export type Presplit =
+  | { readonly regions: number }
+  | { readonly regions: number; readonly algorithm: SplitAlgorithm }
+  | {
+      readonly regions: number;
+      readonly samples: readonly (Uint8Array | Readonly<Record<string, unknown>>)[];
+    }
+  | { readonly regions: number; readonly between: readonly [unknown, unknown] }
+  | { readonly splits: readonly (Uint8Array | string)[] };
 
 /** A table: a class with `@Table`, or what `defineTable` answered. */
 export type TableReference = AnyClass | TableDeclaration;

@@ -30,12 +30,7 @@ import { QueryError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
-import {
-  CollectionQuery,
-  type FindOptions,
-  type Reading,
-  type TableAccess,
-} from './query/index.js';
+import { CollectionQuery, type FindOptions, type Reading, type TableAccess } from './query/index.js';
 import {
   type ChangeExecutor,
   type CommittingTable,

@@ -56,10 +56,27 @@ function refuseLosses(this: unknown, key: string, value: unknown): unknown {
   if (value === undefined && Array.isArray(this))
     throw badValue(where, value, 'a value: arrays have no holes');
   if (value === null && given !== null) throw badValue(where, given, 'a valid Date');
-  if (given instanceof Map || given instanceof Set || given instanceof Uint8Array) {
-    throw badValue(where, given, 'an object, array, text, number, boolean or null');
-  }
+  if (isLost(given)) throw badValue(where, given, 'an object, array, text, number, boolean or null');
+  if (key === '__proto__')
+    throw badValue('json', given, 'without a key "__proto__", which objects cannot hold');
   return value;
+}
+
+/** Objects that JSON writes as `{}`, or as the value that they wrap. */
+export function isLost(value: unknown): boolean {
+  return (
+    value instanceof Map ||
+    value instanceof Set ||
+    value instanceof WeakMap ||
+    value instanceof WeakSet ||
+    value instanceof RegExp ||
+    value instanceof Promise ||
+    value instanceof Number ||
+    value instanceof String ||
+    value instanceof Boolean ||
+    ArrayBuffer.isView(value) ||
+    value instanceof ArrayBuffer
+  );
 }
 
 /** Any value of JSON, as `JSON.stringify` writes it. Give it a type where the shape is known: `json<Settings>()`. */

@@ -58,13 +58,17 @@ export interface KeyPlan {
   readonly order: 'sequence' | 'merge' | 'none';
   /** For each range what its keys begin with. */
   readonly leads: readonly KeyLead[];
+  /** Whether a row's logical bytes behind those of a lead are the bytes behind it: nothing derived stands there. */
+  readonly isPlainBehind: boolean;
   /** With `merge`, the byte from which on rows compare alike, where there is one: a shorter way to the same order. */
   readonly mergeOffset: number | undefined;
   /**
    * What stands before the record type in the keys of each range, and how that is laid out: entities with the same are
    * side by side there. Undefined where a range is not the only one behind its lead.
    */
-  readonly beforeType: { readonly path: string; readonly leads: readonly KeyLead[] } | undefined;
+  readonly beforeType:
+    | { readonly path: string; readonly leads: readonly KeyLead[]; readonly isPlainBehind: boolean }
+    | undefined;
   /** How many salts or buckets each logical range was spread over; 1 when none. */
   readonly fanOut: number;
   /**

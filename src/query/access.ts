@@ -39,10 +39,7 @@ export type Reading = Pick<TableAccess, 'onQuery' | 'cursorSecret'>;
 const LEAST_SECRET = 16;
 
 /** @throws InvalidArgumentError when the secret is too short to be one, or the listener no function. */
-export function checkReadSettings({
-  onQuery,
-  cursorSecret,
-}: ReadSettings): Reading {
+export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Reading {
   if (onQuery !== undefined && typeof onQuery !== 'function') {
     throw new InvalidArgumentError(`onQuery is a function, not ${describe(onQuery)}.`);
   }

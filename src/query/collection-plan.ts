@@ -61,10 +61,12 @@ function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number)
   return {
     ranges: keyPlan.ranges,
     leads: keyPlan.leads,
+    isPlainBehind: keyPlan.isPlainBehind,
     points: keyPlan.kind === 'point' || keyPlan.kind === 'points',
     read,
     filter,
     entity,
+    entities: [entity],
     classify: rowTest && ((row: Row) => (rowTest(row) ? entity : -1)),
   };
 }
@@ -119,10 +121,12 @@ function joinedPart(entities: readonly EntityPlan[], together: readonly number[]
   return {
     ranges,
     leads,
+    isPlainBehind: plans.every((plan) => plan.keyPlan.beforeType!.isPlainBehind),
     points: false,
     read: unionOf(plans),
     filter: rangesFilter(own),
     entity: together[0]!,
+    entities: together,
     classify: (row: Row) => layouts.find(([, layout]) => layout.matches(row.row))?.[0] ?? -1,
   };
 }

@@ -11,10 +11,12 @@ export function readPlanOf(plan: EntityPlan): ReadPlan {
       {
         ranges: keyPlan.ranges,
         leads: keyPlan.leads,
+        isPlainBehind: keyPlan.isPlainBehind,
         points: keyPlan.kind === 'point' || keyPlan.kind === 'points',
         read: plan.read,
         filter: plan.filter,
         entity: 0,
+        entities: [0],
         classify: rowTest && ((row: Row) => (rowTest(row) ? 0 : -1)),
       },
     ],

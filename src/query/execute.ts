@@ -99,7 +99,7 @@ function rangesOf(plan: ReadPlan, position: Position | undefined): OpenRange[] {
   // Without an order the position stands in one part; those before it are done.
   let done = position !== undefined && plan.order === 'none' && parts.length > 1;
   for (const part of parts) {
-    if (done && part.entity !== position!.entity) continue;
+    if (done && !part.entities.includes(position!.entity)) continue;
     const left = rangesFrom(
       part,
       plan.order,

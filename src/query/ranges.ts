@@ -16,11 +16,12 @@ export interface Position {
 export interface RangesToRead {
   readonly ranges: readonly KeyRange[];
   readonly leads: readonly KeyLead[];
+  readonly isPlainBehind: boolean;
 }
 
 /** The ranges a reading from `position` visits, in byte order for a forward and in reverse for a reversed reading. */
 export function rangesFrom(
-  { ranges, leads }: RangesToRead,
+  { ranges, leads, isPlainBehind }: RangesToRead,
   order: KeyPlan['order'],
   reversed: boolean,
   position: Position | undefined,
@@ -31,7 +32,7 @@ export function rangesFrom(
     const range = ranges[i]!;
     const rest =
       order === 'merge'
-        ? clipLogically(range, leads[i]!, position.logical, reversed)
+        ? clipLogically(range, leads[i]!, position.logical, reversed, isPlainBehind)
         : clip(range, position.key, reversed);
     if (rest !== undefined && (rest.stop === undefined || compareBytes(rest.start, rest.stop) < 0)) {
       left.push(rest);
@@ -53,10 +54,13 @@ function clipLogically(
   lead: KeyLead,
   logical: Uint8Array,
   reversed: boolean,
+  isPlainBehind: boolean,
 ): KeyRange | undefined {
   if (!startsWithBytes(logical, lead.logical)) {
     return compareBytes(lead.logical, logical) > 0 === reversed ? undefined : range;
   }
+  // What is derived has no place in logical bytes: the range is read from its beginning.
+  if (!isPlainBehind) return range;
   const bound = concatBytes(lead.bytes, logical.subarray(lead.logical.length));
   if (!reversed) return from(range, bound);
   const end = prefixEnd(bound);

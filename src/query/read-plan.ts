@@ -12,6 +12,8 @@ export interface PlanPart {
   readonly ranges: readonly KeyRange[];
   /** With `merge`, what the keys of each range begin with. */
   readonly leads: readonly KeyLead[];
+  /** Whether nothing derived stands behind the leads: a position is then a byte string behind them. */
+  readonly isPlainBehind: boolean;
   /** Whether each range is one key. */
   readonly points: boolean;
   readonly read: ReadSet;
@@ -19,6 +21,8 @@ export interface PlanPart {
   readonly filter: Filter | undefined;
   /** The entity whose rows these are, by its place in `layouts`. */
   readonly entity: number;
+  /** All whose rows these may be. */
+  readonly entities: readonly number[];
   /** Where that is not said for each row: the entity whose row it is and that wants it, or -1. */
   readonly classify: ((row: Row) => number) | undefined;
 }

@@ -37,9 +37,12 @@ export function compileEntity(
   const source = collectEntity(target, problems);
   if (source === undefined) return undefined;
   const key = problems.catching(source.name, '', () =>
-    compileKeyLayout(source.elements, (part) => keyCodec(source, part), source.declaration.recordType),
+    compileKeyLayout(source.elements, (part) => keyCodec(source, part), source.declaration.recordType, {
+      entity: source.name,
+    }),
   );
   const columns = compileColumns(source, problems);
+  checkNames(source, key, columns, problems);
   if (key !== undefined) {
     checkKeyNames(source, key, problems);
     checkKeyColumns(source, key, columns, problems);
@@ -127,6 +130,36 @@ function checkKeyNames(source: CollectedEntity, key: KeyLayout, problems: Proble
   );
 }
 
+/**
+ * A property of this name would be found in every object, whether it has one or not; one with a dot could be that of an
+ * embedded object.
+ */
+function checkNames(
+  source: CollectedEntity,
+  key: KeyLayout | undefined,
+  { columns }: CompiledColumns,
+  problems: Problems,
+): void {
+  const parts = key?.parts.map(({ name }) => [name]) ?? [];
+  const seen = new Set<string>();
+  for (const path of [...parts, ...columns.map((column) => column.path)]) {
+    for (const name of path) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      if (name in Object.prototype) {
+        problems.add(source.name, name, 'Every object has a property of this name.', 'Give it another.');
+      } else if (name.includes('.')) {
+        problems.add(
+          source.name,
+          name,
+          'The dot stands for properties of embedded objects.',
+          'Give it a name without one; the column can keep its qualifier.',
+        );
+      }
+    }
+  }
+}
+
 /** A part stands in the key or in a column: in both only when the key holds no more than its digest. */
 function checkKeyColumns(
   source: CollectedEntity,
@@ -137,9 +170,6 @@ function checkKeyColumns(
   for (const part of key.parts) {
     const column = columns.find((candidate) => candidate.path[0] === part.name);
     const windowed = columns.some((candidate) => candidate.window?.part === part.name);
-    if (part.name === '__proto__') {
-      problems.add(source.name, part.name, 'The name cannot be a property.', 'Give it another.');
-    }
     if (column !== undefined && (part.recoverable || windowed)) {
       problems.add(
         source.name,

@@ -1,7 +1,8 @@
 /** The declarations of one table and its entities -> its descriptor and split points. */
 
-import type { TableDeclaration } from '../../decorators/index.js';
+import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
+import type { KeyLayout, SplitOptions } from '../key/index.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import type { CompiledEntity } from './compile-entity.js';
 import type { Problems } from './problems.js';
@@ -11,6 +12,8 @@ export interface CompiledTable {
   readonly declaration: TableDeclaration;
   readonly entities: readonly CompiledEntity[];
   readonly splitKeys: readonly Uint8Array[];
+  /** What breaks no rule, but is hardly meant. */
+  readonly warnings: readonly string[];
 }
 
 export function compileTable(
@@ -33,7 +36,15 @@ export function compileTable(
   const { name: tableName, families, presplit, ...options } = declaration;
   const descriptor = problems.catching(name, '', () => tableDescriptor(tableName, families ?? {}, options));
   const splitKeys = problems.catching(name, '', () => splitKeysOf(presplit, entities, name, problems));
-  return descriptor && { descriptor, declaration, entities, splitKeys: splitKeys ?? [] };
+  return (
+    descriptor && {
+      descriptor,
+      declaration,
+      entities,
+      splitKeys: splitKeys ?? [],
+      warnings: fewRegions(name, presplit, splitKeys?.length ?? 0),
+    }
+  );
 }
 
 function checkRecordTypes(table: string, entities: readonly CompiledEntity[], problems: Problems): void {
@@ -91,8 +102,27 @@ function splitKeysOf(
     return [];
   }
   for (const { key } of entities) {
-    const points = key?.splitPoints(regions) ?? [];
+    const points = key?.splitPoints(regions, splitOptionsOf(presplit, key)) ?? [];
     if (points.length > 0) return points;
   }
   return [];
+}
+
+/** Samples given as objects are keys of the first entity whose layout is asked. */
+function splitOptionsOf(presplit: Exclude<Presplit, { splits: unknown }>, key: KeyLayout): SplitOptions {
+  if ('algorithm' in presplit) return { algorithm: presplit.algorithm };
+  if ('between' in presplit) return { between: presplit.between };
+  if (!('samples' in presplit)) return {};
+  return {
+    samples: presplit.samples.map((sample) => (sample instanceof Uint8Array ? sample : key.encode(sample))),
+  };
+}
+
+/** What to do where the keys tell fewer regions than were asked for. */
+function fewRegions(name: string, presplit: TableDeclaration['presplit'], splits: number): string[] {
+  if (presplit === undefined || 'splits' in presplit || splits + 1 >= presplit.regions) return [];
+  return [
+    `${name} is to begin with ${presplit.regions} regions, but its keys tell ${splits + 1}. ` +
+      'Begin the key with salt() or hash(), or tell presplit more: { regions, samples }, { regions, between } or { regions, algorithm }.',
+  ];
 }

@@ -59,7 +59,7 @@ export function compileDeclarations(
   return new Schema(
     Object.freeze(order.map((target) => byTarget.get(target)!)),
     Object.freeze(schemas),
-    Object.freeze(lintTables(schemas)),
+    Object.freeze([...lintTables(schemas), ...tables.flatMap((table) => table!.warnings)]),
   );
 }
 

@@ -1,5 +1,5 @@
 import { instanceToPlain, plainToInstance } from 'class-transformer';
-import { json, type ValueCodec } from '../codec/index.js';
+import { isLost, json, type ValueCodec } from '../codec/index.js';
 import { RowanError } from '../errors.js';
 
 type AnyConstructor = new (...args: never[]) => object;
@@ -21,6 +21,7 @@ export class NestedJsonCodec implements ValueCodec<object> {
 
   encode(value: object): Uint8Array {
     this.checkShape(value);
+    refuseLosses(value, '', new Set());
     return this.plain.encode(instanceToPlain(value));
   }
 
@@ -39,4 +40,34 @@ export class NestedJsonCodec implements ValueCodec<object> {
         `Give ${this.list ? 'a list' : 'an object'}, or declare the property with the type that it holds.`,
     );
   }
+}
+
+/**
+ * class-transformer calls functions that it finds among properties, and makes plain objects of Maps and Sets: what would
+ * come back as something else is refused before it gets there.
+ */
+function refuseLosses(value: unknown, path: string, above: Set<object>): void {
+  const refuse = (why: string): never => {
+    throw new RowanError('ERR_CODEC', `json${path === '' ? '' : ` at "${path}"`}: ${why}.`);
+  };
+  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
+    refuse(`a ${typeof value} is no value of JSON`);
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) refuse(`${value} is no number of JSON`);
+  if (typeof value !== 'object' || value === null) return;
+  if (isLost(value)) {
+    const name = value.constructor.name;
+    refuse(`a ${name} would come back as something else. Keep it as a list or an object`);
+  }
+  if (value instanceof Date) {
+    if (Number.isNaN(value.getTime())) refuse('the Date is invalid');
+    return;
+  }
+  if (above.has(value)) refuse('the object holds itself');
+  above.add(value);
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') refuse('a key is "__proto__", which objects cannot hold');
+    refuseLosses(Reflect.get(value, key), path === '' ? key : `${path}.${key}`, above);
+  }
+  above.delete(value);
 }

@@ -6,6 +6,7 @@ import { RowanError, SchemaError } from '../../errors.js';
 import { describeValue } from '../../key/codecs/base.js';
 import type { ValueCodec } from '../types.js';
 import { type RecordClasses, readerType, writerType } from './avro-type.js';
+import { type BoundsCheck, boundsCheck, lossIn } from './bounds.js';
 import { incompatibilities } from './compatibility.js';
 import { canonicalForm, fingerprintOf } from './fingerprint.js';
 import { knownSchema, learnSchema, UnknownSchemaError } from './known-schemas.js';
@@ -37,13 +38,15 @@ export class AvroCodec<T> implements ValueCodec<T> {
   /** Of the schema that this codec writes, in hex as it stands in the bytes. */
   readonly fingerprint: string;
   private readonly type: avsc.Type;
-  private readonly resolvers = new Map<string, avsc.Resolver>();
+  private readonly bounds: BoundsCheck | undefined;
+  private readonly writers = new Map<string, Writer>();
   private buffer: Buffer;
 
   constructor(schema: AvroSchema, options: AvroCodecOptions = {}) {
     this.schema = schema;
     this.compatibility = checkLevel(options.compatibility ?? 'backward');
     this.type = readerType(schema, options.classes);
+    this.bounds = boundsCheck(this.type);
     const own = fingerprintOf(schema);
     this.fingerprint = toHex(own);
     this.name = `avro(${this.label})`;
@@ -61,6 +64,12 @@ export class AvroCodec<T> implements ValueCodec<T> {
 
   encode(value: T): Uint8Array {
     if (!this.type.isValid(value, STRICT)) throw this.invalid(value);
+    const loss = lossIn(value);
+    if (loss !== undefined) {
+      throw new RowanError('ERR_CODEC', `The Avro schema "${this.label}" cannot hold the value: ${loss}.`, {
+        details: { codec: this.name },
+      });
+    }
     let end = this.type.encode(value, this.buffer, HEADER);
     if (end < 0) {
       const larger = this.makeBuffer(2 * (this.buffer.length - end), this.buffer.subarray(2, HEADER));
@@ -100,9 +109,10 @@ export class AvroCodec<T> implements ValueCodec<T> {
       );
     }
     const body = Buffer.from(bytes.buffer, bytes.byteOffset + HEADER, bytes.length - HEADER);
-    const resolver = this.isOwn(bytes) ? undefined : this.resolverOf(toHex(bytes.subarray(2, HEADER)));
+    const writer = this.isOwn(bytes) ? undefined : this.writerOf(toHex(bytes.subarray(2, HEADER)));
     try {
-      return this.type.fromBuffer(body, resolver) as T;
+      (writer === undefined ? this.bounds : writer.bounds)?.(body);
+      return this.type.fromBuffer(body, writer?.resolver) as T;
     } catch (cause) {
       throw new RowanError(
         'ERR_CODEC',
@@ -120,8 +130,8 @@ export class AvroCodec<T> implements ValueCodec<T> {
     return true;
   }
 
-  private resolverOf(fingerprint: string): avsc.Resolver {
-    const found = this.resolvers.get(fingerprint);
+  private writerOf(fingerprint: string): Writer {
+    const found = this.writers.get(fingerprint);
     if (found !== undefined) return found;
     const schema = knownSchema(fingerprint);
     if (schema === undefined) throw new UnknownSchemaError(fingerprint, this.label);
@@ -134,10 +144,18 @@ export class AvroCodec<T> implements ValueCodec<T> {
         { details: { codec: this.name, fingerprint, problems: list } },
       );
     }
-    const resolver = this.type.createResolver(writerType(schema), { ignoreNamespaces: true });
-    this.resolvers.set(fingerprint, resolver);
-    return resolver;
+    const type = writerType(schema);
+    const resolver = this.type.createResolver(type, { ignoreNamespaces: true });
+    const writer = { resolver, bounds: boundsCheck(type) };
+    this.writers.set(fingerprint, writer);
+    return writer;
   }
+}
+
+/** What reads the values of another schema. */
+interface Writer {
+  readonly resolver: avsc.Resolver;
+  readonly bounds: BoundsCheck | undefined;
 }
 
 const LEVELS: readonly CompatibilityLevel[] = ['none', 'backward', 'forward', 'full'];

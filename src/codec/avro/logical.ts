@@ -81,6 +81,8 @@ class DecimalType extends Logical {
   private readonly precision: number;
   private readonly scale: number;
   private readonly size: number | undefined;
+  /** A sign byte more than the digits need: other programs pad. */
+  private readonly maxBytes: number;
 
   constructor(schema: Underlying, options?: unknown) {
     super(schema, options);
@@ -99,10 +101,16 @@ class DecimalType extends Logical {
     this.precision = precision;
     this.scale = scale;
     this.size = type === 'fixed' ? size : undefined;
+    this.maxBytes = this.size ?? Math.ceil((precision * Math.log2(10)) / 8) + 2;
   }
 
   protected override _fromValue(value: unknown): string {
     const bytes = value as Buffer;
+    if (bytes.length > this.maxBytes) {
+      throw new Error(
+        `a decimal of ${this.precision} digits has at most ${this.maxBytes} bytes, not ${bytes.length}`,
+      );
+    }
     const unscaled =
       bytes.length === 0 ? 0n : BigInt.asIntN(8 * bytes.length, BigInt(`0x${bytes.toString('hex')}`));
     const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(this.scale + 1, '0');
@@ -112,7 +120,8 @@ class DecimalType extends Logical {
   }
 
   protected override _toValue(value: unknown): Buffer | undefined {
-    const match = typeof value === 'string' ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
+    const short = typeof value === 'string' && value.length <= this.precision + 2 * this.scale + 64;
+    const match = short ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
     const fraction = match?.[3] ?? '';
     if (match === null || fraction.length > this.scale) return undefined;
     const magnitude = BigInt(match[2]! + fraction.padEnd(this.scale, '0'));

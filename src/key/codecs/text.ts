@@ -104,6 +104,11 @@ class FixedStringCodec extends BaseCodec<string> {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
     let last = end;
     while (last > start && bytes[last - 1] === this.padByte) last--;
+    for (let i = start; i < last; i++) {
+      if (bytes[i]! < this.padByte) {
+        throw badBytes(this.name, bytes, start, end, 'a byte below the padding stands in it');
+      }
+    }
     return readUtf8(bytes, start, last, this.name);
   }
 

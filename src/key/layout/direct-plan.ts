@@ -46,6 +46,7 @@ export function planDirectly(
     fields[count++]!.write(values[0], out);
   }
   const prefix = out.copy();
+  if (count === fields.length && prefix.length === 0) return planOf(prefix, 'points', []);
   if (count === fields.length) return planOf(prefix, 'point', [{ start: prefix, stop: keyAfter(prefix) }]);
   const behind = span === undefined ? EVERYTHING : fieldRanges(fields[count]!, span.condition).ranges[0]!;
   const range = absoluteRange(prefix, behind);
@@ -59,6 +60,7 @@ function planOf(lead: Uint8Array, kind: KeyPlan['kind'], ranges: KeyPlan['ranges
     ranges: Object.freeze(ranges),
     order: 'sequence',
     leads: ranges.map(() => ({ bytes: lead, logical: lead })),
+    isPlainBehind: true,
     beforeType: undefined,
     mergeOffset: 0,
     fanOut: 1,

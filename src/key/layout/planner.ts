@@ -27,6 +27,7 @@ export function planKeys(layout: CompiledLayout, conditions: KeyConditions): Key
     ranges: Object.freeze(ranges),
     order,
     leads: Object.freeze(ranges.map(({ lead }) => lead)),
+    isPlainBehind: walks.every((walk) => isPlainFrom(layout, walk.stopIndex)),
     beforeType: beforeType(layout, walks, ranges),
     mergeOffset: order === 'merge' ? mergeOffset(walks, ranges) : 0,
     fanOut: walks[0]?.fanOut ?? 1,
@@ -63,7 +64,12 @@ function beforeType(
       .map((step) => step.signature)
       .join(' '),
     leads,
+    isPlainBehind: isPlainFrom(layout, index),
   };
+}
+
+function isPlainFrom(layout: CompiledLayout, index: number): boolean {
+  return layout.steps.slice(index).every((step) => !step.derived);
 }
 
 /** In byte order, without repetitions. */

@@ -71,7 +71,9 @@ export class Walk {
   ranges(): LedRange[] {
     const relative = this.stopped;
     if (relative === undefined) {
-      return this.leads.map((lead) => ({ start: lead.bytes, stop: keyAfter(lead.bytes), lead }));
+      // No table takes an empty row.
+      const rows = this.leads.filter((lead) => lead.bytes.length > 0);
+      return rows.map((lead) => ({ start: lead.bytes, stop: keyAfter(lead.bytes), lead }));
     }
     const ranges: LedRange[] = [];
     for (const lead of this.leads) {

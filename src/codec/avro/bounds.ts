@@ -1,0 +1,211 @@
+/**
+ * Looks through the bytes of a value before Avro's library reads them. The library believes what the bytes announce: 15
+ * bytes that say "an array of 2^31 items" keep it busy for a minute or end the process.
+ */
+
+import avsc from 'avsc';
+
+/** Items that take no bytes (nulls, empty records) which one value may have: nothing else bounds them. */
+const MAX_EMPTY_ITEMS = 65_536;
+/** How deep values of types that hold themselves may be put into each other. */
+const MAX_DEPTH = 256;
+
+class Cursor {
+  at = 0;
+  depth = 0;
+  emptyItems = 0;
+
+  constructor(readonly bytes: Uint8Array) {}
+
+  get left(): number {
+    return this.bytes.length - this.at;
+  }
+
+  skip(count: number): void {
+    if (count < 0 || count > this.left) {
+      throw new Error(`it announces ${count} bytes at byte ${this.at}, where ${this.left} are left`);
+    }
+    this.at += count;
+  }
+
+  /** A zigzag number; beyond 2^53 it is not exact, and beyond any length or count. */
+  long(): number {
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 10; i++) {
+      const byte = this.bytes[this.at++];
+      if (byte === undefined) throw new Error('it ends within a number');
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
+      scale *= 128;
+    }
+    throw new Error(`the number at byte ${this.at - 10} has no end`);
+  }
+}
+
+type Look = (cursor: Cursor) => void;
+
+/** Looks through a value of the type; throws an Error that says what is wrong. */
+export type BoundsCheck = (bytes: Uint8Array) => void;
+
+/** The check of a type's values; undefined for types whose bytes announce no counts. */
+export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
+  const looks = new Map<avsc.Type, Look>();
+  const look = lookOf(type, looks);
+  if (!hasCounts(type, new Set())) return undefined;
+  return (bytes) => {
+    const cursor = new Cursor(bytes);
+    look(cursor);
+    if (cursor.left > 0) throw new Error(`${cursor.left} bytes stand behind it`);
+  };
+}
+
+function under(type: avsc.Type): avsc.Type {
+  return type instanceof avsc.types.LogicalType ? type.underlyingType : type;
+}
+
+function partsOf(type: avsc.Type): readonly avsc.Type[] {
+  const plain = under(type);
+  if (plain instanceof avsc.types.ArrayType) return [plain.itemsType];
+  if (plain instanceof avsc.types.MapType) return [plain.valuesType];
+  if (plain instanceof avsc.types.RecordType) return plain.fields.map((field) => field.type);
+  return isUnion(plain) ? plain.types : [];
+}
+
+function isUnion(type: avsc.Type): type is avsc.types.UnwrappedUnionType {
+  return type.typeName.startsWith('union');
+}
+
+function hasCounts(type: avsc.Type, seen: Set<avsc.Type>): boolean {
+  if (seen.has(type)) return true;
+  seen.add(type);
+  const { typeName } = under(type);
+  if (typeName === 'array' || typeName === 'map') return true;
+  const found = partsOf(type).some((part) => hasCounts(part, seen));
+  seen.delete(type);
+  return found;
+}
+
+function lookOf(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
+  const known = looks.get(type);
+  if (known !== undefined) return known;
+  let made: Look | undefined;
+  // Types that hold themselves meet their own check before it is made.
+  looks.set(type, (cursor) => made!(cursor));
+  made = makeLook(under(type), looks);
+  return looks.get(type)!;
+}
+
+function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
+  if (type instanceof avsc.types.ArrayType) return blocks(lookOf(type.itemsType, looks));
+  if (type instanceof avsc.types.MapType) {
+    const value = lookOf(type.valuesType, looks);
+    return blocks((cursor) => {
+      lookAtKey(cursor);
+      value(cursor);
+    });
+  }
+  if (type instanceof avsc.types.RecordType) {
+    const fields = type.fields.map((field) => lookOf(field.type, looks));
+    return nested((cursor) => {
+      for (const field of fields) field(cursor);
+    });
+  }
+  if (type instanceof avsc.types.FixedType) {
+    const { size } = type;
+    return (cursor) => cursor.skip(size);
+  }
+  if (isUnion(type)) {
+    const branches = type.types.map((branch) => lookOf(branch, looks));
+    return nested((cursor) => {
+      const index = cursor.long();
+      const branch = branches[index];
+      if (branch === undefined)
+        throw new Error(`it announces branch ${index} of a union of ${branches.length}`);
+      branch(cursor);
+    });
+  }
+  switch (type.typeName) {
+    case 'null':
+      return () => undefined;
+    case 'boolean':
+      return (cursor) => cursor.skip(1);
+    case 'float':
+      return (cursor) => cursor.skip(4);
+    case 'double':
+      return (cursor) => cursor.skip(8);
+    case 'bytes':
+    case 'string':
+      return (cursor) => cursor.skip(cursor.long());
+    default:
+      return (cursor) => {
+        cursor.long();
+      };
+  }
+}
+
+function nested(look: Look): Look {
+  return (cursor) => {
+    if (++cursor.depth > MAX_DEPTH) throw new Error(`it is more than ${MAX_DEPTH} levels deep`);
+    look(cursor);
+    cursor.depth--;
+  };
+}
+
+function blocks(item: Look): Look {
+  return nested((cursor) => {
+    for (let count = cursor.long(); count !== 0; count = cursor.long()) {
+      if (count < 0) {
+        count = -count;
+        const size = cursor.long();
+        if (size > cursor.left)
+          throw new Error(`it announces ${size} bytes of items, where ${cursor.left} are left`);
+      }
+      lookAtItems(cursor, count, item);
+    }
+  });
+}
+
+function lookAtItems(cursor: Cursor, count: number, item: Look): void {
+  for (let i = 0; i < count; i++) {
+    const before = cursor.at;
+    item(cursor);
+    if (cursor.at === before && ++cursor.emptyItems > MAX_EMPTY_ITEMS) {
+      throw new Error(`it announces more than ${MAX_EMPTY_ITEMS} items that take no bytes`);
+    }
+  }
+}
+
+const PROTOTYPE = Buffer.from('__proto__');
+
+function lookAtKey(cursor: Cursor): void {
+  const length = cursor.long();
+  const start = cursor.at;
+  cursor.skip(length);
+  if (length === PROTOTYPE.length && PROTOTYPE.equals(cursor.bytes.subarray(start, cursor.at))) {
+    throw new Error('a map has the key "__proto__", which no object can hold');
+  }
+}
+
+/**
+ * Why a value's texts or keys would not come back as they are; undefined when they would. Halves of surrogate pairs have
+ * no UTF-8, and a key `__proto__` sets the prototype of the object that is read.
+ */
+export function lossIn(value: unknown, depth = 0): string | undefined {
+  if (typeof value === 'string') {
+    return LONE_SURROGATE.test(value) ? 'a text holds half a surrogate pair, which UTF-8 cannot' : undefined;
+  }
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || value instanceof Date) {
+    return undefined;
+  }
+  if (depth > MAX_DEPTH) return `it is more than ${MAX_DEPTH} levels deep`;
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return 'a key is "__proto__", which no object that is read can hold';
+    if (LONE_SURROGATE.test(key)) return 'a key holds half a surrogate pair, which UTF-8 cannot';
+    const loss = lossIn((value as Readonly<Record<string, unknown>>)[key], depth + 1);
+    if (loss !== undefined) return loss;
+  }
+  return undefined;
+}
+
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
