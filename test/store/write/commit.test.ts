@@ -290,7 +290,6 @@ test.each(['SKIP_WAL', 'ASYNC_WAL'] as const)(
       automatic: true,
       memstoreFlushSize: 200_000,
       memstoreLimit: 2_000_000,
-      compaction: { minFiles: 1_000 },
     });
     for (let round = 0; round < 20; round++) {
       await Promise.all(
