@@ -53,8 +53,6 @@ export type {
   TableHandling,
   TablesEvent,
 } from './database/options.js';
-/** The options, errors and authenticators of {@link connect}. The engine itself is loaded when it is called. */
-export * from './hbase/index.js';
 
 /**
  * Opens the embedded store in a folder: no server, one process.

@@ -1,25 +1,227 @@
-/** The public interface of rowan-orm. */
+/**
+ * `rowan-orm`: what every user needs. Beside it: `rowan-orm/codecs` (profiles, Avro by hand, codecs of one's own),
+ * `rowan-orm/table` (the data model and the engines, without entities), `rowan-orm/hbase` (what only HBase has) and
+ * `rowan-orm/testing`. Nothing else is public; docs/api lists all of it.
+ */
 
-export * from '../decorators/index.js';
-// The decorator has the name; the engines' interface is EngineTable here.
-export { Table } from '../decorators/index.js';
-export * from './bytes/index.js';
-export * from './codec/index.js';
-export * from './database.js';
+export type { AvroClassOptions, AvroFieldOptions, ListOf } from '../decorators/avro.js';
+export { Avro, AvroField, AvroRecord } from '../decorators/avro.js';
+export { Column } from '../decorators/column.js';
+export type {
+  ColumnBuilder,
+  FamilyOf,
+  Flat,
+  ObjectOf,
+  PropertyDefinition,
+  PropertyDefinitions,
+} from '../decorators/column-builder.js';
+export { Columns, type ColumnsOptions } from '../decorators/columns.js';
+export { Counter } from '../decorators/counter.js';
+export type {
+  ColumnName,
+  EntityDeclaration,
+  HookMoment,
+  TableDeclaration,
+  TableReference,
+  Validator,
+  ValidatorIssue,
+  ValidatorResult,
+} from '../decorators/declaration.js';
+export type { DefinedEntity, DefinedObject, EntityDefinition } from '../decorators/define-entity.js';
+export { defineEntity } from '../decorators/define-entity.js';
+export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
+export { Entity } from '../decorators/entity.js';
+export { AfterLoad, AfterPut, BeforePut } from '../decorators/hooks.js';
+export { type ClassOf, Json } from '../decorators/json.js';
+export type { AnyClass } from '../decorators/metadata.js';
+export type {
+  AnyClassDecorator,
+  AnyMethodDecorator,
+  AnyPropertyDecorator,
+  PropertyDecoratorOf,
+} from '../decorators/modes.js';
+export { Packed, type PackedOptions } from '../decorators/packed.js';
+export { CreatedAt, UpdatedAt, Version } from '../decorators/roles.js';
 export {
-  createNamespaceStatements,
-  createScript,
-  createTableStatement,
-  type EnsuredTables,
-  schemaScript,
-} from './ddl/index.js';
-export * from './errors.js';
-export * from './key/index.js';
+  type CheckedClass,
+  type KeyRow,
+  type KeyTuple,
+  type KeyTypes,
+  RowKey,
+  type RowKeyClass,
+  type RowKeyDecorator,
+  type RowKeyMistake,
+} from '../decorators/row-key.js';
+export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
+export { Ttl } from '../decorators/ttl.js';
+export { Validate, type ValidateDecorator } from '../decorators/validate.js';
+export { type Versioned, Versions } from '../decorators/versions.js';
+export {
+  type AvroFields,
+  type AvroRecordOf,
+  type AvroSchema,
+  type AvroSchemaObject,
+  type AvroType,
+  type AvroValue,
+  avro,
+  avroCodec,
+  bigint,
+  boolean,
+  bytes,
+  type CompatibilityLevel,
+  counter,
+  date,
+  decimal,
+  enumeration,
+  fixedBytes,
+  fixedString,
+  float,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int53,
+  int64,
+  type JsonValue,
+  json,
+  text,
+  textNumber,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  ulid,
+  uuid,
+  type ValueCodec,
+} from './codec/index.js';
+export {
+  type AdminConnection,
+  type ConnectAdminOptions,
+  type ConnectOptions,
+  connect,
+  connectAdmin,
+  Database,
+  type OpenAdminOptions,
+  type OpenOptions,
+  open,
+  openAdmin,
+  type TableHandling,
+  type TablesEvent,
+} from './database.js';
+export { createScript, createTableStatement, type EnsuredTables, schemaScript } from './ddl/index.js';
+export {
+  ClosedError,
+  ConflictError,
+  CorruptionError,
+  type ErrorCode,
+  type ErrorDetails,
+  InvalidArgumentError,
+  KeyError,
+  QueryError,
+  RowanError,
+  type RowanErrorOptions,
+  SchemaError,
+  TimeoutError,
+  UnsupportedError,
+} from './errors.js';
+export {
+  type BucketElement,
+  bucket,
+  type DerivedElement,
+  desc,
+  type ElementNames,
+  type ElementTypes,
+  type HashAlgorithm,
+  type HashElement,
+  type HashOptions,
+  type HotspotReport,
+  hash,
+  hotspots,
+  type KeyCodec,
+  type KeyDictionary,
+  type KeyElement,
+  type KeyValue,
+  type LiteralElement,
+  literal,
+  type PartElement,
+  type PartTransform,
+  part,
+  type RecordTypeElement,
+  type RegionLoad,
+  recordType,
+  reverse,
+  reverseDigits,
+  reverseDomain,
+  reverseTimestamp,
+  type SaltElement,
+  type SaltOptions,
+  type ScalarCodec,
+  type SplitOptions,
+  salt,
+  substitute,
+  type TimeBucketElement,
+  timeBucket,
+} from './key/index.js';
 export { compileSchema } from './mapper/index.js';
-export * from './query/index.js';
-export * from './repository/index.js';
-export * from './schema/index.js';
+export {
+  CollectionQuery,
+  type ColumnOperators,
+  EntityQuery,
+  type ExplainRange,
+  type ExplainWarning,
+  type ExplainWarningCode,
+  type Explanation,
+  type FindOptions,
+  type Groups,
+  type Page,
+  type PageOptions,
+  type Predicate,
+  type QueryExplanation,
+  type Where,
+  type WhereBuilder,
+} from './query/index.js';
+export {
+  type Amounts,
+  type AppendablesOf,
+  type BatchBuilder,
+  type BulkWriteOptions,
+  type CheckOutcome,
+  type ConditionalWrite,
+  type CountersOf,
+  type CounterValues,
+  type EntityReader,
+  type HistoryEntry,
+  type HistoryOf,
+  type HistoryOptions,
+  type ItemOutcome,
+  Repository,
+  type RepositoryBatchOptions,
+  type RowBuilder,
+  type Suffixes,
+  type WriteOptions,
+} from './repository/index.js';
+export type {
+  ColumnKind,
+  ColumnSchema,
+  ColumnsOf,
+  EntityClass,
+  EntityOf,
+  EntitySchema,
+  Input,
+  Joined,
+  KeyedClass,
+  KeyOf,
+  KeyPrefix,
+  KeyQuery,
+  PartQuery,
+  PartTest,
+  Patch,
+  PropertiesOf,
+  Schema,
+  Selected,
+  TableSchema,
+} from './schema/index.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';
-export type { Table as EngineTable } from './table/index.js';
-export * from './table/index.js';
+export type { Compression, Durability, FamilyOptions, TableOptions } from './table/index.js';

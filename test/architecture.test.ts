@@ -21,14 +21,14 @@ const FLOORS: readonly (readonly string[])[] = [
   ['ddl'],
   ['job'],
   ['database'],
-  ['index'],
+  ['index', 'public'],
   ['cli'],
   ['testing'],
   ['studio'],
 ];
 
 const ENGINES = ['store', 'hbase'];
-const MAY_IMPORT_ENGINES = ['database', 'cli', 'studio', 'testing'];
+const MAY_IMPORT_ENGINES = ['database', 'cli', 'studio', 'public', 'testing'];
 
 /**
  * Upward imports that are right, each with its reason. Types only: nothing of them is left in the compiled code.

@@ -1,0 +1,46 @@
+/**
+ * `rowan-orm/codecs`: beyond the codecs that `rowan-orm` has. The profiles of other programs' bytes (HBase's `Bytes`,
+ * Phoenix, Kiji), Avro outside of entities, and what a codec or key layout of one's own is made of and tried with.
+ */
+
+export {
+  AvroCodec,
+  type AvroCodecOptions,
+  AvroRegistry,
+  avroSchemaOf,
+  canonicalForm,
+  type EvolutionProblem,
+  fingerprintOf,
+  type Incompatibility,
+  incompatibilities,
+  knownSchema,
+  learnSchema,
+  MemorySchemaStore,
+  type RecordClasses,
+  type RecordOptions,
+  rawDecimal,
+  type SchemaStore,
+  schemaTableDescriptor,
+  TableSchemaStore,
+  UnknownSchemaError,
+  type ValueCodec,
+} from '../codec/index.js';
+export {
+  type CodecResolver,
+  compileKeyLayout,
+  type Framing,
+  type KeyCodec,
+  type KeyConditions,
+  type KeyLayout,
+  type KeyPart,
+  type KeyPlan,
+  type KeyRange,
+  type KeySubstitution,
+  kiji,
+  type LayoutOptions,
+  type PartCondition,
+  phoenix,
+  raw,
+  type ScalarCodec,
+  type SplitOptions,
+} from '../key/index.js';

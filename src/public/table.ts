@@ -1,0 +1,83 @@
+/**
+ * `rowan-orm/table`: HBase's data model (rows of cells in families), the one interface that both engines implement, and
+ * the embedded engine by itself. It is what lies beneath the entities: `db.engine` and `db.admin` give it too.
+ */
+
+export {
+  type BytesLike,
+  compareBytes,
+  fromHex,
+  fromStringBinary,
+  prefixEnd,
+  toBytes,
+  toHex,
+  toStringBinary,
+} from '../bytes/index.js';
+export type { BulkLoadResult } from '../store/bulk-load.js';
+export type { CompactionSettings } from '../store/compact/policy.js';
+export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
+export type { StoreEvent, StoreLocation } from '../store/events.js';
+export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';
+export type { EmbeddedOptions } from '../store/options.js';
+export type { StoreStats } from '../store/stats.js';
+export type { VerifyReport } from '../store/verify.js';
+export {
+  type Admin,
+  ALL_VERSIONS,
+  Append,
+  type BatchAction,
+  type BatchOptions,
+  type BatchOutcome,
+  type BloomFilter,
+  type Capabilities,
+  Cell,
+  CellType,
+  CheckAndMutate,
+  type CheckAndMutateResult,
+  type CheckCondition,
+  type Comparator,
+  type CompareOperator,
+  type Compression,
+  type Consistency,
+  comparators,
+  type DataBlockEncoding,
+  Delete,
+  type Durability,
+  type Engine,
+  type FamilyDescriptor,
+  type FamilyOptions,
+  type Filter,
+  type FilterKind,
+  FOREVER,
+  familyDescriptor,
+  filters,
+  Get,
+  Increment,
+  isDeleteType,
+  type KeepDeletedCells,
+  LATEST_TIMESTAMP,
+  MAX_FAMILY_LENGTH,
+  MAX_ROW_LENGTH,
+  type Mutation,
+  type MutationCell,
+  type OperationOptions,
+  Put,
+  type Query,
+  type RawRow,
+  type RegionInfo,
+  Result,
+  type ResultScanner,
+  type RowMutation,
+  RowMutations,
+  type RowRange,
+  Scan,
+  type SplitAlgorithm,
+  type SyncResultScanner,
+  type SyncTable,
+  splitKeys,
+  type Table,
+  type TableDescriptor,
+  type TableOptions,
+  TimeRange,
+  tableDescriptor,
+} from '../table/index.js';
