@@ -71,7 +71,14 @@ export class RowanError extends Error {
     this.retryable = options.retryable ?? false;
     this.details = options.details ?? {};
   }
+
+  /** The page that says of this code what happened, why, and what to do. It is docs/errors.md of the package too. */
+  get url(): string {
+    return `${ERRORS_PAGE}#${this.code.toLowerCase()}`;
+  }
 }
+
+const ERRORS_PAGE = 'https://unpkg.com/rowan-orm/docs/errors.md';
 
 /** An argument that can never be right: a wrong type, a negative timestamp, an empty row. */
 export class InvalidArgumentError extends RowanError {

@@ -27,11 +27,20 @@ export type {
   ValidatorIssue,
   ValidatorResult,
 } from '../decorators/declaration.js';
+export { Default } from '../decorators/default.js';
 export type { DefinedEntity, DefinedObject, EntityDefinition } from '../decorators/define-entity.js';
 export { defineEntity } from '../decorators/define-entity.js';
 export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
 export { Entity } from '../decorators/entity.js';
-export { AfterLoad, AfterPut, BeforePut } from '../decorators/hooks.js';
+export {
+  AfterDelete,
+  AfterLoad,
+  AfterPut,
+  AfterUpdate,
+  BeforeDelete,
+  BeforePut,
+  BeforeUpdate,
+} from '../decorators/hooks.js';
 export { type ClassOf, Json } from '../decorators/json.js';
 export type { AnyClass } from '../decorators/metadata.js';
 export type {
@@ -41,6 +50,7 @@ export type {
   PropertyDecoratorOf,
 } from '../decorators/modes.js';
 export { Packed, type PackedOptions } from '../decorators/packed.js';
+export { Required } from '../decorators/required.js';
 export { CreatedAt, UpdatedAt, Version } from '../decorators/roles.js';
 export {
   type CheckedClass,
@@ -51,6 +61,7 @@ export {
   type RowKeyClass,
   type RowKeyDecorator,
   type RowKeyMistake,
+  rowKey,
 } from '../decorators/row-key.js';
 export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
 export { Ttl } from '../decorators/ttl.js';
@@ -222,6 +233,7 @@ export type {
   Selected,
   TableSchema,
 } from './schema/index.js';
+export { newUlid, newUuid } from './schema/index.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';
 export type { Compression, Durability, FamilyOptions, TableOptions } from './table/index.js';

@@ -59,6 +59,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   random: true,
   durability: true,
   background: true,
+  workerPath: true,
   memstoreFlushSize: true,
   memstoreLimit: true,
   blockCacheSize: true,

@@ -1,5 +1,6 @@
 /** What an embedded store can be told when it is opened. */
 
+import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
 import type { Durability } from '../table/index.js';
 import { type CompactionSettings, DEFAULT_COMPACTION } from './compact/policy.js';
@@ -27,6 +28,11 @@ export interface EmbeddedOptions {
   readonly durability?: Exclude<Durability, 'USE_DEFAULT'>;
   /** `worker`: flushes and compactions run in threads of their own (default); `inline`: in this one, in small steps. */
   readonly background?: 'worker' | 'inline';
+  /**
+   * The file of the worker, for programs that are bundled: a bundle of `rowan-orm/worker`. Default: the package's own, else
+   * `rowan-worker.js`, `.mjs` or `.cjs` beside the running file.
+   */
+  readonly workerPath?: string;
   /** Bytes at which a family's memstore is written to a file; default 64 MiB. A table's `memstoreFlushSize` goes before. */
   readonly memstoreFlushSize?: number;
   /** Bytes of all memstores, those being written included, above which writers wait; default 256 MiB. */
@@ -54,10 +60,12 @@ export interface EmbeddedOptions {
 
 /** The options with every default filled in, all but the file system. */
 export interface StoreSettings
-  extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose'>> {
+  extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath'>> {
   readonly compaction: CompactionSettings;
   /** Undefined: memory is left to the log. */
   readonly flushOnClose: Required<FlushOnClose> | undefined;
+  /** Undefined: the worker is looked for. */
+  readonly workerPath: string | undefined;
 }
 
 const MiB = 1024 * 1024;
@@ -72,6 +80,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     createIfMissing: options.createIfMissing ?? true,
     clock: options.clock ?? Date.now,
     random: options.random ?? Math.random,
+    workerPath: options.workerPath,
     durability: options.durability ?? 'FSYNC_WAL',
     background: options.background ?? (options.fileSystem ? 'inline' : 'worker'),
     memstoreFlushSize,
@@ -121,6 +130,10 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   random: kind('function'),
   durability: oneOf('SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'),
   background: oneOf('worker', 'inline'),
+  workerPath: (value) =>
+    typeof value === 'string' && existsSync(value)
+      ? undefined
+      : 'the path of a file: what bundling rowan-orm/worker made (docs/bundling.md)',
   memstoreFlushSize: integer(1, 2 * GiB),
   memstoreLimit: integer(1, MANY),
   blockCacheSize: integer(0, MANY),

@@ -149,13 +149,13 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
     if (!told.already) environment.emit({ kind: 'inlineWork', error });
     told.already = true;
   };
-  const file = workerFile();
+  const file = workerFile(settings.workerPath);
   if (file === undefined) {
     tell(
       new RowanError(
         'ERR_IO',
-        'There is no worker.js beside the code of the store, so flushes and compactions run in the calling thread, in ' +
-          'small steps. Ship it beside the program, or set background: "inline".',
+        'The file of the worker was not found, so flushes and compactions run in the calling thread, in small steps. Bundle ' +
+          'rowan-orm/worker as rowan-worker.js beside the program, give workerPath, or set background: "inline".',
       ),
     );
     return [inline(), inline()];

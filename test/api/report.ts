@@ -37,7 +37,7 @@ export function entries(): Entry[] {
 
 /** Where the listing of an entry is kept. */
 export function reportPath(entry: Entry): string {
-  return join(ROOT, 'docs/api', `${entry.name.replace('/', '-')}.md`);
+  return join(ROOT, 'docs/api', `${entry.name.replaceAll('/', '-')}.md`);
 }
 
 export interface Report {

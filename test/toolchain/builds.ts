@@ -10,7 +10,7 @@ export const HERE: string = fileURLToPath(new URL('.', import.meta.url));
 export const ROOT: string = join(HERE, '../..');
 export const CACHE: string = join(HERE, '.cache');
 const FIXTURES = join(HERE, 'fixtures');
-const own = createRequire(join(HERE, 'package.json'));
+export const own: NodeJS.Require = createRequire(join(HERE, 'package.json'));
 
 export interface Build {
   readonly name: string;

@@ -1,12 +1,16 @@
 /**
  * The toolchain matrix (`npm run test:toolchain`, after `npm run build`): the same entities, compiled by every compiler
- * in every decorator mode, run on Node 20, 22 and 24, must store and load the same. Exits with 1 when one does not.
+ * in every decorator mode, run on Node 20, 22 and 24, must store and load the same; a program bundled by every bundler must
+ * run with its worker; and the packed package is looked at as npm has it. Exits with 1 when one does not.
  */
 
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BUILDS, type Build, CACHE, HERE, ROOT } from './builds.js';
+import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
+import { CONSUMERS } from './consumers.js';
 
 const EXPECTED = JSON.stringify({
   columns: [
@@ -56,12 +60,17 @@ function prepare(): void {
 }
 
 /** What is wrong with a run, or undefined. */
-function run(runtime: Runtime, args: readonly string[], folder: string): Promise<string | undefined> {
+function run(
+  runtime: Runtime,
+  args: readonly string[],
+  folder: string,
+  expected = EXPECTED,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { cwd: folder, env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1' } };
     execFile(runtime.path, [...args], options, (error, stdout, stderr) => {
       const lines = stdout.split('\n').map((text) => text.trim());
-      if (lines.includes(EXPECTED)) resolve(undefined);
+      if (lines.includes(expected)) resolve(undefined);
       else resolve(`${error === null ? 'other output' : 'it failed'}:\n${stdout}${stderr}`);
     });
   });
@@ -86,6 +95,30 @@ async function check(build: Build, index: number, nodes: readonly Runtime[]): Pr
   return failures;
 }
 
+/** Bundles a program with its worker, and runs it where nothing is installed. */
+async function checkBundle(bundle: Bundle, index: number, nodes: readonly Runtime[]): Promise<string[]> {
+  const to = mkdtempSync(join(tmpdir(), `rowan-bundle-${index}-`));
+  try {
+    const file = await bundle.make(join(CACHE, 'bundle'), to);
+    if (file === undefined) return [];
+    const failures: string[] = [];
+    for (const node of nodes) {
+      const problem = await run(node, [file], to, BUNDLED);
+      console.log(
+        `${problem === undefined ? 'ok  ' : 'FAIL'} bundle by ${bundle.name}, Node ${node.version}`,
+      );
+      if (problem !== undefined) failures.push(`bundle by ${bundle.name}, Node ${node.version}: ${problem}`);
+    }
+    return failures;
+  } catch (error) {
+    return [`bundle by ${bundle.name}: ${(error as Error).message}`];
+  } finally {
+    rmSync(to, { recursive: true, force: true });
+  }
+}
+
+const BUNDLED = JSON.stringify({ title: 'bundled', worker: true });
+
 const nodes = runtimes();
 if (nodes.length < 3) {
   console.log(
@@ -95,6 +128,15 @@ if (nodes.length < 3) {
 prepare();
 const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
+await bundleProject(join(CACHE, 'bundle'));
+for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
+for (const consumer of CONSUMERS) {
+  const problem = await consumer.check();
+  console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);
+  if (problem !== undefined) failures.push(`${consumer.name}: ${problem}`);
+}
 for (const failure of failures) console.error(`\n${failure}`);
-console.log(`\n${BUILDS.length} builds, ${nodes.length} versions of Node, ${failures.length} failures.`);
+console.log(
+  `\n${BUILDS.length} builds, ${BUNDLES.length} bundles, ${CONSUMERS.length} checks of the package, ${nodes.length} versions of Node, ${failures.length} failures.`,
+);
 process.exitCode = failures.length === 0 ? 0 : 1;
