@@ -188,7 +188,11 @@ export {
   type Page,
   type PageOptions,
   type Predicate,
+  type QueryEvent,
   type QueryExplanation,
+  type QueryListener,
+  type QueryOperation,
+  queryLogger,
   type Where,
   type WhereBuilder,
 } from './query/index.js';
