@@ -98,7 +98,7 @@ export function AvroField(
   type: NestedType | AvroType<unknown>,
   options: AvroFieldOptions = {},
 ): AnyPropertyDecorator {
-  const { optional = false, aliases } = options;
+  const { optional = false, aliases } = options ?? {};
   return memberDecorator('AvroField', 'field', (declaration, property) => {
     declaration.avroFields.push({ property, type, optional, aliases });
   });

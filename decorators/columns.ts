@@ -31,8 +31,8 @@ export function Columns<V, K = string>(
       decorator: 'Columns',
       property,
       column,
-      key: options.key ?? text,
-      value: options.value,
+      key: options?.key ?? text,
+      value: options?.value,
     });
   });
 }

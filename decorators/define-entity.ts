@@ -1,4 +1,6 @@
+import { SchemaError } from '../src/errors.js';
 import type { KeyElement } from '../src/key/index.js';
+import { describe } from '../src/table/checks.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -9,7 +11,14 @@ import {
 } from './column-builder.js';
 import type { EntityDeclaration, HookMoment, Validator } from './declaration.js';
 import { type AnyClass, declarationOn } from './metadata.js';
-import { declaredElements, type KeyElements, type KeyRow, type KeyTuple, keyNames } from './row-key.js';
+import {
+  declaredElements,
+  isElement,
+  type KeyElements,
+  type KeyRow,
+  type KeyTuple,
+  keyNames,
+} from './row-key.js';
 import type { DefinedTable } from './table.js';
 
 /** What `defineEntity` makes: a class, with the names of its key's parts. */
@@ -72,6 +81,7 @@ export function defineEntity<
 >(
   definition: EntityDefinition<Family, Elements, Definitions>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>> {
+  checkDefinition(definition);
   const { name, key, columns, validate, hooks, ...entity } = definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
@@ -86,6 +96,23 @@ export function defineEntity<
     }
   }
   return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>>;
+}
+
+function checkDefinition(given: unknown): void {
+  if (typeof given !== 'object' || given === null) {
+    throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
+  }
+  const { name, key, columns } = given as Readonly<Record<string, unknown>>;
+  const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
+  if (typeof name !== 'string' || name === '') {
+    throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
+  }
+  if (!Array.isArray(key) || !key.every(isElement)) {
+    throw new SchemaError(`${where}: key is a list of elements, [part('id')], not ${describe(key)}.`);
+  }
+  if (typeof columns !== 'function') {
+    throw new SchemaError(`${where}: columns is a function, (c) => ({ … }), not ${describe(columns)}.`);
+  }
 }
 
 function namedClass(name: string, key: readonly string[]): AnyClass {

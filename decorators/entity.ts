@@ -1,3 +1,4 @@
+import { describe } from '../src/table/checks.js';
 import type { EntityDeclaration } from './declaration.js';
 import { classDecorator } from './modes.js';
 import type { EntityDecorator } from './row-key.js';
@@ -17,5 +18,8 @@ import type { EntityDecorator } from './row-key.js';
  * ```
  */
 export function Entity(entity: EntityDeclaration): EntityDecorator {
-  return classDecorator('Entity', (declaration) => declaration.entities.push(entity));
+  return classDecorator('Entity', (declaration) => {
+    if (typeof entity === 'object' && entity !== null) declaration.entities.push(entity);
+    else declaration.problems.push(`@Entity takes { table }, not ${describe(entity)}.`);
+  });
 }

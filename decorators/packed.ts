@@ -31,7 +31,8 @@ export function Packed<V>(
   options: PackedOptions<V>,
 ): PropertyDecoratorOf<ReadonlyMap<number, V | null>> {
   return memberDecorator('Packed', 'field', (declaration, property) => {
-    const { part, value } = options;
+    const part = options?.part;
+    const value = options?.value;
     declaration.properties.push({ kind: 'packed', decorator: 'Packed', property, column, part, value });
   });
 }

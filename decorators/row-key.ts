@@ -22,7 +22,12 @@ import { classDecorator } from './modes.js';
 export function RowKey<Elements extends readonly KeyElement[]>(
   ...elements: Elements
 ): RowKeyDecorator<Elements> {
-  return classDecorator('RowKey', (declaration) => declaration.rowKeys.push(elements));
+  return classDecorator('RowKey', (declaration) => {
+    const wrong = (elements as readonly unknown[]).find((element) => !isElement(element));
+    if (elements.every(isElement)) declaration.rowKeys.push(elements);
+    else
+      declaration.problems.push(`@RowKey takes elements, part('id') and the like, not ${describe(wrong)}.`);
+  });
 }
 
 /**
@@ -88,7 +93,8 @@ const KINDS: ReadonlySet<unknown> = new Set<KeyElement['kind']>([
   'recordType',
 ]);
 
-function isElement(value: unknown): value is KeyElement {
+/** Whether it is what `part(...)`, `salt(...)` and the like answer. */
+export function isElement(value: unknown): value is KeyElement {
   return typeof value === 'object' && value !== null && KINDS.has((value as Partial<KeyElement>).kind);
 }
 

@@ -2,6 +2,7 @@
 
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import {
   type BucketElement,
   DIGEST_LENGTH,
@@ -59,6 +60,7 @@ export function reverseDigits<const Name extends string, As extends keyof DigitT
   as?: As,
 ): PartElement<Name, DigitTypes[As], { [P in Name]: DigitTypes[As] }> {
   checkInteger('reverseDigits', 'width', width, 1, 38);
+  checkOneOf('reverseDigits', 'as', as ?? 'number', ['number', 'string', 'bigint']);
   return makePart(name, undefined, { kind: 'reverseDigits', width, as: as ?? 'number' });
 }
 
@@ -75,6 +77,8 @@ export function reverseTimestamp<const Name extends string, As extends keyof Tim
   name: Name,
   options: { readonly as?: As; readonly text?: boolean } = {},
 ): PartElement<Name, TimestampTypes[As], { [P in Name]: TimestampTypes[As] }> {
+  checkOptions('reverseTimestamp', options);
+  checkOneOf('reverseTimestamp', 'as', options.as ?? 'date', ['date', 'number']);
   const transform = {
     kind: 'reverseTimestamp',
     as: options.as ?? 'date',
@@ -92,6 +96,8 @@ export function substitute<const Name extends string>(
   dictionary: string,
   options: { readonly bytes?: number } = {},
 ): PartElement<Name, string, { [P in Name]: string }> {
+  checkOptions('substitute', options);
+  checkName('substitute', dictionary, 'dictionary');
   const bytes = options.bytes ?? 4;
   checkInteger('substitute', 'bytes', bytes, 1, 8);
   return makePart(name, undefined, { kind: 'substitute', dictionary, bytes });
@@ -133,14 +139,21 @@ export function hash(
   of: string | PartElement | readonly string[],
   options: HashOptions = {},
 ): HashElement<readonly string[], boolean, unknown> {
+  checkOptions('hash', options);
   const single = typeof of === 'string' ? [of] : isPart(of) ? of.parts : of;
+  if (!Array.isArray(single) || single.length === 0) {
+    throw declarationError(
+      `hash() takes a part's name, several in a list, or part(...), not ${describe(of)}.`,
+    );
+  }
+  checkOneOf('hash', 'encoding', options.encoding ?? 'binary', ['binary', 'hex']);
   if (isPart(of) && of.transform !== undefined) {
     throw declarationError(`hash(): "${of.parts[0]}" is ${of.transform.kind}(...); hash the plain part.`);
   }
   const algorithm = options.algorithm ?? 'md5';
   if (!Object.hasOwn(DIGEST_LENGTH, algorithm)) {
     const known = Object.keys(DIGEST_LENGTH).join(', ');
-    throw declarationError(`hash(): "${algorithm}" is no algorithm. Write one of ${known}.`);
+    throw declarationError(`hash(): ${describe(algorithm)} is no algorithm. Write one of ${known}.`);
   }
   if (options.keep === true && single.length > 1) {
     throw declarationError(
@@ -172,7 +185,9 @@ export function timeBucket<const Name extends string>(
   width: string,
   options: { readonly unit?: 'ms' | 's' } = {},
 ): TimeBucketElement<Name, Date> {
+  checkOptions('timeBucket', options);
   const unit = options.unit ?? 'ms';
+  checkOneOf('timeBucket', 'unit', unit, ['ms', 's']);
   const ms = parseWidth(width);
   if (unit === 's' && ms % 1000 !== 0) {
     throw declarationError(
@@ -207,7 +222,11 @@ export function salt(
   buckets: number | readonly BytesLike[],
   over?: readonly string[] | SaltOptions,
 ): SaltElement {
-  const options: SaltOptions = isNames(over) ? { over } : (over ?? {});
+  const options: SaltOptions = isNames(over) ? { over } : over === undefined ? {} : over;
+  checkOptions('salt', options);
+  if (typeof buckets !== 'number' && !Array.isArray(buckets)) {
+    throw declarationError(`salt() takes a number of salts or a list of prefixes, not ${describe(buckets)}.`);
+  }
   const prefixes = typeof buckets === 'number' ? undefined : buckets.map(ownBytes);
   const count = typeof buckets === 'number' ? buckets : buckets.length;
   checkInteger('salt', 'number of salts', count, 1, 256);
@@ -297,17 +316,30 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 function parseWidth(width: string): number {
-  const match = /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(width);
+  const match = typeof width === 'string' ? /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(width) : null;
   if (match === null) {
     throw declarationError(
-      `timeBucket(): "${width}" is no width. Write a number and ms, s, m, h, d or w: "1h".`,
+      `timeBucket(): ${describe(width)} is no width. Write a number and ms, s, m, h, d or w: "1h".`,
     );
   }
   return Number(match[1]) * UNIT_MS[match[2]!]!;
 }
 
 function ownBytes(value: BytesLike): Uint8Array {
-  return typeof value === 'string' ? new TextEncoder().encode(value) : Uint8Array.from(value);
+  if (typeof value === 'string') return new TextEncoder().encode(value);
+  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  throw declarationError(`Bytes of a key are a text or a Uint8Array, not ${describe(value)}.`);
+}
+
+/** What was given as options, which callers without types may leave null. */
+function checkOptions(element: string, options: unknown): void {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  throw declarationError(`${element}(): the options are an object, not ${describe(options)}.`);
+}
+
+function checkOneOf(element: string, option: string, value: unknown, known: readonly unknown[]): void {
+  if (known.includes(value)) return;
+  throw declarationError(`${element}(): ${option} is one of ${known.join(', ')}, not ${describe(value)}.`);
 }
 
 function isNames(value: readonly string[] | SaltOptions | undefined): value is readonly string[] {
@@ -315,19 +347,23 @@ function isNames(value: readonly string[] | SaltOptions | undefined): value is r
 }
 
 function isPart(value: string | PartElement | readonly string[]): value is PartElement {
-  return typeof value === 'object' && 'kind' in value;
+  return typeof value === 'object' && value !== null && 'kind' in value;
 }
 
-function checkName<Name extends string>(element: string, name: Name): Name {
+function checkName<Name extends string>(element: string, name: Name, of = 'part'): Name {
   if (typeof name !== 'string' || (name as string) === '') {
-    throw declarationError(`${element}(): the part's name must be a text that is not empty.`);
+    throw declarationError(
+      `${element}(): the ${of}'s name is a text that is not empty, not ${describe(name)}.`,
+    );
   }
   return name;
 }
 
 function checkInteger(element: string, what: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw declarationError(`${element}: ${what} must be a whole number from ${min} to ${max}, not ${value}.`);
+    throw declarationError(
+      `${element}: ${what} must be a whole number from ${min} to ${max}, not ${describe(value)}.`,
+    );
   }
 }
 

@@ -1,5 +1,7 @@
 import type { JsonValue } from '../codec/index.js';
+import { InvalidArgumentError } from '../errors.js';
 import type { EntityMapper, RowReader } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 import type { RawRow, Result, RowMutation } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
@@ -29,7 +31,19 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   }
 
   rowOf(source: Readonly<Record<string, unknown>>): Uint8Array {
+    if (typeof source !== 'object' || source === null) throw this.notAnEntity(source);
     return this.entity.key.encode(source);
+  }
+
+  private notAnEntity(source: unknown): InvalidArgumentError {
+    const { name, key } = this.entity;
+    const parts = key.parts.map((part) => part.name).join(', ');
+    return new InvalidArgumentError(
+      `A ${name} or its key is an object, { ${parts} }, not ${describe(source)}.`,
+      {
+        details: { entity: name },
+      },
+    );
   }
 
   toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {

@@ -9,7 +9,7 @@ import { type Change, settle } from './change.js';
 import type { ChangeOutcome } from './executor.js';
 import type { WriteOptions } from './options.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
-import { RowBuilder } from './row-builder.js';
+import { changed, RowBuilder } from './row-builder.js';
 import type { ItemOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
 
@@ -83,7 +83,7 @@ export class BatchBuilder<C extends KeyedClass> {
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
     this.pending.push(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
-      const builder = change(new RowBuilder<C>(this.schema, row, this.options.timestamp));
+      const builder = changed(change, new RowBuilder<C>(this.schema, row, this.options.timestamp));
       return this.compiler.mutate(row, builder.build(), this.options);
     });
     return this;

@@ -29,6 +29,9 @@ export function applyWriteOptions(
   options: WriteOptions | undefined,
 ): void {
   if (options === undefined) return;
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`The options of a write are an object, not ${describe(options)}.`);
+  }
   for (const name in options) {
     if (KNOWN.has(name)) continue;
     throw new InvalidArgumentError(

@@ -22,7 +22,7 @@ import { type HistoryOptions, readHistory } from './history.js';
 import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
-import { RowBuilder } from './row-builder.js';
+import { changed, RowBuilder } from './row-builder.js';
 import type {
   Amounts,
   CheckOutcome,
@@ -240,7 +240,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: WriteOptions | undefined,
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
-    const mutations = change(new RowBuilder<C>(this.schema, row, options?.timestamp)).build();
+    const mutations = changed(change, new RowBuilder<C>(this.schema, row, options?.timestamp)).build();
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
 
@@ -296,6 +296,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
     const builder = new BatchBuilder<C>(this.schema, this.compiler, options);
+    if (typeof fill !== 'function') {
+      throw new InvalidArgumentError(
+        `batch takes a function, (batch) => batch.put(…), not ${describe(fill)}.`,
+      );
+    }
     fill(builder);
     return runBatch(this.context, this.schema, await builder.compile(), options);
   }

@@ -4,6 +4,7 @@ import { InvalidArgumentError, QueryError } from '../errors.js';
 import { selectColumns } from '../query/projection.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
 import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
 import type { Amounts, Suffixes } from './types.js';
 
@@ -57,7 +58,7 @@ export class RowBuilder<C extends KeyedClass> {
   /** Adds to counters; an absent one counts as 0. */
   increment(amounts: Amounts<C>): this {
     const increment = new Increment(this.row);
-    const given = amounts as Readonly<Record<string, bigint | number | undefined>>;
+    const given = byColumn<bigint | number | undefined>('increment', amounts);
     for (const [name, amount] of Object.entries(given)) {
       const column = this.column('increment', name, amount);
       if (column.kind !== 'counter') {
@@ -75,7 +76,7 @@ export class RowBuilder<C extends KeyedClass> {
   /** Adds at the end of text or bytes; an absent value counts as empty. */
   append(suffixes: Suffixes<C>): this {
     const append = new Append(this.row);
-    for (const [name, suffix] of Object.entries(suffixes as Readonly<Record<string, unknown>>)) {
+    for (const [name, suffix] of Object.entries(byColumn<unknown>('append', suffixes))) {
       const column = this.column('append', name, suffix);
       if (column.kind !== 'column' || !APPENDABLE.has(column.codec.name)) {
         throw new QueryError(
@@ -156,4 +157,22 @@ export class RowBuilder<C extends KeyedClass> {
       this.changed.add(column);
     }
   }
+}
+
+/** The row as `change` leaves it. @throws InvalidArgumentError when it is no function, or answers something else. */
+export function changed<C extends KeyedClass>(
+  change: (row: RowBuilder<C>) => RowBuilder<C>,
+  row: RowBuilder<C>,
+): RowBuilder<C> {
+  const after: unknown = typeof change === 'function' ? change(row) : change;
+  if (after instanceof RowBuilder) return after as RowBuilder<C>;
+  throw new InvalidArgumentError(
+    `A change of a row is a function that answers the row, (row) => row.set({ … }), not ${describe(after)}.`,
+  );
+}
+
+/** What is given by column. @throws InvalidArgumentError when it is no object. */
+function byColumn<T>(doing: string, given: unknown): Readonly<Record<string, T>> {
+  if (typeof given === 'object' && given !== null) return given as Readonly<Record<string, T>>;
+  throw new InvalidArgumentError(`${doing} takes an object of columns, not ${describe(given)}.`);
 }

@@ -14,6 +14,7 @@ import {
   type TableReference,
 } from '../../decorators/index.js';
 import type { KeyElement } from '../key/index.js';
+import { describe } from '../table/checks.js';
 import type { Problems } from './problems.js';
 
 /** Everything declared for one entity. */
@@ -106,7 +107,16 @@ function tableOf(
     );
     return undefined;
   }
-  if (typeof reference !== 'function') return reference;
+  if (typeof reference !== 'function') {
+    if (typeof reference === 'object' && typeof reference.name === 'string') return reference;
+    problems.add(
+      name,
+      undefined,
+      `Its table is ${describe(reference)}, which is none.`,
+      'Name a class with @Table, or what defineTable({ name, families }) answered.',
+    );
+    return undefined;
+  }
   const declarations = classChain(reference).flatMap(ownDeclarations);
   for (const declaration of declarations) {
     for (const problem of declaration.problems) problems.add(reference.name, undefined, problem, '');

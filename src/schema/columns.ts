@@ -12,6 +12,7 @@ import {
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
 import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import { avroColumnCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import { parseColumnName } from './column-name.js';
@@ -43,6 +44,14 @@ type Storage = Pick<ColumnSchema, 'kind' | 'codec'> &
 
 export function compileColumns(entity: CollectedEntity, problems: Problems): CompiledColumns {
   return new ColumnCompiler(entity, problems).compile();
+}
+
+/** What a nested type that is none breaks, and the mend. */
+const NO_THUNK = ['Its type is not behind a function.', 'Write () => Address, or () => [LineItem].'] as const;
+
+/** Whether it is a function that answers a class, and not the class itself. */
+function isThunk(type: unknown): type is () => unknown {
+  return typeof type === 'function' && !/^class\b/.test(Function.prototype.toString.call(type));
 }
 
 class ColumnCompiler {
@@ -128,7 +137,7 @@ class ColumnCompiler {
         return codec && { kind: 'column', codec };
       }
       case 'json':
-        return { kind: 'column', codec: this.jsonCodec(property.type) };
+        return this.jsonStorage(property.type, property, scope);
       case 'avro':
         return this.avroStorage(property, scope);
       case 'counter':
@@ -151,18 +160,31 @@ class ColumnCompiler {
     this.problem(
       scope,
       property.property,
-      `What it gives as its codec is none: ${String(wrong)}.`,
+      `What it gives as its codec is none: ${describe(wrong)}.`,
       'Give a codec: text, int32, date, decimal(2), ...; if two modules import each other, move it into one of its own.',
     );
     return false;
   }
 
-  private jsonCodec(type: (() => unknown) | undefined): ValueCodec<unknown> {
+  private jsonCodec(
+    type: (() => unknown) | undefined,
+    property: PropertyDeclaration,
+    scope: Scope,
+  ): ValueCodec<unknown> | undefined {
     if (type === undefined) return json<unknown>();
+    if (!isThunk(type)) {
+      this.problem(scope, property.property, ...NO_THUNK);
+      return undefined;
+    }
     const probe = type();
     return Array.isArray(probe)
       ? (new NestedJsonCodec(() => (type() as unknown[])[0], true) as ValueCodec<unknown>)
       : (new NestedJsonCodec(type, false) as ValueCodec<unknown>);
+  }
+
+  private jsonStorage(...given: Parameters<ColumnCompiler['jsonCodec']>): Storage | undefined {
+    const codec = this.jsonCodec(...given);
+    return codec && { kind: 'column', codec };
   }
 
   private avroStorage(property: AvroDeclaration, scope: Scope): Storage | undefined {
@@ -216,6 +238,10 @@ class ColumnCompiler {
       return;
     }
     if (scope.family === undefined) this.checkFamily(scope, name, family);
+    if (!isThunk(property.type)) {
+      this.problem(scope, name, ...NO_THUNK);
+      return;
+    }
     const target = property.type();
     if (typeof target !== 'function' || scope.outer.includes(target)) {
       this.problem(

@@ -3,6 +3,7 @@
 import { emittedType } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
+import { describe } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileLifecycle } from './lifecycle.js';
@@ -31,7 +32,7 @@ export function compileEntity(
   markerFamily?: string,
 ): CompiledEntity | undefined {
   if (typeof target !== 'function') {
-    problems.add(String(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
+    problems.add(describe(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
     return undefined;
   }
   const source = collectEntity(target, problems);
@@ -78,7 +79,7 @@ function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
     problems.add(
       source.name,
       undefined,
-      `Its ttl is ${ttl}.`,
+      `Its ttl is ${describe(ttl)}.`,
       'Give a whole number of milliseconds above 0, or leave it out.',
     );
   }

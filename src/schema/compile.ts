@@ -3,6 +3,8 @@
  * that one run shows all there is to mend.
  */
 
+import { SchemaError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { type CompiledTable, compileTable } from './compile-table.js';
 import { lintTables } from './lint.js';
@@ -29,6 +31,12 @@ export function compileDeclarations(
   mapperOf: MapperFactory,
   markers: MarkerFamilies = new Map(),
 ): Schema {
+  if (!Array.isArray(entities)) {
+    throw new SchemaError(`Entities are a list of classes, [Customer, Order], not ${describe(entities)}.`);
+  }
+  if (!(markers instanceof Map)) {
+    throw new SchemaError(`The families of markers are a Map by class, not ${describe(markers)}.`);
+  }
   const problems = new Problems();
   const collected = new Map<string, CompiledEntity[]>();
   const order: EntityClass[] = [...new Set(entities)];

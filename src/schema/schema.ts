@@ -1,4 +1,5 @@
 import { SchemaError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import type { EntityClass, EntitySchema, TableSchema } from './types.js';
 
 /** A compiled schema: its entities and tables, all frozen. */
@@ -22,7 +23,7 @@ export class Schema {
     const found = this.byClass.get(target);
     if (found !== undefined) return found as unknown as EntitySchema<E>;
     throw new SchemaError(
-      `The class ${target.name} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
+      `${typeof target === 'function' ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
     );
   }
 

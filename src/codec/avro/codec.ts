@@ -198,6 +198,8 @@ export function avroCodec(
   options?: AvroCodecOptions,
 ): AvroCodec<unknown> {
   const schema =
-    typeof of === 'object' && !Array.isArray(of) && 'schema' in of ? (of as AvroType<unknown>).schema : of;
+    typeof of === 'object' && of !== null && !Array.isArray(of) && 'schema' in of
+      ? (of as AvroType<unknown>).schema
+      : of;
   return new AvroCodec(schema as AvroSchema, options);
 }

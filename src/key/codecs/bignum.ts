@@ -4,6 +4,7 @@
  */
 
 import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec } from './base.js';
 import type { KeyWriter } from './writer.js';
 
@@ -112,7 +113,9 @@ class DecimalCodec extends BigNumberCodec<string> {
  */
 export function decimal(scale: number): ScalarCodec<string> {
   if (!Number.isInteger(scale) || scale < 0 || scale > 100) {
-    throw new SchemaError(`decimal(${scale}): the scale must be a whole number of digits from 0 to 100.`);
+    throw new SchemaError(
+      `decimal(): the scale must be a whole number of digits from 0 to 100, not ${describe(scale)}.`,
+    );
   }
   return new DecimalCodec(scale);
 }

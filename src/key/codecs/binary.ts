@@ -2,6 +2,7 @@
 
 import { copyBytes } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec } from './base.js';
 import { getInteger, putInteger, wrongLength } from './integers.js';
 import type { KeyWriter } from './writer.js';
@@ -95,10 +96,12 @@ class FixedBytesCodec extends BaseCodec<Uint8Array> {
 /** Exactly `width` bytes; with `pad` (a byte) up to `width`, filled up with it and not ending with it. */
 export function fixedBytes(width: number, pad?: number): ScalarCodec<Uint8Array> {
   if (!Number.isInteger(width) || width < 1 || width > 32767) {
-    throw new SchemaError(`fixedBytes(${width}): the width must be a whole number of bytes from 1 to 32767.`);
+    throw new SchemaError(
+      `fixedBytes(): the width must be a whole number of bytes from 1 to 32767, not ${describe(width)}.`,
+    );
   }
   if (pad !== undefined && (!Number.isInteger(pad) || pad < 0 || pad > 255)) {
-    throw new SchemaError(`fixedBytes(${width}, ${pad}): the padding must be a byte, 0..255.`);
+    throw new SchemaError(`fixedBytes(${width}): the padding must be a byte, 0..255, not ${describe(pad)}.`);
   }
   return new FixedBytesCodec(width, pad);
 }
@@ -170,7 +173,15 @@ export function enumeration<const Name extends string>(
   ids: Readonly<Record<Name, number>>,
   options: { readonly bytes?: 1 | 2 } = {},
 ): ScalarCodec<Name> {
+  if (typeof ids !== 'object' || ids === null || typeof options !== 'object' || options === null) {
+    throw new SchemaError(
+      `enumeration() takes names and their ids, { open: 1, shipped: 2 }, not ${describe(ids)}.`,
+    );
+  }
   const size = options.bytes ?? 1;
+  if (size !== 1 && size !== 2) {
+    throw new SchemaError(`enumeration(): bytes is 1 or 2, not ${describe(size)}.`);
+  }
   const entries = Object.entries(ids) as [Name, number][];
   if (entries.length === 0) throw new SchemaError('enumeration(): it has no names.');
   for (const [name, id] of entries) {

@@ -1,6 +1,7 @@
 /** Descending order of any codec: every bit inverted. */
 
 import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { descendingElement } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
 import type { KeyCodec } from '../types.js';
@@ -55,7 +56,7 @@ export function baseCodec<T>(codec: KeyCodec<T>): BaseCodec<T> {
   if (codec instanceof BaseCodec) return codec;
   const name = (codec as { name?: unknown } | undefined)?.name;
   throw new SchemaError(
-    `${typeof name === 'string' ? `"${name}"` : String(codec)} is no key codec. Use one of Rowan's (text, int32, date, ...).`,
+    `${typeof name === 'string' ? `"${name}"` : describe(codec)} is no key codec. Use one of Rowan's (text, int32, date, ...).`,
   );
 }
 
@@ -65,7 +66,7 @@ export function desc<T>(codec: KeyCodec<T>): ScalarCodec<T>;
 export function desc(
   what: KeyCodec<unknown> | PartElement | TimeBucketElement,
 ): ScalarCodec<unknown> | PartElement | TimeBucketElement {
-  if ('kind' in what) return descendingElement(what);
+  if (typeof what === 'object' && what !== null && 'kind' in what) return descendingElement(what);
   const codec = baseCodec(what);
   return codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : new DescendingCodec(codec);
 }

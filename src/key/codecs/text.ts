@@ -1,6 +1,7 @@
 /** Text: UTF-8 of any length, of fixed width, and numbers written in digits. */
 
 import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec } from './base.js';
 import { wrongLength } from './integers.js';
 import { readUtf8, writeUtf8 } from './utf8.js';
@@ -126,12 +127,12 @@ class FixedStringCodec extends BaseCodec<string> {
 export function fixedString(width: number, pad = ' '): ScalarCodec<string> {
   if (!Number.isInteger(width) || width < 1 || width > 32767) {
     throw new SchemaError(
-      `fixedString(${width}): the width must be a whole number of bytes from 1 to 32767.`,
+      `fixedString(): the width must be a whole number of bytes from 1 to 32767, not ${describe(width)}.`,
     );
   }
-  if (pad.length !== 1 || pad.charCodeAt(0) > 0x7f) {
+  if (typeof pad !== 'string' || pad.length !== 1 || pad.charCodeAt(0) > 0x7f) {
     throw new SchemaError(
-      `fixedString(${width}, ${JSON.stringify(pad)}): the padding must be one ASCII character.`,
+      `fixedString(${width}): the padding must be one ASCII character, not ${describe(pad)}.`,
     );
   }
   return new FixedStringCodec(width, pad);

@@ -1,6 +1,7 @@
 /** Numeric ids in place of long texts (the numeric substitution of HBase's schema case studies; OpenTSDB's UIDs). */
 
 import { KeyError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import {
   CheckAndMutate,
   Delete,
@@ -54,8 +55,10 @@ export class TableDictionary implements KeyDictionary {
     readonly name: string,
     private readonly table: Table,
   ) {
-    if (name === '' || name.includes('\0')) {
-      throw new KeyError(`"${name}" is no name of a dictionary: it must not be empty or hold NUL.`);
+    if (typeof name !== 'string' || name === '' || name.includes('\0')) {
+      throw new KeyError(
+        `${describe(name)} is no name of a dictionary: it is a text that is not empty and holds no NUL.`,
+      );
     }
     this.prefix = Buffer.concat([text.encode(name), Buffer.of(0)]);
   }

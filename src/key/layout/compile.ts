@@ -2,6 +2,7 @@
 
 import { toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { baseCodec, DescendingCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import { date } from '../codecs/index.js';
@@ -108,10 +109,14 @@ class LayoutCompiler {
     }
     if (recordType === undefined) return;
     if (declared === 0) {
-      this.problems.push(`The entity has record type ${recordType}, but its row key has no recordType().`);
+      this.problems.push(
+        `The entity has record type ${describe(recordType)}, but its row key has no recordType().`,
+      );
     }
     if (!Number.isInteger(recordType) || recordType < 0 || recordType > 255) {
-      this.problems.push(`The record type must be a whole number from 0 to 255, not ${recordType}.`);
+      this.problems.push(
+        `The record type must be a whole number from 0 to 255, not ${describe(recordType)}.`,
+      );
     }
   }
 

@@ -1,0 +1,298 @@
+/** Declarations, the database and writes answer wrong arguments with a RowanError, whatever they are, or take them. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as declarations from '../../decorators/index.js';
+import {
+  Avro,
+  Column,
+  Columns,
+  Counter,
+  CreatedAt,
+  Entity,
+  Json,
+  part,
+  RowKey,
+  Ttl,
+  Version,
+  Versions,
+} from '../../decorators/index.js';
+import { avro, text } from '../../src/codec/index.js';
+import { open } from '../../src/database.js';
+import { RowanError } from '../../src/errors.js';
+import * as keys from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
+
+@Entity({ table: { name: 'hostile', families: { d: {} } } })
+@RowKey(part('tenant'), part('id'))
+class Victim {
+  declare static readonly key: ['tenant', 'id'];
+  tenant!: string;
+  id!: string;
+  @Column('d:n', text) name?: string | null;
+  @Json('d:j') json?: object | null;
+  @Counter('d:c') count?: bigint;
+  @Columns('d:m.', { value: text }) map?: Map<string, string | null>;
+  @Versions('d:h', text) history?: { value: string }[];
+  @Avro('d:a', avro.array(avro.string)) list?: string[];
+  @Version('d:v') version?: number;
+  @CreatedAt('d:t') createdAt?: Date;
+  @Ttl() expiresIn?: number;
+}
+
+const key = { tenant: 't', id: '1' };
+const throwing = {
+  get tenant(): string {
+    throw new TypeError('a getter of the caller');
+  },
+};
+
+/** What an HTTP body or a caller without types may bring. */
+const HOSTILE: readonly (readonly [string, unknown])[] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['a number', 5],
+  ['NaN', Number.NaN],
+  ['a text', 'text'],
+  ['a boolean', true],
+  ['a bigint', 1n],
+  ['a symbol', Symbol('s')],
+  ['a function', () => 1],
+  ['a list', []],
+  ['a list of null', [null]],
+  ['a list of undefined', [undefined, undefined]],
+  ['an empty object', {}],
+  ['an object without a prototype', Object.create(null)],
+  ['a Date that is none', new Date(Number.NaN)],
+  ['bytes', Uint8Array.of(1)],
+  ['a Map', new Map()],
+  ['a key of null', { tenant: null, id: null }],
+  ['a key of objects', { tenant: {}, id: [] }],
+  ['a key of symbols', { tenant: Symbol('s'), id: '1' }],
+  ['a frozen entity', Object.freeze({ ...key, name: 'n' })],
+  ['a wrong entity', { ...key, name: 5, json: () => 1, map: {}, history: 'x', list: [5] }],
+  ['prototype names', JSON.parse('{"tenant":"t","id":"1","__proto__":{"x":1},"constructor":1}')],
+];
+
+async function answers(call: () => unknown): Promise<string> {
+  try {
+    const result = await call();
+    const asked = result as { all?: () => unknown; explain?: () => unknown } | undefined;
+    // A query says what is wrong with it when it is run.
+    if (typeof asked?.all === 'function') await asked.all();
+    return 'fine';
+  } catch (error) {
+    if (error instanceof RowanError) return 'fine';
+    return `${(error as Error)?.name}: ${(error as Error)?.message?.slice(0, 120)} ${(error as Error)?.stack?.split('\n')[1]?.trim()}`;
+  }
+}
+
+/** Every combination of up to `arity` hostile arguments that tells something: one wrong, the others right. */
+async function attack(target: object, method: string, right: readonly unknown[]): Promise<string[]> {
+  const failures: string[] = [];
+  for (let at = 0; at <= right.length; at++) {
+    for (const [name, value] of HOSTILE) {
+      const args = [...right];
+      args[at] = value;
+      const call = (): unknown => Reflect.apply(Reflect.get(target, method) as () => unknown, target, args);
+      const answer = await answers(call);
+      if (answer !== 'fine') failures.push(`${method}(argument ${at} = ${name}): ${answer}`);
+    }
+  }
+  return failures;
+}
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase([Victim]);
+});
+
+afterAll(() => database.dispose());
+
+const methodsOf = (target: object): string[] => {
+  const names = new Set<string>();
+  for (let at = target; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      if (typeof value === 'function' && name !== 'constructor') names.add(name);
+    }
+  }
+  return [...names];
+};
+
+/** Right arguments, by method; those that are private in TypeScript are not called. */
+const REPOSITORY: Readonly<Record<string, readonly unknown[]>> = {
+  get: [key],
+  exists: [key],
+  put: [{ ...key }],
+  putMany: [[{ ...key }]],
+  insert: [{ ...key }],
+  replace: [{ ...key }],
+  update: [key, { name: 'x' }],
+  delete: [key],
+  increment: [key, { count: 1 }],
+  append: [key, { name: 'x' }],
+  mutate: [key, (row: { set(patch: object): object }) => row.set({ name: 'x' })],
+  batch: [(batch: object) => batch],
+};
+
+describe('a repository', () => {
+  it.each(Object.entries(REPOSITORY))('%s', async (method, right) => {
+    const repository = database.repository(Victim);
+    expect(methodsOf(repository)).toContain(method);
+    expect(await attack(repository, method, right)).toEqual([]);
+  });
+});
+
+describe('a batch', () => {
+  it.each([
+    ['put', [{ ...key }]],
+    ['insert', [{ ...key }]],
+    ['update', [key, { name: 'x' }]],
+    ['delete', [key]],
+    ['get', [key]],
+    ['mutate', [key, (row: { set(patch: object): object }) => row.set({ name: 'x' })]],
+  ])('%s', async (method, right) => {
+    const repository = database.repository(Victim);
+    const run = {
+      [method]: (...args: unknown[]) =>
+        repository.batch((batch) => {
+          Reflect.apply(Reflect.get(batch, method) as () => unknown, batch, args);
+          return batch;
+        }),
+    };
+    expect(await attack(run, method, right)).toEqual([]);
+  });
+});
+
+describe('a database', () => {
+  it.each([
+    ['repository', [Victim]],
+    ['repositoryIn', [Victim, 'hostile2']],
+    ['add', []],
+    ['dictionary', ['names']],
+  ])('%s', async (method, right) => {
+    expect(await attack(database, method, right)).toEqual([]);
+  });
+
+  it('open and compileSchema', async () => {
+    expect(await attack({ open }, 'open', [])).toEqual([]);
+    expect(await attack({ compileSchema }, 'compileSchema', [])).toEqual([]);
+    expect(await attack({ compileSchema }, 'compileSchema', [[Victim]])).toEqual([]);
+  });
+});
+
+describe('declarations', () => {
+  /** Each applied to a class, which is then compiled. */
+  const onClass = ['Entity', 'RowKey', 'Table', 'Validate', 'AvroRecord'];
+  const onProperty = [
+    ...['Column', 'Json', 'Avro', 'Counter', 'Columns', 'Packed', 'Versions', 'Embedded', 'Version'],
+    ...['CreatedAt', 'UpdatedAt', 'Ttl', 'AvroField'],
+  ];
+  const all = declarations as unknown as Readonly<
+    Record<string, (...args: unknown[]) => (...to: unknown[]) => void>
+  >;
+
+  const compile = (declare: (target: typeof Victim) => void, entity = true, rowKey = true) => {
+    class Target {
+      id!: string;
+      other!: string;
+    }
+    if (rowKey) RowKey(part('id'))(Target as never);
+    if (entity) Entity({ table: { name: 'x', families: { d: {} } } })(Target as never);
+    declare(Target as never);
+    return compileSchema([Target]);
+  };
+
+  it.each(onClass)('@%s', async (name) => {
+    const run = {
+      [name]: (...args: unknown[]) =>
+        compile((target) => all[name]!(...args)(target), name !== 'Entity', name !== 'RowKey'),
+    };
+    expect(await attack(run, name, [])).toEqual([]);
+  });
+
+  it.each(onProperty)('@%s', async (name) => {
+    const right = name === 'Embedded' ? ['d'] : ['d:x'];
+    const run = {
+      [name]: (...args: unknown[]) => compile((target) => all[name]!(...args)(target.prototype, 'other')),
+    };
+    expect(await attack(run, name, right)).toEqual([]);
+    expect(await attack(run, name, [])).toEqual([]);
+  });
+
+  it('@Entity of a table that is a text says what a table is', () => {
+    const declare = () => compile((target) => Entity({ table: 't' } as never)(target as never), false);
+    expect(declare).toThrow(/table is the string "t".*defineTable/s);
+  });
+
+  it('defineEntity and defineTable', async () => {
+    const { defineEntity, defineTable } = all as never as Record<string, (given: unknown) => never>;
+    const right = {
+      name: 'A',
+      table: { name: 'x', families: { d: {} } },
+      key: [part('id')],
+      columns: () => ({}),
+    };
+    const run = {
+      defineEntity: (given: unknown) => compileSchema([defineEntity!(given)]),
+      defineTable: (given: unknown) =>
+        compileSchema([defineEntity!({ ...right, table: defineTable!(given) })]),
+    };
+    expect(await attack(run, 'defineEntity', [])).toEqual([]);
+    expect(await attack(run, 'defineTable', [])).toEqual([]);
+    for (const option of [
+      'name',
+      'table',
+      'key',
+      'columns',
+      'check',
+      'hooks',
+      'recordType',
+      'marker',
+      'ttl',
+    ]) {
+      const withOption = {
+        [option]: (value: unknown) => compileSchema([defineEntity!({ ...right, [option]: value })]),
+      };
+      expect(await attack(withOption, option, [])).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['part', ['id']],
+    ['reverse', ['id']],
+    ['reverseDomain', ['id']],
+    ['reverseDigits', ['id', 4]],
+    ['reverseTimestamp', ['id']],
+    ['substitute', ['id', 'names']],
+    ['hash', ['id']],
+    ['timeBucket', ['id', '1h']],
+    ['salt', [4]],
+    ['bucket', ['id', 4]],
+    ['literal', ['x']],
+    ['recordType', []],
+  ])('%s()', async (name, right) => {
+    const run = {
+      [name]: (...args: unknown[]) =>
+        compile((target) => RowKey(all[name]!(...args) as never)(target as never), true, false),
+    };
+    expect(await attack(run, name, right)).toEqual([]);
+  });
+
+  it.each([
+    ['enumeration', [{ a: 1 }]],
+    ['desc', [keys.uint32]],
+    ['fixedString', [4]],
+    ['fixedBytes', [4]],
+    ['decimal', [2]],
+  ])('%s()', async (name, right) => {
+    expect(await attack(keys, name, right)).toEqual([]);
+  });
+
+  it('getters of the caller throw what they throw', async () => {
+    await expect(database.repository(Victim).get(throwing as never)).rejects.toThrow(
+      'a getter of the caller',
+    );
+  });
+});
