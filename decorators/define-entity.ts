@@ -107,7 +107,8 @@ function checkDefinition(given: unknown): void {
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
   }
-  if (!Array.isArray(key) || !key.every(isElement)) {
+  const elements = declaredElements(key) ?? key;
+  if (!Array.isArray(elements) || !elements.every(isElement)) {
     throw new SchemaError(`${where}: key is a list of elements, [part('id')], not ${describe(key)}.`);
   }
   if (typeof columns !== 'function') {

@@ -79,7 +79,7 @@ function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
     problems.add(
       source.name,
       undefined,
-      `Its ttl is ${describe(ttl)}.`,
+      `Its ttl is ${typeof ttl === 'number' ? ttl : describe(ttl)}.`,
       'Give a whole number of milliseconds above 0, or leave it out.',
     );
   }
