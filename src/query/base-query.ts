@@ -82,7 +82,9 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** Only cells written in [from, to), ms or Dates. @throws InvalidArgumentError when they are no times. */
   writtenBetween(from: number | Date, to: number | Date): this {
-    return this.with({ timeRange: new TimeRange(Number(from), Number(to)) });
+    return this.with({
+      timeRange: new TimeRange(timeOf('writtenBetween', from), timeOf('writtenBetween', to)),
+    });
   }
 
   /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
@@ -336,13 +338,16 @@ async function pause(signal: AbortSignal | undefined): Promise<void> {
   throwIfAborted(signal);
 }
 
+/** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */
+export function timeOf(doing: string, time: number | Date): number {
+  const ms = typeof time === 'number' || time instanceof Date ? Number(time) : Number.NaN;
+  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
+  throw new InvalidArgumentError(`${doing} takes Dates or milliseconds since 1970, not ${describe(time)}.`);
+}
+
 /** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */
 export function timeRangeAt(time: number | Date): TimeRange {
-  const ms = typeof time === 'number' || time instanceof Date ? Number(time) : Number.NaN;
-  if (!Number.isSafeInteger(ms) || ms < 0) {
-    throw new InvalidArgumentError(`asOf takes a Date or milliseconds since 1970, not ${describe(time)}.`);
-  }
-  return new TimeRange(0, ms + 1);
+  return new TimeRange(0, timeOf('asOf', time) + 1);
 }
 
 function maxOf(options: { readonly max?: number }): number | undefined {

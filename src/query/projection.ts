@@ -3,6 +3,7 @@
 import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 import type { Query } from '../table/index.js';
 
 /** The reading of a query: whole families, and single columns of others. */
@@ -25,6 +26,11 @@ export function selectColumns(schema: EntitySchema, names: readonly string[]): C
   const selected = new Set<ColumnSchema>(storedParts(schema));
   if (names.length === 0) selected.clear();
   for (const name of names) {
+    if (typeof name !== 'string') {
+      throw new QueryError(`select: ${schema.name} has no property ${describe(name)}: names are texts.`, {
+        details: { entity: schema.name },
+      });
+    }
     const column = schema.columnsByProperty.get(name);
     if (column !== undefined) {
       selected.add(column);

@@ -1,10 +1,11 @@
 /** Old versions of one column. */
 
 import { QueryError } from '../errors.js';
+import { timeOf } from '../query/base-query.js';
 import type { TableAccess } from '../query/index.js';
 import { recovering } from '../query/recover.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { checkPositiveInteger, describe } from '../table/checks.js';
+import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';
 import { Get, LATEST_TIMESTAMP, type OperationOptions } from '../table/index.js';
 import type { HistoryEntry } from './types.js';
 
@@ -17,6 +18,14 @@ export interface HistoryOptions extends OperationOptions {
   readonly limit?: number;
 }
 
+const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
+  from: true,
+  to: true,
+  limit: true,
+  signal: true,
+  timeout: true,
+};
+
 /** The versions of a column that the family keeps, newest first. */
 export async function readHistory(
   schema: EntitySchema,
@@ -25,22 +34,17 @@ export async function readHistory(
   property: string,
   options: HistoryOptions,
 ): Promise<HistoryEntry<unknown>[]> {
+  checkOptions('history', options, HISTORY_OPTIONS);
   const column = historyColumn(schema, property);
   const get = new Get(row).addColumn(column.family, column.qualifier);
   if (options.limit === undefined) get.readAllVersions();
   else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
-  get.setTimeRange(timeOf(options.from, 0), timeOf(options.to, LATEST_TIMESTAMP));
+  const { from = 0, to = LATEST_TIMESTAMP } = options;
+  get.setTimeRange(timeOf('history', from), timeOf('history', to));
   const result = await access.table.get(get, options);
   return recovering(access, () =>
     result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) })),
   );
-}
-
-function timeOf(time: number | Date | undefined, fallback: number): number {
-  if (time === undefined) return fallback;
-  const ms = Number(time);
-  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
-  throw new QueryError(`history: from and to are Dates or milliseconds since 1970, not ${describe(time)}.`);
 }
 
 function historyColumn(schema: EntitySchema, property: string): ColumnSchema {
@@ -48,7 +52,7 @@ function historyColumn(schema: EntitySchema, property: string): ColumnSchema {
   if (column !== undefined && column.kind !== 'columns') return column;
   throw new QueryError(
     column === undefined
-      ? `history: ${schema.name} has no column "${property}". It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
+      ? `history: ${schema.name} has no column ${describe(property)}. It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
       : `history: ${schema.name}.${property} holds many columns; ask for the history of one.`,
     { details: { entity: schema.name, property } },
   );

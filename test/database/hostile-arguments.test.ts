@@ -1,4 +1,4 @@
-/** Declarations, the database and writes answer wrong arguments with a RowanError, whatever they are, or take them. */
+/** Every public method answers wrong arguments with a RowanError, whatever they are, or takes them. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as declarations from '../../decorators/index.js';
@@ -124,6 +124,11 @@ const methodsOf = (target: object): string[] => {
 const REPOSITORY: Readonly<Record<string, readonly unknown[]>> = {
   get: [key],
   exists: [key],
+  getMany: [[key]],
+  find: [{ tenant: 't' }],
+  asOf: [0],
+  history: [key, 'name'],
+  check: [key, { name: 'x' }],
   put: [{ ...key }],
   putMany: [[{ ...key }]],
   insert: [{ ...key }],
@@ -141,6 +146,24 @@ describe('a repository', () => {
     const repository = database.repository(Victim);
     expect(methodsOf(repository)).toContain(method);
     expect(await attack(repository, method, right)).toEqual([]);
+  });
+});
+
+const QUERY: Readonly<Record<string, readonly unknown[]>> = {
+  where: [{ name: 'x' }],
+  select: ['name'],
+  limit: [1],
+  asOf: [0],
+  writtenBetween: [0, 1],
+  all: [{}],
+  page: [{ size: 1 }],
+};
+
+describe('a query', () => {
+  it.each(Object.entries(QUERY))('%s', async (method, right) => {
+    const query = database.repository(Victim).find({ tenant: 't' });
+    expect(methodsOf(query)).toContain(method);
+    expect(await attack(query, method, right)).toEqual([]);
   });
 });
 
@@ -168,6 +191,7 @@ describe('a batch', () => {
 describe('a database', () => {
   it.each([
     ['repository', [Victim]],
+    ['collection', [[Victim], { tenant: 't' }]],
     ['repositoryIn', [Victim, 'hostile2']],
     ['add', []],
     ['dictionary', ['names']],
