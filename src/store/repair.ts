@@ -152,10 +152,31 @@ class Repair {
         const which = closed ? `${closed.firstSeq} to ${closed.lastSeq}` : 'since the log before it';
         this.lost.push(`the writes ${which}: the log ${name} is missing`);
         this.edits.push({ type: 'walRemove', number });
-      } else if (closed === undefined ? !this.isTornAtMost(number) : !this.isSound(number, closed.length)) {
+      } else if (!this.isKnown(number, state) || !this.isWhole(number, closed)) {
         this.saveLog(number, state);
         this.edits.push({ type: 'walRemove', number });
       }
+    }
+  }
+
+  private isWhole(number: number, closed: { readonly length: number } | undefined): boolean {
+    return closed === undefined ? this.isTornAtMost(number) : this.isSound(number, closed.length);
+  }
+
+  /** Whether all of a log is of tables that are known: edits that are lost may have made others. */
+  private isKnown(number: number, state: VersionState): boolean {
+    const path = joinPath(this.directory, walFileName(number));
+    const record = new WalRecord();
+    try {
+      const reader = new ChunkReader(readLog(this.files, path), WAL_KIND, number, path);
+      while (reader.next()) {
+        walRecordOf(reader, number, record);
+        if (!hasKnownTables(record, state)) return false;
+      }
+      return true;
+    } catch (error) {
+      if (error instanceof CorruptionError) return false;
+      throw error;
     }
   }
 
@@ -216,7 +237,8 @@ class Repair {
     const path = joinPath(this.directory, name);
     const bytes = readLog(this.files, path);
     let problem = 'the MANIFEST does not name it';
-    if (state.walSegments.has(number)) problem = 'it is not what was written';
+    if (state.walSegments.has(number))
+      problem = 'it is damaged, or has writes of tables that are not known any more';
     const record = new WalRecord();
     try {
       const reader = new ChunkReader(bytes, WAL_KIND, number, path);
@@ -238,14 +260,7 @@ class Repair {
   }
 
   private saveRecord(record: WalRecord, name: string, state: VersionState): void {
-    let known = true;
-    const bytes = record.payload.subarray(record.offset, record.offset + record.length);
-    readWriteRecord(bytes, {
-      cell: (_mutation, table, _row, family) => {
-        known &&= table < state.nextId && family < state.nextId;
-      },
-    });
-    if (!known) {
+    if (!hasKnownTables(record, state)) {
       this.lost.push(`the writes from ${record.firstSeq} on in ${name}: their table is not known any more`);
       return;
     }
@@ -275,4 +290,16 @@ class Repair {
     this.files.rename(path, joinPath(this.folder, name));
     this.files.syncDirectory(this.folder);
   }
+}
+
+/** Whether the tables and families of a record's cells were made, as far as the MANIFEST says. */
+function hasKnownTables(record: WalRecord, state: VersionState): boolean {
+  let known = true;
+  const bytes = record.payload.subarray(record.offset, record.offset + record.length);
+  readWriteRecord(bytes, {
+    cell: (_mutation, table, _row, family) => {
+      known &&= table < state.nextId && family < state.nextId;
+    },
+  });
+  return known;
 }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { crc32 } from '../../src/bytes/index.js';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
+import { imageOf } from './image.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
-import { type Promised, STORE, smallStore, Workload } from './workload.js';
+import { type Promised, smallStore, Workload } from './workload.js';
 
 const STEPS = scaled(30, 90, 400);
 const SEEDS = [1, 2, 3, 4, 5];
@@ -13,18 +14,6 @@ interface Crash {
   readonly files: MemoryFileSystem;
   readonly promised: Promised;
   readonly where: string;
-}
-
-/** Every file with its bytes: two crashes that leave the same need one recovery. */
-function imageOf(files: MemoryFileSystem): number {
-  if (!files.exists(STORE)) return 0;
-  let crc = 0;
-  for (const name of files.readdir(STORE)) {
-    const title = Buffer.from(name);
-    const bytes = files.contents(`${STORE}/${name}`);
-    crc = crc32(bytes, 0, bytes.length, crc32(title, 0, title.length, crc));
-  }
-  return crc;
 }
 
 /** A disk that loses power after each of its operations, in seven ways. */
@@ -95,6 +84,10 @@ describe('a store after a crash at every operation on its files', () => {
       expect(disk.points).toBeGreaterThan(4 * STEPS);
       expect(disk.recoveries).toBeGreaterThan(disk.points);
       expect(disk.files.openHandles).toBe(0);
+      record('crash-points', {
+        'crash points': disk.points,
+        'recoveries of different disks': disk.recoveries,
+      });
     },
   );
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { FaultFileSystem, type FileCall } from '../store/fs/fault-fs.js';
 import { checkRecovered } from './recovered.js';
@@ -58,6 +59,7 @@ describe('a store on a disk that fails', () => {
     }
     expect(unhandled).toEqual([]);
     expect(runs).toBeGreaterThan(0);
+    record('failing-disk', { 'runs with a failure': runs });
   });
 });
 

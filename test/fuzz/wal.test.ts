@@ -3,6 +3,7 @@ import { CorruptionError } from '../../src/errors.js';
 import { fileSeed, WAL_KIND, writeChunkHeader } from '../../src/store/chunk/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import {
   append,
@@ -50,6 +51,7 @@ describe('a WAL segment with random damage', () => {
       }
     }
     expect(damaged).toBeGreaterThan(RUNS / 2);
+    record('log-and-manifest-fuzz', { logs: RUNS });
   });
 
   it('is read to some end, without any other error, even when the checks fit the damage', async () => {

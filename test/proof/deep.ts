@@ -1,5 +1,6 @@
 /**
- * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter. What they counted goes
+ * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter; with `ROWAN_SCALE=middle`
+ * those of `.ci/run`'s size. What they counted goes
  * to results.json and docs/reliability.md, suite by suite, for each that passed.
  */
 
@@ -17,6 +18,7 @@ interface Report {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'rowan-deep-'));
+const scale = process.env['ROWAN_SCALE'] ?? 'deep';
 const evidence = join(folder, 'evidence');
 const report = join(folder, 'unit.json');
 mkdirSync(evidence);
@@ -24,7 +26,7 @@ try {
   const { status } = spawnSync('npx', ['vitest', 'run', ...process.argv.slice(2)], {
     cwd: ROOT,
     stdio: 'inherit',
-    env: { ...process.env, ROWAN_SCALE: 'deep', ROWAN_EVIDENCE: evidence, ROWAN_REPORTS: folder },
+    env: { ...process.env, ROWAN_SCALE: scale, ROWAN_EVIDENCE: evidence, ROWAN_REPORTS: folder },
   });
   publish(passedFiles());
   process.exitCode = status ?? 1;
@@ -59,7 +61,7 @@ function publish(passed: Set<string>): void {
   const machine = `Node ${process.versions.node}, ${processors.length} x ${processors[0]!.model.trim()}`;
   const date = new Date().toISOString().slice(0, 10);
   for (const { id, file } of SUITES) {
-    if (passed.has(file)) results[id] = { counts: countsOf(id), commit, date, machine };
+    if (passed.has(file)) results[id] = { counts: countsOf(id), scale, commit, date, machine };
   }
   writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), results));

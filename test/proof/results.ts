@@ -15,6 +15,8 @@ export const PAGE: string = join(ROOT, 'docs/reliability.md');
 /** What one run of a suite has done. It is there only if all its tests passed. */
 export interface SuiteResult {
   readonly counts: Counts;
+  /** `deep`, or a smaller size. */
+  readonly scale: string;
   readonly commit: string;
   readonly date: string;
   readonly machine: string;
@@ -45,7 +47,8 @@ function tableOf(results: Results): string {
   for (const { id, promises, file, what } of SUITES) {
     const result = results[id];
     const counted = result === undefined ? 'not run in full yet' : countsText(result.counts);
-    const run = result === undefined ? '' : `${result.date}, ${result.commit}, ${result.machine}`;
+    const run =
+      result === undefined ? '' : `${result.scale}, ${result.date}, ${result.commit}, ${result.machine}`;
     lines.push(`| ${promises} | \`${file}\` | ${what} | ${counted} | ${run} |`);
   }
   return `${lines.join('\n')}\n`;

@@ -16,10 +16,22 @@ export const SUITES: readonly Suite[] = [
     what: 'the power goes after every operation on a file, nothing, half or all of what is unsynced is kept, and what is opened then must be a prefix of the changes that holds every promised one; with one writer',
   },
   {
+    id: 'concurrent-crash-points',
+    promises: 'P1-P5',
+    file: 'test/crash/concurrent-crashes.test.ts',
+    what: 'the same under writers, flushes, compactions, splits, bulk loads, checkpoints and changes of tables that do not wait for each other, and a second crash at operations of the recovery',
+  },
+  {
     id: 'failing-disk',
     promises: 'P7',
     file: 'test/crash/failing-disk.test.ts',
     what: 'the Nth operation of a kind on a file fails, once or from there on, under one writer',
+  },
+  {
+    id: 'concurrent-faults',
+    promises: 'P1, P4, P5, P7',
+    file: 'test/crash/concurrent-faults.test.ts',
+    what: 'the same under 16 clients, with the store closed and opened again in between',
   },
   {
     id: 'kills',
@@ -28,16 +40,40 @@ export const SUITES: readonly Suite[] = [
     what: 'a real process is killed with SIGKILL at a random moment, again and again on one store',
   },
   {
+    id: 'system-calls',
+    promises: 'P1-P4, P7',
+    file: 'test/crash/system-calls.deep.test.ts',
+    what: 'the system calls of a real process are recorded and the disk is rebuilt as a loss of power could have left it; and single calls are made to fail',
+  },
+  {
     id: 'bit-flips',
     promises: 'P6',
     file: 'test/crash/bit-flips.test.ts',
     what: 'one bit of one file is changed',
   },
   {
+    id: 'repair',
+    promises: 'P6',
+    file: 'test/crash/repair.test.ts',
+    what: 'a store with one changed bit is repaired: it opens, holds nothing that was not in it, and what is missing was listed',
+  },
+  {
+    id: 'truncations',
+    promises: 'P6',
+    file: 'test/crash/truncations.test.ts',
+    what: 'one file is cut off, at every length',
+  },
+  {
+    id: 'decoders',
+    promises: 'P6',
+    file: 'test/fuzz/decoders.test.ts',
+    what: 'damaged blocks, indexes, filters, footers, records and edits whose checksums fit the damage',
+  },
+  {
     id: 'log-and-manifest-fuzz',
     promises: 'P6',
     file: 'test/fuzz/wal.test.ts',
-    what: 'random damage of log, MANIFEST and CURRENT',
+    what: 'random damage of the log; `manifest.test.ts` beside it does the same to MANIFEST and CURRENT',
   },
   {
     id: 'metamorphic',
@@ -52,9 +88,33 @@ export const SUITES: readonly Suite[] = [
     what: 'random tables and queries against a simple model of HBase',
   },
   {
+    id: 'linearizability',
+    promises: 'P1, P4, P5',
+    file: 'test/store/engine/linearizability.test.ts',
+    what: 'histories of registers, counters and checks of clients that do not wait for each other must have an order that explains them, while files are written, merged and split and the disk fails',
+  },
+  {
     id: 'acid',
     promises: 'P4, P5',
     file: 'test/store/engine/acid.test.ts',
     what: 'writers set all of 3 families x 50 columns of a row to one value; no reader may see two',
+  },
+  {
+    id: 'linked-list',
+    promises: 'P1, P3',
+    file: 'test/crash/linked-list.deep.test.ts',
+    what: 'rows that each name one written before; the writer is killed over and over; no name may lead nowhere',
+  },
+  {
+    id: 'limits',
+    promises: 'P5, P7',
+    file: 'test/store/engine/limits.test.ts',
+    what: 'everything at its limit, and past it',
+  },
+  {
+    id: 'soak',
+    promises: 'P5',
+    file: 'test/store/engine/soak.deep.test.ts',
+    what: 'a mixed load on one store: heap, memory, descriptors and disk stay flat',
   },
 ];

@@ -108,6 +108,12 @@ export class Maintenance {
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
     // Nothing may be in a file that a crash could take back from the log.
     await commits.settle();
+    if (memstore.size === 0) {
+      // The log took none of its writes: there is nothing that could be said to be in files.
+      store.flushed(memstore, undefined);
+      this.parts.pressure.relieved();
+      return this.collectLog();
+    }
     const fileNo = ledger.draft();
     environment.emit({ kind: 'flushBegin', bytes: memstore.bytes, ...where });
     const start = environment.now();

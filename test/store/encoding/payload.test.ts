@@ -12,6 +12,7 @@ import {
 } from '../../../src/store/encoding/index.js';
 import { LastKey } from '../../../src/store/file/last-key.js';
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { ArrayCursor, anyCells, cell, type TestCell } from '../file/cells.js';
 
 function encode(encoding: DataBlockEncoding, cells: readonly TestCell[]): Uint8Array {
@@ -54,7 +55,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('the encoding %s', (encoding) => {
         if (!(error instanceof CorruptionError)) throw error;
       }
     };
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 1000 });
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: scaled(250, 1000, 100_000) });
     fc.assert(
       fc.property(
         anyCells(40),
@@ -68,7 +69,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('the encoding %s', (encoding) => {
           check(changes.length === 0 ? payload.subarray(0, cut % payload.length) : payload);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: scaled(120, 500, 50_000) },
     );
   });
 

@@ -1,6 +1,8 @@
 /** One script, many stores: how large memory is, how files are written, and what is merged when, changes no answer. */
 
 import { expect, test } from 'vitest';
+import { record } from '../../proof/evidence.js';
+import { scaled } from '../../proof/scale.js';
 import { script } from './script.js';
 import { ScriptRun, type Setting } from './script-run.js';
 import { withFolder } from './support.js';
@@ -68,10 +70,34 @@ const SETTINGS: readonly Setting[] = [
     disk: true,
     upkeep: 5,
   },
+  {
+    name: 'a block for each row, everything merged at once',
+    options: { ...BUSY, compaction: { minFiles: 2, maxFiles: 20, minSize: 1e9 } },
+    family: { blockSize: 1024, dataBlockEncoding: 'PREFIX', compression: 'SNAPPY' },
+    upkeep: 30,
+  },
+  {
+    name: 'a file for every few writes, merged seldom',
+    options: { ...BUSY, memstoreFlushSize: 600, compaction: { minFiles: 9 } },
+    family: { compression: 'LZ4', bloomFilter: 'NONE' },
+    upkeep: 8,
+  },
+  {
+    name: 'large blocks',
+    options: { ...BUSY, durability: 'FSYNC_WAL' },
+    family: { blockSize: 1 << 20, compression: 'ZSTD', dataBlockEncoding: 'FAST_DIFF' },
+    upkeep: 20,
+  },
+  {
+    name: 'many regions of few rows, one segment of the log each',
+    options: { ...BUSY, maxFileSize: 1500, maxWalSegments: 1, walSegmentSize: 1000 },
+    family: { dataBlockEncoding: 'DIFF', bloomFilter: 'ROWCOL' },
+    upkeep: 10,
+  },
 ];
 
-const SEEDS = [1, 2];
-const STEPS = 200;
+const SEEDS = Array.from({ length: scaled(1, 6, 200) }, (_, i) => i + 1);
+const STEPS = scaled(120, 200, 300);
 
 for (const seed of SEEDS) {
   test(`script ${seed} has the same answers from every store`, async () => {
@@ -87,5 +113,10 @@ for (const seed of SEEDS) {
         expect(answers[differing], where).toBe(expected[differing]);
       });
     }
-  }, 60_000);
+    record('metamorphic', {
+      seeds: 1,
+      'stores with other options': SETTINGS.length,
+      answers: SETTINGS.length * STEPS,
+    });
+  });
 }

@@ -83,7 +83,7 @@ describe('two changes of a table at once lose nothing', () => {
           await store.engine.close();
         }
       }
-    }, 60_000);
+    });
   }
 });
 
@@ -135,7 +135,7 @@ describe('the end of a table or store while it is worked on', () => {
         await store.engine.close();
       }
     }
-  }, 60_000);
+  });
 
   test('the store is closed: it opens again with everything', async () => {
     for (const operation of changes) {
@@ -152,7 +152,7 @@ describe('the end of a table or store while it is worked on', () => {
         await store.engine.close();
       }
     }
-  }, 60_000);
+  });
 
   test('a scan goes on over a family that was dropped and a table that was', async () => {
     const { store, table } = await prepared();
