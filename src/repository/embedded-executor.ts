@@ -219,7 +219,8 @@ function netOf(before: RowImage, after: RowImage, said: readonly RowMutation[]):
   for (const { family, qualifier } of before.all()) {
     if (after.value(family, qualifier) === undefined) del.addColumns(family, qualifier);
   }
-  const ttl = said.findLast((mutation) => mutation.ttl !== undefined)?.ttl;
+  let ttl: number | undefined;
+  for (const mutation of said) ttl = mutation.ttl ?? ttl;
   const put = new Put(before.row).setTtl(ttl);
   for (const cell of after.all()) {
     if (before.cell(cell.family, cell.qualifier) !== cell) {

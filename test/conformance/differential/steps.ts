@@ -184,11 +184,21 @@ function makeCheck(random: Random, world: World, now: number): CheckAndMutate {
 }
 
 function makeBatch(random: Random, world: World, now: number): Step {
-  const actions: BatchAction[] = Array.from({ length: random.between(1, 4) }, () => {
+  const deleted = new Set<string>();
+  const actions = Array.from({ length: random.between(1, 4) }, (): BatchAction => {
     const choice = random.below(4);
     if (choice === 0) return new Get(random.pick(ROWS));
-    if (choice === 1) return makePut(random, world, now);
-    return choice === 2 ? makeDelete(random, world, now) : makeIncrement(random, world);
+    const made =
+      choice === 1
+        ? makePut(random, world, now)
+        : choice === 2
+          ? makeDelete(random, world, now)
+          : makeIncrement(random, world);
+    const row = Buffer.from(made.row).toString('hex');
+    // A write behind a delete of its batch stands on the embedded engine and not on HBase (test/store/write/row-times).
+    if (deleted.has(row)) return new Get(made.row);
+    if (made.kind === 'delete') deleted.add(row);
+    return made;
   });
   return { name: 'batch', subject: actions, run: (_engine, table) => table.batch(actions) };
 }
