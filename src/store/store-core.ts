@@ -234,6 +234,7 @@ export class StoreCore {
     this.lifecycle.end();
     this.scanners.cutOffAll();
     this.pressure.close();
+    this.maintenance.end();
     await this.flushBeforeEnd();
     try {
       await this.maintenance.close();

@@ -112,6 +112,14 @@ const TABLE_DEFAULTS: Omit<TableDescriptor, 'name' | 'families'> = Object.freeze
   metadata: Object.freeze({}),
 });
 
+const FAMILY_FLAGS = [
+  'blockCache',
+  'inMemory',
+  'newVersionBehavior',
+  'cacheDataOnWrite',
+  'prefetchBlocksOnOpen',
+] as const;
+
 /** The rules a family breaks, each as a sentence that names the family, the option and the mend. Empty when none. */
 export function familyProblems(name: string, options: FamilyOptions): string[] {
   const problems: string[] = [];
@@ -149,6 +157,10 @@ export function familyProblems(name: string, options: FamilyOptions): string[] {
   if (all.ttl !== 'FOREVER') integer('ttl (seconds)', all.ttl, 1, FOREVER);
   integer('blockSize', all.blockSize, 1024, 16 * 1024 * 1024);
   integer('replicationScope', all.replicationScope, 0, 1);
+  for (const option of FAMILY_FLAGS) {
+    if (typeof all[option] !== 'boolean')
+      problems.push(`${where}: ${option} is ${JSON.stringify(all[option])}; write true or false.`);
+  }
   if (all.minVersions > all.versions) {
     problems.push(`${where}: minVersions ${all.minVersions} is above versions ${all.versions}.`);
   }
@@ -207,6 +219,7 @@ export function tableDescriptor(
       `Table "${name}": durability is "${all.durability}"; write one of ${DURABILITIES.join(', ')}.`,
     );
   }
+  problems.push(...tableOptionProblems(name, all));
   let canonical = name;
   try {
     canonical = canonicalTableName(name);
@@ -225,6 +238,23 @@ export function tableDescriptor(
     configuration: Object.freeze({ ...all.configuration }),
     metadata: Object.freeze({ ...all.metadata }),
   });
+}
+
+function tableOptionProblems(name: string, all: Omit<TableDescriptor, 'name' | 'families'>): string[] {
+  const problems: string[] = [];
+  for (const option of ['readOnly', 'splitEnabled', 'compactionEnabled'] as const) {
+    if (typeof all[option] !== 'boolean')
+      problems.push(`Table "${name}": ${option} is ${JSON.stringify(all[option])}; write true or false.`);
+  }
+  const integer = (option: 'maxFileSize' | 'memstoreFlushSize' | 'regionReplication', max: number): void => {
+    const value = all[option];
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 1 && value <= max)) return;
+    problems.push(`Table "${name}": ${option} is ${String(value)}; it is an integer from 1 to ${max}.`);
+  };
+  integer('maxFileSize', Number.MAX_SAFE_INTEGER);
+  integer('memstoreFlushSize', Number.MAX_SAFE_INTEGER);
+  integer('regionReplication', 1000);
+  return problems;
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };

@@ -61,7 +61,7 @@ export class Maintenance {
   requestFlush(state: TableState, region: Region, store: FamilyStore): void {
     if (this.closing || this.requested.has(store)) return;
     this.requested.add(store);
-    this.inBackground('flush', async () => {
+    void this.inBackground('flush', async () => {
       const { pressure } = this.parts;
       try {
         await this.flush({ state, region, store });
@@ -79,13 +79,12 @@ export class Maintenance {
   /** Removes what is not needed of the log some time soon. */
   requestLogCollection(): void {
     if (!this.closing && this.parts.environment.settings.automatic)
-      this.inBackground('flush', () => this.collectLog());
+      void this.inBackground('flush', () => this.collectLog());
   }
 
   /** As `flush`; a failure is told to the listener only. */
   async flushQuietly(place: Place): Promise<void> {
-    this.inBackground('flush', () => this.flush(place));
-    await this.drain();
+    await this.inBackground('flush', () => this.flush(place));
   }
 
   /** Writes everything a family has in memory at this moment to files. */
@@ -160,7 +159,7 @@ export class Maintenance {
     if (this.closing || !this.parts.environment.settings.automatic || !state.descriptor.compactionEnabled)
       return;
     if (this.parts.work.isCompacting(store) || region.splitting || store.closed) return;
-    this.inBackground('compaction', async () => {
+    void this.inBackground('compaction', async () => {
       const merged = await this.compact(place);
       if (merged) this.requestCompaction(place);
       else this.requestSplit(state, region);
@@ -287,7 +286,7 @@ export class Maintenance {
     const limit = state.descriptor.maxFileSize ?? this.parts.environment.settings.maxFileSize;
     if (this.closing || region.splitting || !state.descriptor.splitEnabled) return;
     if (!region.stores.some((store) => store.fileBytes > limit)) return;
-    this.inBackground('split', async () => {
+    void this.inBackground('split', async () => {
       await this.split(state, region, undefined);
     });
   }
@@ -334,9 +333,14 @@ export class Maintenance {
     return this.parts.scanners.smallestReadPoint(this.parts.commits.readPoint);
   }
 
-  /** Starts no more work of its own and resolves when what runs has ended. */
-  async close(): Promise<void> {
+  /** Starts no more work of its own; what is asked for is still done. */
+  end(): void {
     this.closing = true;
+  }
+
+  /** Resolves when what runs has ended; takes no more. */
+  async close(): Promise<void> {
+    this.end();
     await this.drain();
     await this.parts.flushExecutor.close();
     await this.parts.compactionExecutor.close();
@@ -347,7 +351,7 @@ export class Maintenance {
     while (this.running.size > 0) await Promise.allSettled([...this.running]);
   }
 
-  private inBackground(work: 'flush' | 'compaction' | 'split', action: () => Promise<void>): void {
+  private inBackground(work: 'flush' | 'compaction' | 'split', action: () => Promise<void>): Promise<void> {
     const running = action().catch((cause: unknown) => {
       const { environment } = this.parts;
       const error = asRowanError(work, cause);
@@ -356,6 +360,7 @@ export class Maintenance {
     });
     this.running.add(running);
     void running.finally(() => this.running.delete(running));
+    return running;
   }
 }
 

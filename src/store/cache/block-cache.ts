@@ -12,8 +12,7 @@
  * A block that leaves the cache stays as it is for whoever still holds it.
  */
 
-import { type CacheEntry, CachePriority } from './cache-entry.js';
-import type { CacheSlots } from './cache-slots.js';
+import { type CacheEntry, CachePriority, type CacheSlots } from './cache-entry.js';
 
 const SINGLE = 0;
 const MULTI = 1;

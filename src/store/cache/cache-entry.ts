@@ -1,5 +1,3 @@
-import type { CacheSlots } from './cache-slots.js';
-
 /** How long an entry is to stay in a {@link BlockCache}. `MEMORY`: families with IN_MEMORY, index and bloom blocks. */
 export const CachePriority = { Normal: 0, Memory: 1 } as const;
 export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
@@ -17,4 +15,16 @@ export abstract class CacheEntry {
 
   /** `charge`: the bytes of memory that the entry stands for. */
   constructor(readonly charge: number) {}
+}
+
+/**
+ * The entries that one file has in the cache, one place for each of its blocks: to find a block is to read an array.
+ * Only the cache writes to it.
+ */
+export class CacheSlots<Entry extends CacheEntry> {
+  readonly entries: (Entry | null)[];
+
+  constructor(count: number) {
+    this.entries = new Array<Entry | null>(count).fill(null);
+  }
 }

@@ -1,7 +1,6 @@
 import { CorruptionError } from '../../errors.js';
 import type { BlockCache } from '../cache/block-cache.js';
-import type { CachePriority } from '../cache/cache-entry.js';
-import type { CacheSlots } from '../cache/cache-slots.js';
+import type { CachePriority, CacheSlots } from '../cache/cache-entry.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES } from '../codec/index.js';
 import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
