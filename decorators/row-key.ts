@@ -107,9 +107,12 @@ export interface EntityTarget<C extends { readonly prototype: unknown }> {
     : unknown;
 }
 
-/** Accepts only classes whose properties fit the key that they declare with {@link rowKey}. */
+/**
+ * Accepts only classes whose properties fit the key that they declare with {@link rowKey}. Others, which `@RowKey` checks,
+ * are told by one comparison.
+ */
 export type EntityDecorator = <C extends AnyClass>(
-  target: C & NoInfer<EntityTarget<C>>,
+  target: C extends { readonly key: KeyElements } ? C & NoInfer<EntityTarget<C>> : C,
   context?: unknown,
 ) => void;
 

@@ -70,14 +70,20 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
     Record<never, never> extends Q
     ? unknown
     : keyof Q extends K[0]
-      ? Defined<K, E, Q>
+      ? undefined extends Q[keyof Q]
+        ? SlowPrefix<K, E, Q>
+        : unknown
       : keyof Q extends K[0] | K[1]
         ? Q extends Whole<E, K[0]>
-          ? Defined<K, E, Q>
+          ? undefined extends Q[keyof Q]
+            ? SlowPrefix<K, E, Q>
+            : unknown
           : SlowPrefix<K, E, Q>
         : keyof Q extends K[0] | K[1] | K[2]
           ? Q extends Whole<E, K[0] | K[1]>
-            ? Defined<K, E, Q>
+            ? undefined extends Q[keyof Q]
+              ? SlowPrefix<K, E, Q>
+              : unknown
             : SlowPrefix<K, E, Q>
           : SlowPrefix<K, E, Q>
   : never;
@@ -92,10 +98,6 @@ export type CheckedPrefixes<Classes extends readonly KeyedClass[], Q> = Classes 
 
 /** Which `Q extends KeyQuery<C>` would say of a query on one class. */
 type CheckedTypes<C extends KeyedClass, Q> = Q extends KeyQuery<C> ? unknown : KeyQuery<C>;
-
-type Defined<K extends readonly string[], E, Q> = undefined extends Q[keyof Q]
-  ? SlowPrefix<K, E, Q>
-  : unknown;
 
 type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<Names<K>, Q> &
   MisplacedParts<Names<K>, E, Q>;
