@@ -18,8 +18,9 @@ export default defineConfig({
     fileParallelism: false,
     // Cases of one suite that wait for the server do so side by side.
     maxConcurrency: 12,
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
+    // Suites wait for conditions; these only end what hangs.
+    testTimeout: 900_000,
+    hookTimeout: 600_000,
     reporters: reportersOf('hbase'),
   },
 });

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'ERR_ABORTED'
   | 'ERR_UNSUPPORTED'
   | 'ERR_CODEC'
+  | 'ERR_TOO_LARGE'
   | 'ERR_CONNECTION'
   | 'ERR_REMOTE'
   | 'ERR_SECURITY'

@@ -5,6 +5,7 @@ import { HBaseAdmin } from './admin/hbase-admin.js';
 import { Cluster } from './client/cluster.js';
 import { HBaseTable } from './client/hbase-table.js';
 import { type HBaseOptions, resolveSettings } from './options.js';
+import { withSite } from './site-options.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
   atomicBatch: false,
@@ -38,7 +39,7 @@ export class HBaseEngine implements Engine {
   /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
   async close(): Promise<void> {
     this.closed = true;
-    this.cluster.close();
+    await this.cluster.close();
   }
 }
 
@@ -47,12 +48,12 @@ export class HBaseEngine implements Engine {
  * @throws InvalidArgumentError for options that cannot be; ConnectionError when no node answers.
  */
 export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> {
-  const settings = resolveSettings(options);
+  const settings = resolveSettings(await withSite(options));
   const cluster = new Cluster(settings);
   try {
     return new HBaseEngine(cluster, await cluster.registry.clusterId(settings.connectTimeout));
   } catch (error) {
-    cluster.close();
+    await cluster.close();
     throw error;
   }
 }

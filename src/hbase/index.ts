@@ -6,7 +6,13 @@ export type { SnapshotInfo } from './admin/snapshot-admin.js';
 export type { HBaseEngine } from './engine.js';
 export type { HBaseOptions, ZooKeeperOptions } from './options.js';
 export type { ResolveAddress, ServerAddress } from './rpc/address.js';
-export { ConnectionError, ProtocolError, RemoteError, UnknownOutcomeError } from './rpc/errors.js';
+export {
+  AnswerTooLargeError,
+  ConnectionError,
+  ProtocolError,
+  RemoteError,
+  UnknownOutcomeError,
+} from './rpc/errors.js';
 export type { TlsOptions } from './rpc/transport.js';
 export type { Authenticator, SecurityLayer } from './security/authenticator.js';
 export { type KerberosOptions, kerberosAuthenticator } from './security/kerberos.js';

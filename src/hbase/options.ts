@@ -6,11 +6,22 @@ import { type Authenticator, simpleAuthenticator } from './security/authenticato
 
 /** How a client finds its cluster and how patient it is. Times are in milliseconds. */
 export interface HBaseOptions {
-  /** `host:port` of masters or region servers that answer the RPC registry; the port defaults to 16000. */
-  readonly masters?: readonly string[];
+  /**
+   * `host:port` of masters or region servers that answer the RPC registry, in an array or separated by commas
+   * (`hbase.masters`); the port defaults to 16000.
+   */
+  readonly masters?: readonly string[] | string | undefined;
   /** Discovery by ZooKeeper instead of {@link masters}. */
-  readonly zookeeper?: ZooKeeperOptions;
-  /** The user's name for SIMPLE authentication; default: the operating system's user. */
+  readonly zookeeper?: ZooKeeperOptions | undefined;
+  /**
+   * An `hbase-site.xml`, or the folder that it is in. Default: the folder `HBASE_CONF_DIR`, when neither
+   * {@link masters} nor {@link zookeeper} is given. Options win over what stands there.
+   */
+  readonly configuration?: string;
+  /**
+   * The user's name. Without authentication it is believed; default: the operating system's user. With an authenticator
+   * it is somebody whom the authenticated user acts for (Hadoop's proxy users); default: nobody else.
+   */
   readonly user?: string;
   /** Default: SIMPLE, the user's name is believed. */
   readonly authenticator?: Authenticator;
@@ -23,6 +34,15 @@ export interface HBaseOptions {
   readonly rpcTimeout?: number;
   /** One request of a scan (`hbase.client.scanner.timeout.period`); default 60000. */
   readonly scannerTimeout?: number;
+  /**
+   * One look into `hbase:meta`, or one question where meta is; default 2000. A server that hangs with meta is left after
+   * it, and the registry asked again.
+   */
+  readonly metaTimeout?: number;
+  /** How long a look into meta waits for its primary before it asks meta's replicas too; default 200. */
+  readonly metaReplicaDelay?: number;
+  /** A scan that nobody reads on is closed at its server after this time, and opened again when it is; default 300000. */
+  readonly scannerIdleTimeout?: number;
   /** The connection's opening; default 10000. */
   readonly connectTimeout?: number;
   /** A call of the admin, its procedure included (`hbase.client.sync.wait.timeout.msec`); default 600000. */
@@ -41,8 +61,13 @@ export interface HBaseOptions {
   readonly scannerCaching?: number;
   /** Bytes that a scan asks for at once (`hbase.client.scanner.max.result.size`); default 2 MiB. */
   readonly scannerMaxResultSize?: number;
-  /** The largest answer that is believed; default 128 MiB. */
+  /** The largest answer that is taken; a larger one fails its own call (`ERR_TOO_LARGE`). Default 128 MiB. */
   readonly maxFrameSize?: number;
+  /**
+   * Cells that one answer may be made into at once, and other parts of it; default 300000. Rows of a scan are made as
+   * they are read, and do not count.
+   */
+  readonly maxAnswerCells?: number;
   /** How long a server that could not be reached is left alone; default 2000. */
   readonly quarantine?: number;
   /** How long a TIMELINE read waits for the primary before it asks the replicas too; default 10. */
@@ -51,8 +76,10 @@ export interface HBaseOptions {
 
 /** Discovery as ZooKeeper knows it: read only, a connection that is closed after each look. */
 export interface ZooKeeperOptions {
-  /** `host:port`, the port defaulting to 2181. */
-  readonly quorum: readonly string[];
+  /** `host` or `host:port`, in an array or separated by commas as in `hbase.zookeeper.quorum`. */
+  readonly quorum: readonly string[] | string;
+  /** The port of servers that are named without one (`hbase.zookeeper.property.clientPort`); default 2181. */
+  readonly clientPort?: number;
   /** `zookeeper.znode.parent`; default `/hbase`. */
   readonly parent?: string;
 }
@@ -61,13 +88,17 @@ export interface ZooKeeperOptions {
 export interface HBaseSettings {
   readonly masters: readonly ServerAddress[];
   readonly zookeeper: { readonly quorum: readonly ServerAddress[]; readonly parent: string } | undefined;
-  readonly user: string;
+  readonly user: string | undefined;
+  readonly systemUser: string;
   readonly authenticator: Authenticator;
   readonly tls: TlsOptions | undefined;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly operationTimeout: number;
   readonly rpcTimeout: number;
   readonly scannerTimeout: number;
+  readonly metaTimeout: number;
+  readonly metaReplicaDelay: number;
+  readonly scannerIdleTimeout: number;
   readonly connectTimeout: number;
   readonly adminTimeout: number;
   readonly pause: number;
@@ -78,6 +109,7 @@ export interface HBaseSettings {
   readonly scannerCaching: number;
   readonly scannerMaxResultSize: number;
   readonly maxFrameSize: number;
+  readonly maxAnswerCells: number;
   readonly quarantine: number;
   readonly primaryCallTimeout: number;
 }
@@ -89,10 +121,14 @@ const MAX_INT32 = 0x7fffffff;
 
 /** @throws InvalidArgumentError naming the option that cannot be. */
 export function resolveSettings(options: HBaseOptions): HBaseSettings {
-  const masters = (options.masters ?? []).map((text) => parseAddress(text, MASTER_PORT));
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`connect takes an object of options, not ${describe(options)}.`);
+  }
+  const masters = options.masters === undefined ? [] : addressesOf('masters', options.masters, MASTER_PORT);
   if (masters.length === 0 && options.zookeeper === undefined) {
     throw new InvalidArgumentError(
-      'connect needs a cluster: give masters: ["host:16000"], or zookeeper: { quorum: ["host:2181"] }.',
+      'connect needs a cluster: give masters: ["host:16000"], or zookeeper: { quorum: ["host:2181"] }, or a ' +
+        'configuration (HBASE_CONF_DIR).',
     );
   }
   const number = (name: keyof HBaseOptions, fallback: number, min = 1, max = MAX_INT32): number => {
@@ -107,13 +143,17 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
   return {
     masters,
     zookeeper: options.zookeeper === undefined ? undefined : zooKeeperOf(options.zookeeper),
-    user: options.user ?? process.env['USER'] ?? process.env['USERNAME'] ?? 'rowan',
+    user: options.user,
+    systemUser: process.env['USER'] ?? process.env['USERNAME'] ?? 'rowan',
     authenticator: options.authenticator ?? simpleAuthenticator,
     tls: options.tls,
     resolveAddress: options.resolveAddress,
     operationTimeout: number('operationTimeout', 60_000),
     rpcTimeout: number('rpcTimeout', 20_000),
     scannerTimeout: number('scannerTimeout', 60_000),
+    metaTimeout: number('metaTimeout', 2000),
+    metaReplicaDelay: number('metaReplicaDelay', 200, 0),
+    scannerIdleTimeout: number('scannerIdleTimeout', 300_000),
     connectTimeout: number('connectTimeout', 10_000),
     adminTimeout: number('adminTimeout', 600_000),
     pause: number('pause', 100),
@@ -124,19 +164,36 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     scannerCaching: number('scannerCaching', MAX_INT32),
     scannerMaxResultSize: number('scannerMaxResultSize', 2 * MEBIBYTE),
     maxFrameSize: number('maxFrameSize', 128 * MEBIBYTE, 1024),
+    maxAnswerCells: number('maxAnswerCells', 300_000),
     quarantine: number('quarantine', 2000, 0),
     primaryCallTimeout: number('primaryCallTimeout', 10, 0),
   };
 }
 
 function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zookeeper']> {
-  const parent = options.parent ?? '/hbase';
-  if (options.quorum.length === 0 || !/^\/[^/].*[^/]$|^\/[^/]$/.test(parent)) {
+  const { quorum, clientPort = ZOOKEEPER_PORT, parent = '/hbase' } = options;
+  if (typeof parent !== 'string' || !/^\/[^/].*[^/]$|^\/[^/]$/.test(parent)) {
+    throw new InvalidArgumentError('zookeeper takes a parent that begins with "/" and does not end with it.');
+  }
+  if (!Number.isInteger(clientPort) || clientPort < 1 || clientPort > 65535) {
     throw new InvalidArgumentError(
-      'zookeeper takes quorum: ["host:2181", …] and a parent that begins with "/" and does not end with it.',
+      `zookeeper takes a clientPort from 1 to 65535, not ${describe(clientPort)}.`,
     );
   }
-  return { quorum: options.quorum.map((text) => parseAddress(text, ZOOKEEPER_PORT)), parent };
+  const servers = addressesOf('zookeeper.quorum', quorum, clientPort);
+  if (servers.length > 0) return { quorum: servers, parent };
+  throw new InvalidArgumentError('zookeeper takes a quorum: ["host:2181", …].');
+}
+
+/** The addresses of an option: an array of them, or one text with commas between. */
+function addressesOf(name: string, value: unknown, defaultPort: number): ServerAddress[] {
+  const items: unknown = typeof value === 'string' ? value.split(',') : value;
+  if (!Array.isArray(items) || items.some((item) => typeof item !== 'string')) {
+    throw new InvalidArgumentError(
+      `${name} takes addresses, ["host:${defaultPort}", …] or "host:${defaultPort},…", not ${describe(value)}.`,
+    );
+  }
+  return items.map((item: string) => parseAddress(item.trim(), defaultPort));
 }
 
 /** "host", "host:port" or "[v6]:port". @throws InvalidArgumentError */

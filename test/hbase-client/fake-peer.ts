@@ -17,7 +17,7 @@ import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';
 import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
 import { cellBlock, type WireCell } from './fake-cells.js';
-import { GetRequest, GetResponse, MultiRequest, MutateRequest, ScanRequest } from './fake-messages.js';
+import { GetRequest, MultiRequest, MultiResponse, MutateRequest, ScanRequest } from './fake-messages.js';
 
 /** A request as it came. */
 export interface Request {
@@ -35,7 +35,9 @@ export type Handler = (request: Request) => boolean | undefined;
 export interface PeerOptions {
   readonly tls?: TlsOptions;
   /** Takes a token of the client; answers what to send, or 'done' after its last one. */
-  readonly sasl?: (token: Buffer) => Uint8Array | 'done';
+  readonly sasl?: (token: Buffer, socket: Socket) => Uint8Array | 'done';
+  /** The exchange is over after this many tokens, whatever is answered to the last. */
+  readonly saslTokens?: number;
 }
 
 export class PeerConnection {
@@ -88,11 +90,16 @@ export class FakePeer {
   /** A write of the socket that came as one chunk counts as one. */
   chunks = 0;
   handler: Handler = () => undefined;
+  /** Told of every connection, before anything has come over it. */
+  onConnection: (socket: Socket) => void = () => undefined;
   /** The port of a server that has a second replica of every region. */
   replicaPort: number | undefined;
+  /** Where meta has the tables that are elsewhere: "host:port" by name. */
+  readonly places = new Map<string, string>();
   /** Tables that meta has as disabled. */
   readonly disabled = new Set<string>();
   private sasl: PeerOptions['sasl'];
+  private saslTokens: number | undefined;
   private regionId = 1700000000000;
 
   private constructor(
@@ -112,6 +119,7 @@ export class FakePeer {
     const peer = new FakePeer(server, (server.address() as { port: number }).port);
     if (handler) peer.handler = handler;
     peer.sasl = options.sasl;
+    peer.saslTokens = options.saslTokens;
     return peer;
   }
 
@@ -139,10 +147,12 @@ export class FakePeer {
     socket.setNoDelay(true);
     socket.on('close', () => this.sockets.delete(socket));
     socket.on('error', () => undefined);
+    this.onConnection(socket);
     const connection = new PeerConnection(socket);
     let data = Buffer.alloc(0);
     let greeted = false;
     let authenticated = false;
+    let tokens = 0;
     const nextToken = (): Buffer | undefined => {
       if (data.length < 10 || data.length < 10 + data.readInt32BE(6)) return undefined;
       const end = 10 + data.readInt32BE(6);
@@ -157,9 +167,10 @@ export class FakePeer {
         while (!authenticated) {
           const token = nextToken();
           if (token === undefined) return;
-          const answer = this.sasl?.(token) ?? 'done';
+          const answer = this.sasl?.(token, socket) ?? 'done';
           if (answer === 'done') authenticated = true;
           else socket.write(answer);
+          if (++tokens === this.saslTokens) authenticated = true;
         }
         // What follows looks like an unauthenticated hello.
         data = Buffer.concat([Buffer.from('HBas\0P', 'latin1'), data.subarray(6)]);
@@ -198,7 +209,8 @@ export class FakePeer {
     this.answer(request);
   }
 
-  private answer({ id, method, param, connection }: Request): void {
+  /** Answers as a server would that is well. */
+  answer({ id, method, param, connection }: Request): void {
     if (method === 'GetClusterId') connection.reply(id, GetClusterIdResponse, { clusterId: 'fake' });
     else if (method === 'GetMetaRegionLocations') {
       const tableName = { namespace: Buffer.from('hbase'), qualifier: Buffer.from('meta') };
@@ -206,7 +218,9 @@ export class FakePeer {
       const location = { regionInfo: { regionId: 1, tableName }, serverName, seqNum: -1 };
       connection.reply(id, GetMetaRegionLocationsResponse, { metaLocations: [location] });
     } else if (method === 'Scan') this.answerMetaScan(id, param, connection);
-    else if (method === 'Get') this.answerGet(id, param, connection);
+    else if (method === 'Get') this.answerGet(id, connection);
+    else if (method === 'Multi') this.answerMulti(id, param, connection);
+    else if (method === 'FlushRegion') connection.raw(answerFrame(id, EMPTY_BYTES));
     else if (method === 'Mutate') connection.raw(answerFrame(id, Uint8Array.of(0x10, 1)));
     else
       connection.fail(
@@ -217,18 +231,17 @@ export class FakePeer {
       );
   }
 
-  /** Nothing, or the state of a table when it is meta that is asked. */
-  private answerGet(id: number, param: Uint8Array, connection: PeerConnection): void {
-    const { region, get } = GetRequest.read(new ProtoReader(param));
-    const isMeta = Buffer.from(region.value).toString().startsWith('hbase:meta');
-    const table = Buffer.from(get.row).toString();
-    if (!isMeta) {
-      connection.raw(answerFrame(id, EMPTY_BYTES));
-      return;
-    }
-    const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
-    const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
-    connection.reply(id, GetResponse, { result: { cellCount: 1 } }, cells);
+  /** Nothing for every action. */
+  private answerMulti(id: number, param: Uint8Array, connection: PeerConnection): void {
+    const { regionAction = [] } = MultiRequest.read(new ProtoReader(param));
+    const regions = regionAction.map(({ action = [] }) => ({
+      results: action.map(({ index }) => ({ index, result: {} })),
+    }));
+    connection.reply(id, MultiResponse, { regions });
+  }
+
+  private answerGet(id: number, connection: PeerConnection): void {
+    connection.raw(answerFrame(id, EMPTY_BYTES));
   }
 
   /** One region for whatever table is asked about, at this peer; none for tables whose name begins with "absent". */
@@ -237,6 +250,12 @@ export class FakePeer {
     const start = Buffer.from(scan?.startRow ?? EMPTY_BYTES).toString('latin1');
     const table = start.split(',')[0]!.replace('\0', '');
     const end = Uint8Array.of(0x18, 0, 0x40, 0);
+    if (!start.includes(',') && scan?.reversed !== true) {
+      const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
+      const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
+      connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, 1), end]), cells));
+      return;
+    }
     if (table.startsWith('absent')) {
       connection.raw(answerFrame(id, end));
       return;
@@ -261,7 +280,7 @@ export class FakePeer {
     const cells = cellBlock([
       cell('regioninfo', Buffer.concat([Buffer.from('PBUF'), info])),
       cell('seqnumDuringOpen', startCode),
-      cell('server', this.address),
+      cell('server', this.places.get(table) ?? this.address),
       cell('serverstartcode', startCode),
       cell('state', this.disabled.has(table) ? 'CLOSED' : 'OPEN'),
       ...(this.replicaPort === undefined

@@ -150,7 +150,7 @@ describe('cells that come back', () => {
   const cellBlock = (hex: string): CellReader => {
     const reader = new CellReader();
     const data = fromHex(golden(hex));
-    reader.reset(data, 0, data.length);
+    reader.reset(data, 0, data.length, 100);
     return reader;
   };
 

@@ -248,9 +248,10 @@ describe('the assembly of frames', () => {
         (frames, cuts) => {
           const stream = Buffer.concat(frames.map((body) => frame(body)));
           const got: string[] = [];
-          const assembler = new FrameAssembler(1000, (buffer, start, end) =>
-            got.push(buffer.toString('hex', start, end)),
-          );
+          const assembler = new FrameAssembler(1000, {
+            frame: (buffer, start, end) => got.push(buffer.toString('hex', start, end)),
+            oversized: () => got.push('too large'),
+          });
           for (let at = 0, i = 0; at < stream.length; i++) {
             const size = cuts[i % cuts.length]!;
             assembler.push(stream.subarray(at, at + size));
@@ -262,12 +263,40 @@ describe('the assembly of frames', () => {
     );
   });
 
-  it('believes no length above the limit, and holds no more than has come', () => {
-    const assembler = new FrameAssembler(1 << 30, () => undefined);
+  const ignored = { frame: () => undefined, oversized: () => undefined };
+
+  it('passes over frames above the limit, and keeps their beginning only', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 9000 }), { minLength: 1, maxLength: 20 }),
+        (sizes, cuts) => {
+          const stream = Buffer.concat(sizes.map((size, i) => frame(Buffer.alloc(size, i + 1))));
+          const got: string[] = [];
+          const assembler = new FrameAssembler(5000, {
+            frame: (buffer, start, end) => got.push(`${buffer[start]} ${end - start}`),
+            oversized: (buffer, start, end, length) => {
+              expect(end - start).toBeLessThanOrEqual(16);
+              got.push(`${buffer[start]} ${length}`);
+            },
+          });
+          for (let at = 0, i = 0; at < stream.length; i++) {
+            const size = cuts[i % cuts.length]!;
+            assembler.push(stream.subarray(at, at + size));
+            at += size;
+          }
+          expect(got).toEqual(sizes.map((size, i) => `${i + 1} ${size}`));
+        },
+      ),
+    );
+  });
+
+  it('holds no more than a few times what has come, whatever length was announced', () => {
+    const assembler = new FrameAssembler(1 << 30, ignored);
     const before = process.memoryUsage().arrayBuffers;
     assembler.push(Buffer.concat([int32(1 << 29), Buffer.alloc(1000)]));
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1 << 20);
-    const strict = new FrameAssembler(1000, () => undefined);
-    expect(() => strict.push(int32(1001))).toThrow(expect.objectContaining({ code: 'ERR_CORRUPTION' }));
+    const strict = new FrameAssembler(1000, ignored);
+    expect(() => strict.push(int32(0))).toThrow(expect.objectContaining({ code: 'ERR_CORRUPTION' }));
   });
 });

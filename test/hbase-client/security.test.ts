@@ -7,6 +7,8 @@ import {
   type KerberosModule,
   kerberosAuthenticator,
 } from '../../src/hbase/security/kerberos.js';
+import { ConnectionHeader } from '../../src/hbase/wire/messages-rpc.js';
+import { decodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get } from '../../src/table/index.js';
 import { FakePeer, type PeerOptions } from './fake-peer.js';
 
@@ -34,6 +36,24 @@ describe('TLS', () => {
     const { clusterId } = await open({ tls: { cert, key } }, { tls: { ca: cert } });
     expect(clusterId).toBe('fake');
     expect((await engine!.table('t').get(new Get('r'))).isEmpty).toBe(true);
+  });
+
+  it('holds the certificate against the name that the cluster gave, wherever that is mapped to', async () => {
+    const connect = (masters: string[]): Promise<HBaseEngine> =>
+      connectHBase({
+        masters,
+        retries: 0,
+        tls: { ca: cert },
+        resolveAddress: () => ({ host: '127.0.0.1', port: peer.port }),
+      });
+    peer = await FakePeer.start(undefined, { tls: { cert, key } });
+    engine = await connect(['localhost:1']);
+    for (const other of ['hbase.example.org:1', '127.0.0.2:1']) {
+      await expect(connect([other])).rejects.toMatchObject({
+        code: 'ERR_CONNECTION',
+        message: expect.stringMatching(/does not match certificate/),
+      });
+    }
   });
 
   it('refuses a certificate that is not trusted, and says so', async () => {
@@ -114,6 +134,47 @@ describe('Kerberos', () => {
     // The next connection is authenticated by itself.
     expect((await engine!.table('t').get(new Get('r'))).isEmpty).toBe(true);
     expect(tokens).toHaveLength(6);
+  });
+
+  it('names no other user than the one who authenticated, unless one is to be acted for', async () => {
+    const sasl = (): (() => Uint8Array | 'done') => {
+      let tokens = 0;
+      return () => (++tokens % 3 === 0 ? 'done' : answer('token'));
+    };
+    const userOf = (): unknown => {
+      const hello = peer.hellos.at(-1)!;
+      return decodeMessage(ConnectionHeader, hello, 10).userInfo;
+    };
+    const authenticator = kerberosAuthenticator({ kerberos: fakeKerberos([]) });
+    await open({ sasl: sasl() }, { authenticator });
+    expect(userOf()).toBeUndefined();
+    await engine!.close();
+    await peer.stop();
+    await open({ sasl: sasl() }, { authenticator, user: 'bob' });
+    expect(userOf()).toEqual({ effectiveUser: 'bob', realUser: undefined });
+    await engine!.close();
+    await peer.stop();
+    // At a server that wants no authentication the name is what there is.
+    const simple = (): Uint8Array => Buffer.concat([int32(0), int32(-88)]);
+    const willing = kerberosAuthenticator({ kerberos: fakeKerberos([]), fallbackToSimple: true });
+    await open({ sasl: simple, saslTokens: 1 }, { authenticator: willing });
+    expect(userOf()).toMatchObject({ effectiveUser: expect.stringMatching(/./) });
+  });
+
+  it('hears the last word of a server: that it is refused after all, or once more that it is well', async () => {
+    const lastWord = (word: Uint8Array): (() => Uint8Array) => {
+      let tokens = 0;
+      return () => (++tokens % 3 === 0 ? word : answer('token'));
+    };
+    const authenticator = kerberosAuthenticator({ kerberos: fakeKerberos([]) });
+    const refusal = Buffer.concat([int32(1), hadoop('SaslException'), hadoop('no such layer')]);
+    await expect(open({ sasl: lastWord(refusal) }, { authenticator })).rejects.toMatchObject({
+      code: 'ERR_SECURITY',
+      message: expect.stringContaining('no such layer'),
+    });
+    await peer.stop();
+    await open({ sasl: lastWord(answer('well')), saslTokens: 3 }, { authenticator });
+    expect(engine!.clusterId).toBe('fake');
   });
 
   it('reports the refusal of a server in its words', async () => {

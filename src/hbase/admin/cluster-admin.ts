@@ -1,5 +1,6 @@
 import { fromStringBinary } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { InvalidArgumentError, RowanError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import type { Cluster } from '../client/cluster.js';
 import { encodedNameOf } from '../region/region.js';
 import type { MasterClient } from './master-client.js';
@@ -43,11 +44,12 @@ export class ClusterAdmin {
 
   async mergeRegions(regions: readonly string[], forcible: boolean): Promise<void> {
     const deadline = this.masters.deadline();
-    const request = { regions: regions.map(specifierOf), forcible, ...this.regions.nonces() };
+    const specifiers = regions.map(specifierOf);
+    const table = checkMerge(regions);
+    const request = { regions: specifiers, forcible, ...this.regions.nonces() };
     const { procId } = await this.masters.call(master.mergeTableRegions, request);
     await this.masters.awaitProcedure(procId, 'The merge of regions', deadline);
-    const table = regions[0]?.split(',')[0];
-    if (table !== undefined) this.cluster.locator.cache.removeTable(table);
+    this.cluster.locator.cache.removeTable(table);
   }
 
   async setBalancerRunning(on: boolean): Promise<boolean> {
@@ -69,7 +71,27 @@ export class ClusterAdmin {
   }
 }
 
+/** @throws InvalidArgumentError for what is no region's name: HBase would take some of it for another region's. */
 function specifierOf(region: string): { type: number; value: Uint8Array } {
-  const encoded = encodedNameOf(fromStringBinary(region));
+  const encoded = typeof region === 'string' ? encodedNameOf(fromStringBinary(region)) : undefined;
+  if (encoded === undefined) {
+    throw new InvalidArgumentError(
+      `${describe(region)} is no name of a region. Give it as getRegions has it: "table,startKey,id.<32 hex digits>."`,
+    );
+  }
   return { type: ENCODED_NAME, value: Buffer.from(encoded, 'latin1') };
+}
+
+function tableOf(region: string): string {
+  return region.slice(0, region.indexOf(','));
+}
+
+/** @throws InvalidArgumentError unless they are at least two, each once, of one table. */
+function checkMerge(regions: readonly string[]): string {
+  const table = tableOf(regions[0] ?? '');
+  const isSound = regions.length > 1 && new Set(regions).size === regions.length;
+  if (isSound && regions.every((region) => tableOf(region) === table)) return table;
+  throw new InvalidArgumentError(
+    'mergeRegions takes two or more neighbouring regions of one table, each once.',
+  );
 }

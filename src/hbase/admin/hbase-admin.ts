@@ -4,6 +4,7 @@ import type { TableDescriptor } from '../../table/descriptor.js';
 import { checkSplitKeys } from '../../table/splits.js';
 import { canonicalTableName } from '../../table/table-name.js';
 import type { Cluster } from '../client/cluster.js';
+import { addressKey } from '../rpc/address.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
 import { ClusterAdmin, type ServerInfo } from './cluster-admin.js';
@@ -88,12 +89,8 @@ export class HBaseAdmin implements Admin {
     return tableState.state === ENABLED;
   }
 
-  async tableExists(name: string): Promise<boolean> {
-    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
-      tableNames: [tableNameMessage(name)],
-      includeSystemTables: true,
-    });
-    return tableSchema.length > 0;
+  tableExists(name: string): Promise<boolean> {
+    return this.regionAdmin.tableExists(name);
   }
 
   async getDescriptor(name: string): Promise<TableDescriptor> {
@@ -153,12 +150,12 @@ export class HBaseAdmin implements Admin {
     await this.snapshots.delete(name);
   }
 
-  /** Makes a new table of a snapshot. */
+  /** Makes a new table of a snapshot. @throws RowanError `ERR_TABLE_EXISTS` when there is one of that name. */
   async cloneSnapshot(name: string, newTable: string): Promise<void> {
     await this.snapshots.clone(name, canonicalTableName(newTable));
   }
 
-  /** Puts a snapshot's table, which must be disabled, back to what it was. */
+  /** Puts a snapshot's table, which must exist and be disabled, back to what it was. */
   async restoreSnapshot(name: string): Promise<void> {
     const table = await this.snapshots.restore(name);
     this.forget(table);
@@ -188,6 +185,12 @@ export class HBaseAdmin implements Admin {
   async getMaster(): Promise<string> {
     const { host, port } = await this.cluster.registry.activeMaster(this.cluster.settings.rpcTimeout);
     return `${host}:${port}`;
+  }
+
+  /** "host:port" of the servers of `hbase:meta`, the primary first, then its replicas. */
+  async getMetaLocations(): Promise<string[]> {
+    const locations = await this.cluster.registry.metaLocations(this.cluster.settings.rpcTimeout);
+    return locations.sort((a, b) => a.replicaId - b.replicaId).map(({ address }) => addressKey(address));
   }
 
   private nonces(): { nonceGroup: bigint; nonce: bigint } {

@@ -26,6 +26,14 @@ export class RegionAdmin {
     private readonly masters: MasterClient,
   ) {}
 
+  async tableExists(name: string): Promise<boolean> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
+      tableNames: [tableNameMessage(name)],
+      includeSystemTables: true,
+    });
+    return tableSchema.length > 0;
+  }
+
   /** The table's rows in meta, in key order, without divided parents. */
   async metaRows(table: string): Promise<MetaRow[]> {
     const scan = new Scan()

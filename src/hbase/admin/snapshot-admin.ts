@@ -56,17 +56,37 @@ export class SnapshotAdmin {
     await this.masters.call(master.deleteSnapshot, { snapshot: { name } });
   }
 
+  /** @throws RowanError `ERR_TABLE_EXISTS`: for a table that is there the master would restore the snapshot's own. */
   async clone(name: string, newTable: string): Promise<void> {
     const snapshot = await this.find(name);
+    if (await this.regions.tableExists(newTable)) {
+      throw new RowanError(
+        'ERR_TABLE_EXISTS',
+        `Table ${newTable} exists, and a snapshot is cloned to a new table only. Choose another name, or put the ` +
+          "snapshot's own table back with restoreSnapshot.",
+        { details: { table: newTable } },
+      );
+    }
     await this.restoreTo({ ...snapshot, table: newTable }, `The clone of snapshot ${name}`);
     this.cluster.locator.cache.removeTable(newTable);
   }
 
-  /** Answers the table that was restored. */
+  /**
+   * Answers the table that was restored.
+   * @throws RowanError `ERR_TABLE_NOT_FOUND`: without the table the master would make a new one.
+   */
   async restore(name: string): Promise<string> {
     const snapshot = await this.find(name);
+    const { table = '' } = snapshot;
+    if (!(await this.regions.tableExists(table))) {
+      throw new RowanError(
+        'ERR_TABLE_NOT_FOUND',
+        `Table ${table} of snapshot ${name} does not exist any more. Make it anew with cloneSnapshot.`,
+        { details: { table } },
+      );
+    }
     await this.restoreTo(snapshot, `The restoration of snapshot ${name}`);
-    return snapshot.table ?? '';
+    return table;
   }
 
   private async restoreTo(snapshot: TypeOf<typeof SnapshotDescription>, what: string): Promise<void> {

@@ -1,13 +1,13 @@
 import type { RowanError } from '../../errors.js';
 import type { Region } from '../region/region.js';
 import { asRowanError, Call, type ResponseFrame } from '../rpc/call.js';
-import { ProtocolError } from '../rpc/errors.js';
+import { AnswerTooLargeError, ProtocolError, RemoteError } from '../rpc/errors.js';
 import { remoteError } from '../rpc/exception-table.js';
 import { writeCondition, writeMutation } from '../wire/encode-mutation.js';
 import { NameBytesPair } from '../wire/messages-rpc.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
-import { EMPTY_WIRE_RESULT, readResult } from '../wire/result-decoder.js';
+import { EMPTY_WIRE_RESULT, readResult, type WireResult } from '../wire/result-decoder.js';
 import { type Action, CheckAction, GetAction, type MutationAction } from './action.js';
 
 const REGION = tagOf(1, WireType.Bytes);
@@ -20,6 +20,9 @@ const MULTI_NONCE_GROUP = tagOf(2, WireType.Varint);
 const ACTION = tagOf(3, WireType.Bytes);
 const ACTION_INDEX = tagOf(1, WireType.Varint);
 
+/** What is read of a stack trace; its message stands at its beginning. */
+const LONGEST_TRACE = 65536;
+
 /** Told how the requests of a server's queue end. */
 export interface ActionCallOwner {
   /** The server is free for another request. */
@@ -28,6 +31,8 @@ export interface ActionCallOwner {
   actionFailed(action: Action<unknown>, error: RowanError): void;
   /** Actions that failed together. */
   actionsFailed(actions: readonly Action<unknown>[], error: RowanError): void;
+  /** Actions whose common request could not be written, or not be answered: each is to be asked for by itself. */
+  actionsToSeparate(actions: readonly Action<unknown>[]): void;
 }
 
 type AnyAction = Action<unknown>;
@@ -105,7 +110,7 @@ export class SingleCall extends Call {
   }
 
   override isExpired(now: number): boolean {
-    return this.action.expire(now, true) || super.isExpired(now);
+    return this.action.expire(now, this.sent) || super.isExpired(now);
   }
 }
 
@@ -119,6 +124,11 @@ class RegionGroup {
 export class MultiCall extends Call {
   private readonly groups: RegionGroup[] = [];
   private readonly own: AnyAction[] = [];
+  /** Actions that the server had no room for in its answer. */
+  private readonly leftOver: AnyAction[] = [];
+  /** Whether an action came to its end by this request: then what is left is asked for again without counting it. */
+  hasProgressed = false;
+  private noRoom: RowanError | undefined;
 
   constructor(
     private readonly owner: ActionCallOwner,
@@ -195,6 +205,7 @@ export class MultiCall extends Call {
       at++;
     }
     this.owner.callEnded(this, undefined);
+    if (this.leftOver.length > 0) this.owner.actionsFailed(this.leftOver, this.noRoom!);
     const unanswered = this.unanswered();
     if (unanswered.length > 0) {
       this.owner.actionsFailed(
@@ -210,14 +221,18 @@ export class MultiCall extends Call {
   }
 
   private readGroup(reader: ProtoReader, cells: ResponseFrame['cells'], actions: readonly AnyAction[]): void {
+    let answers = 0;
     while (!reader.done) {
       const tag = reader.varint();
+      if ((tag === 10 || tag === 18) && ++answers > actions.length) {
+        throw new ProtocolError('A Multi was answered more often than it asked.');
+      }
       if (tag === 10) {
         const outer = reader.enter();
         this.readResultOrException(reader, cells, actions);
         reader.leave(outer);
       } else if (tag === 18) {
-        this.owner.actionsFailed(actions, this.readException(reader, actions[0]!));
+        this.failed(actions, this.readException(reader, actions[0]!));
       } else {
         reader.skip(tag);
       }
@@ -258,8 +273,23 @@ export class MultiCall extends Call {
     const action = actions[index];
     if (action === undefined)
       throw new ProtocolError(`A Multi was answered for action ${index}, which it lacks.`);
-    if (error !== undefined) this.owner.actionFailed(action, error);
-    else action.succeed(result, true);
+    if (error !== undefined) this.failed([action], error);
+    else this.succeeded(action, result, true);
+  }
+
+  private succeeded(action: AnyAction, result: WireResult, processed: boolean): void {
+    this.hasProgressed = true;
+    action.succeed(result, processed);
+  }
+
+  /** What the answer had no room for waits until it has been read: others of it may have come to their end. */
+  private failed(actions: readonly AnyAction[], error: RowanError): void {
+    if (error instanceof RemoteError && error.retryClass === 'immediate') {
+      this.leftOver.push(...actions);
+      this.noRoom = error;
+    } else {
+      this.owner.actionsFailed(actions, error);
+    }
   }
 
   /** The answer to a `RegionAction` of one action: its results stand one for each mutation, the first has all cells. */
@@ -293,15 +323,16 @@ export class MultiCall extends Call {
         reader.skip(tag);
       }
     }
-    if (error !== undefined) this.owner.actionFailed(action, error);
-    else action.succeed(result, processed);
+    if (error !== undefined) this.failed([action], error);
+    else this.succeeded(action, result, processed);
   }
 
   private readException(reader: ProtoReader, action: AnyAction): RowanError {
     const outer = reader.enter();
     const { name, value } = NameBytesPair.read(reader);
     reader.leave(outer);
-    const stackTrace = value === undefined ? '' : Buffer.from(value).toString('utf8');
+    const stackTrace =
+      value === undefined ? '' : Buffer.from(value.subarray(0, LONGEST_TRACE)).toString('utf8');
     return remoteError(
       { className: name, stackTrace },
       action.region!.server,
@@ -311,7 +342,25 @@ export class MultiCall extends Call {
 
   override onError(error: RowanError): void {
     this.owner.callEnded(this, error);
-    this.owner.actionsFailed(this.unanswered(), error);
+    const unanswered = this.unanswered();
+    // One action may be what made the answer too large for all of them.
+    if (error instanceof AnswerTooLargeError && this.actions.length > 1) {
+      const [again, never] = divide(unanswered, ({ repeatable, guarded }) => repeatable || guarded);
+      this.owner.actionsToSeparate(again);
+      this.owner.actionsFailed(never, error);
+    } else {
+      this.owner.actionsFailed(unanswered, error);
+    }
+  }
+
+  override onUnsendable(error: RowanError): void {
+    if (this.actions.length === 1) {
+      this.onError(error);
+      return;
+    }
+    // One action cannot be written; sent by themselves the others can.
+    this.owner.callEnded(this, undefined);
+    this.owner.actionsToSeparate(this.unanswered());
   }
 
   override describe(): string {
@@ -321,7 +370,14 @@ export class MultiCall extends Call {
   override isExpired(now: number): boolean {
     if (super.isExpired(now)) return true;
     let live = 0;
-    for (const action of this.actions) if (!action.expire(now, true)) live++;
+    for (const action of this.actions) if (!action.expire(now, this.sent)) live++;
     return live === 0;
   }
+}
+
+function divide<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
+  const yes: T[] = [];
+  const no: T[] = [];
+  for (const item of items) (test(item) ? yes : no).push(item);
+  return [yes, no];
 }

@@ -1,4 +1,5 @@
 import { RowanError, TimeoutError } from '../../errors.js';
+import { CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
 import type { Get } from '../../table/get.js';
 import type { RowMutation } from '../../table/mutation.js';
 import { Result } from '../../table/result.js';
@@ -46,6 +47,8 @@ export abstract class Action<T> {
   region: Region | undefined;
   /** Sent to `region` whatever the cache says, and once only: a read from a replica. */
   pinned = false;
+  /** Goes in a request of its own: with others it could not be sent or answered. */
+  alone = false;
   error: RowanError | undefined;
   value: T | undefined;
   owner: ActionOwner | undefined;
@@ -218,7 +221,7 @@ export class MutationAction extends Action<Result> {
   }
 
   override get repeatable(): boolean {
-    return this.mutation.kind === 'put' || this.mutation.kind === 'delete';
+    return this.mutation.kind === 'put' || (this.mutation.kind === 'delete' && !takesNewest([this.mutation]));
   }
 
   override writeCells(writer: ProtoWriter): void {
@@ -252,6 +255,17 @@ function changesValues(mutations: readonly RowMutation[]): boolean {
   return mutations.some(({ kind }) => kind === 'increment' || kind === 'append');
 }
 
+/** Whether a newest version is deleted, whichever that is: a second time the one below it is taken. */
+function takesNewest(mutations: readonly RowMutation[]): boolean {
+  return mutations.some(
+    (mutation) =>
+      mutation.kind === 'delete' &&
+      mutation.cells.some(
+        ({ type, timestamp }) => type === CellType.Delete && timestamp === LATEST_TIMESTAMP,
+      ),
+  );
+}
+
 function writeActions(writer: ProtoWriter, mutations: readonly RowMutation[], nonce: bigint): void {
   for (let i = mutations.length - 1; i >= 0; i--) {
     const action = writer.mark();
@@ -279,7 +293,12 @@ export class RowMutationsAction extends Action<Result> {
   }
 
   override get repeatable(): boolean {
-    return this.nonce === 0n;
+    return this.nonce === 0n && !takesNewest(this.changes.mutations);
+  }
+
+  /** The nonce guards increments and appends only. */
+  override get guarded(): boolean {
+    return super.guarded && !takesNewest(this.changes.mutations);
   }
 
   override writeCells(writer: ProtoWriter): void {

@@ -1,17 +1,19 @@
 import type { RowanError } from '../../errors.js';
-import { Get } from '../../table/get.js';
-import type { Result } from '../../table/result.js';
-import { Scan } from '../../table/scan.js';
 import type { HBaseSettings } from '../options.js';
 import { Locator } from '../region/locator.js';
-import { META_TABLE, type Region } from '../region/region.js';
+import type { Region } from '../region/region.js';
 import { RegionCache } from '../region/region-cache.js';
 import { type Registry, RpcRegistry } from '../region/registry.js';
 import { ZooKeeperRegistry } from '../region/zookeeper-registry.js';
 import { ConnectionPool } from '../rpc/connection-pool.js';
-import { GetAction, readGetResult } from './action.js';
 import { Dispatcher } from './dispatcher.js';
-import { HBaseScanner, type ScannerContext } from './scanner.js';
+import { readMeta } from './meta-reader.js';
+import { OpenScanners } from './open-scanners.js';
+import { sleep } from './retry.js';
+import type { ScannerContext } from './scanner.js';
+
+/** Milliseconds that closing waits for servers to let go of scanners. */
+const LONGEST_CLOSE = 1000;
 
 /** All that the tables and the admin of one cluster share: connections, the registry, the region cache, the dispatcher. */
 export class Cluster implements ScannerContext {
@@ -19,6 +21,7 @@ export class Cluster implements ScannerContext {
   readonly registry: Registry;
   readonly locator: Locator;
   readonly dispatcher: Dispatcher;
+  readonly scanners = new OpenScanners();
   private closed = false;
 
   constructor(readonly settings: HBaseSettings) {
@@ -30,12 +33,9 @@ export class Cluster implements ScannerContext {
       settings.zookeeper === undefined
         ? new RpcRegistry(settings.masters, this.pool)
         : new ZooKeeperRegistry(settings.zookeeper, settings);
-    this.locator = new Locator(cache, this.registry, settings.rpcTimeout);
+    this.locator = new Locator(cache, this.registry, settings.metaTimeout);
     this.dispatcher = new Dispatcher(settings, this.pool, this.locator);
-    this.locator.readMetaWith({
-      scanBackwards: (startRow, stopRow, limit) => this.scanMeta(startRow, stopRow, limit),
-      tableState: (row) => this.tableState(row),
-    });
+    this.locator.readMetaWith(readMeta(this));
   }
 
   get isClosed(): boolean {
@@ -46,34 +46,14 @@ export class Cluster implements ScannerContext {
     this.dispatcher.regionFailed(region, error);
   }
 
-  close(): void {
+  /** What is under way fails; servers are told which scanners nobody reads any more, but not waited for for long. */
+  async close(): Promise<void> {
+    if (this.closed) return;
     this.closed = true;
     this.dispatcher.close();
+    const waited = new AbortController();
+    await Promise.race([this.scanners.closeAll(), sleep(LONGEST_CLOSE, waited.signal)]);
+    waited.abort();
     this.pool.close();
-  }
-
-  private async scanMeta(startRow: Uint8Array, stopRow: Uint8Array, limit: number): Promise<Result[]> {
-    const scan = new Scan()
-      .setReversed(true)
-      .withStartRow(startRow)
-      .withStopRow(stopRow, true)
-      .addFamily('info')
-      .setLimit(limit);
-    const scanner = new HBaseScanner(this, META_TABLE, scan);
-    try {
-      return await scanner.nextBatch(limit);
-    } finally {
-      await scanner.close();
-    }
-  }
-
-  private async tableState(row: Uint8Array): Promise<Uint8Array | undefined> {
-    const get = new Get(row).addColumn('table', 'state');
-    const { operationTimeout } = this.settings;
-    const deadline = performance.now() + operationTimeout;
-    const action = new GetAction(META_TABLE, get, false, readGetResult, deadline, operationTimeout);
-    const answer = action.promise();
-    this.dispatcher.submit(action);
-    return (await answer).getValue('table', 'state');
   }
 }

@@ -7,7 +7,7 @@ import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import type { Action } from './action.js';
-import { doubtsLocation, givenUp, isAmbiguous, pauseBefore } from './retry.js';
+import { doubtsLocation, givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep } from './retry.js';
 import { ServerQueue } from './server-queue.js';
 
 /** How often waiting actions are held against their deadlines, in milliseconds. */
@@ -32,6 +32,8 @@ export class Dispatcher {
   /** Actions in no queue and no request: they wait for a region or for their next attempt. */
   private readonly idle = new Set<AnyAction>();
   private closed: RowanError | undefined;
+  /** Aborts when it is closed: no pause keeps the process then. */
+  private readonly over = new AbortController();
   /** Identifies this client to the servers' nonce managers. */
   private readonly nonceGroup = randomNonce();
   private nonces = randomNonce();
@@ -64,8 +66,13 @@ export class Dispatcher {
     action.region = region;
     let queue = this.queues.get(region.server);
     if (queue === undefined) {
-      queue = new ServerQueue(region.address, this.pool, this.settings, this.nonceGroup, (actions, error) =>
-        this.failed(actions, error),
+      queue = new ServerQueue(
+        region.address,
+        this.pool,
+        this.settings,
+        this.nonceGroup,
+        (actions, error) => this.failed(actions, error),
+        (action) => this.submit(action),
       );
       this.queues.set(region.server, queue);
     }
@@ -95,6 +102,7 @@ export class Dispatcher {
   close(): void {
     const error = new ClosedError('The connection to HBase was closed.');
     this.closed = error;
+    this.over.abort();
     clearTimeout(this.sweeper);
     for (const queue of this.queues.values()) queue.failAll(error);
     for (const action of this.idle) action.fail(error);
@@ -142,9 +150,10 @@ export class Dispatcher {
       if (region !== undefined && region !== last) this.regionFailed(region, error);
       last = region;
       if (action.settled) continue;
-      action.attempts++;
-      if ((call as { sent?: boolean } | undefined)?.sent === true && isAmbiguous(error))
-        action.ambiguous = true;
+      const request = call as { readonly sent?: boolean; readonly hasProgressed?: boolean } | undefined;
+      // A Multi whose answer is full goes on as long as each answer holds something.
+      if (!isFullAnswer(error) || request?.hasProgressed !== true) action.attempts++;
+      if (request?.sent === true && isAmbiguous(error)) action.ambiguous = true;
       if (this.isFinal(action, error)) {
         const what = `The ${action.verb} on table ${action.table}`;
         action.fail(givenUp(error, what, action.attempts, 'no retries left'));
@@ -165,7 +174,10 @@ export class Dispatcher {
   }
 
   private repeat(actions: readonly AnyAction[], error: RowanError, attempts: number): void {
-    const pause = pauseBefore(attempts, this.settings.pause, error);
+    // A server may ask to wait for longer than anybody will.
+    const latest = actions.reduce((most, { deadline }) => Math.max(most, deadline), 0) - performance.now();
+    const longest = Math.max(0, latest) + 2 * SWEEP_INTERVAL;
+    const pause = Math.min(pauseBefore(attempts, this.settings.pause, error), longest);
     if (pause === 0) {
       for (const action of actions) this.submit(action);
       return;
@@ -174,7 +186,7 @@ export class Dispatcher {
     const isAway = error instanceof RemoteError && error.simpleClass === 'NotServingRegionException';
     const table = actions[0]!.table;
     const disabled = isAway && table !== META_TABLE ? this.locator.isDisabled(table) : Promise.resolve(false);
-    const pauseOver = new Promise<void>((resolve) => setTimeout(resolve, pause));
+    const pauseOver = sleep(pause, this.over.signal);
     // A disabled table answers like one whose regions are on the move; only meta tells them apart.
     const resubmit = (isDisabled: boolean): void => {
       for (const action of actions) {

@@ -1,4 +1,6 @@
+import { ClosedError } from '../../errors.js';
 import type { Scan } from '../../table/scan.js';
+import type { HBaseSettings } from '../options.js';
 import type { Region } from '../region/region.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import type { ScanPosition } from '../wire/encode-query.js';
@@ -11,16 +13,25 @@ const CLOSE_TIMEOUT = 2000;
 /**
  * A scanner on one region, open on its server until it says otherwise. Between requests it renews the lease by itself,
  * never while a request is under way: renewals count in the sequence that the server checks.
+ *
+ * Closed, it leaves nothing behind: an answer that is under way, or that comes after its request was given up, is waited
+ * for without keeping anybody, and the scanner it speaks of is closed then. A server refuses to close a scanner that it is
+ * reading from.
  */
 export class RegionScanner {
   private scannerId: bigint | undefined;
   private nextCallSeq = 0;
   private ttl = 0;
+  /** The request that is under way; never rejects. */
+  private asking: Promise<unknown> | undefined;
+  private closed = false;
+  private askedAt = 0;
   private renewal: Promise<unknown> | undefined;
   private renewTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly pool: ConnectionPool,
+    private readonly settings: Pick<HBaseSettings, 'scannerIdleTimeout'>,
     private readonly scan: Scan,
     readonly region: Region,
     private readonly timeout: number,
@@ -28,7 +39,7 @@ export class RegionScanner {
 
   /** Whether the server holds a scanner for us. */
   get isOpen(): boolean {
-    return this.scannerId !== undefined;
+    return this.scannerId !== undefined && !this.closed;
   }
 
   open(position: ScanPosition, numberOfRows: number, limitOfRows: number): Promise<ScanAnswer> {
@@ -39,7 +50,8 @@ export class RegionScanner {
     clearTimeout(this.renewTimer);
     if (this.renewal !== undefined) await this.renewal;
     const { region, scannerId, nextCallSeq } = this;
-    if (scannerId === undefined) throw new Error('next of a region scanner that is not open');
+    if (scannerId === undefined || this.closed)
+      throw new ClosedError('The scanner was closed. Open another one.');
     const answer = await this.ask({
       kind: 'next',
       region,
@@ -52,9 +64,35 @@ export class RegionScanner {
     return answer;
   }
 
-  /** Asks the server to let go of the scanner. Whatever comes of it is of no concern: the lease runs out at last. */
+  /**
+   * Has the server let go of the scanner; resolves when it has, which may take as long as the request that is under way.
+   * Whatever comes of it is of no concern: the lease runs out at last.
+   */
   async close(): Promise<void> {
     clearTimeout(this.renewTimer);
+    this.closed = true;
+    await this.renewal;
+    await this.asking;
+    await this.letGo();
+  }
+
+  private ask(step: ScanStep): Promise<ScanAnswer> {
+    this.askedAt = performance.now();
+    const answer = this.send(step).then((answer) => {
+      // A scanner that has come to its end is closed by the server itself.
+      this.scannerId = goesOn(answer) ? (answer.scannerId ?? this.scannerId) : undefined;
+      if (answer.ttl > 0) this.ttl = answer.ttl;
+      this.scheduleRenewal();
+      return answer;
+    });
+    const ended = (): void => {
+      this.asking = undefined;
+    };
+    this.asking = answer.then(ended, ended);
+    return answer;
+  }
+
+  private async letGo(): Promise<void> {
     const { region, scannerId } = this;
     if (scannerId === undefined) return;
     this.scannerId = undefined;
@@ -65,25 +103,23 @@ export class RegionScanner {
     }
   }
 
-  private async ask(step: ScanStep): Promise<ScanAnswer> {
-    const answer = await this.send(step);
-    // A scanner that has come to its end is closed by the server itself.
-    this.scannerId =
-      answer.moreResults && answer.moreResultsInRegion ? (answer.scannerId ?? this.scannerId) : undefined;
-    if (answer.ttl > 0) this.ttl = answer.ttl;
-    this.scheduleRenewal();
-    return answer;
-  }
-
   private async send(step: ScanStep, timeout = this.timeout): Promise<ScanAnswer> {
-    const call = new ScanCall(this.scan, step, timeout);
+    const call = new ScanCall(this.scan, step, timeout, (answer) => this.answeredLate(answer, step));
     this.pool.get(this.region.address, 'ClientService').send(call);
     return call.answer;
   }
 
+  /** Nobody waits for this answer any more; the scan was opened anew, or given up. */
+  private answeredLate(answer: ScanAnswer, step: ScanStep): void {
+    if (!goesOn(answer)) return;
+    this.closed = true;
+    this.scannerId = answer.scannerId ?? step.scannerId;
+    void this.letGo();
+  }
+
   private scheduleRenewal(): void {
     clearTimeout(this.renewTimer);
-    if (this.scannerId === undefined || this.ttl <= 0) return;
+    if (!this.isOpen || this.ttl <= 0) return;
     this.renewTimer = setTimeout(() => this.renew(), Math.max(LEAST_RENEWAL, this.ttl / 2));
     // A scanner that nobody reads on need not keep the process alive.
     this.renewTimer.unref();
@@ -92,6 +128,11 @@ export class RegionScanner {
   private renew(): void {
     const { region, scannerId, nextCallSeq } = this;
     if (scannerId === undefined) return;
+    if (performance.now() - this.askedAt > this.settings.scannerIdleTimeout) {
+      // Whoever reads on after all has it opened again where it stood.
+      void this.close();
+      return;
+    }
     this.nextCallSeq++;
     this.renewal = this.send({
       kind: 'renew',
@@ -108,4 +149,8 @@ export class RegionScanner {
         this.scheduleRenewal();
       });
   }
+}
+
+function goesOn(answer: ScanAnswer): boolean {
+  return answer.moreResults && answer.moreResultsInRegion;
 }

@@ -1,5 +1,5 @@
 import { RowanError, TimeoutError } from '../../errors.js';
-import { ConnectionError, ProtocolError, RemoteError } from '../rpc/errors.js';
+import { AnswerTooLargeError, ConnectionError, ProtocolError, RemoteError } from '../rpc/errors.js';
 import { throttleWait } from '../rpc/exception-table.js';
 import { offAbort, onAbort } from './abort.js';
 
@@ -12,13 +12,16 @@ const OVERLOAD_FACTOR = 5;
 /** Pauses differ by this part, so that clients do not come back all at once. */
 const JITTER = 0.2;
 
+/** The longest that a timer takes (2^31-1 ms); what is longer fires at once. */
+const LONGEST_TIMER = 0x7fffffff;
+
 /** Milliseconds to wait before attempt `attempt` + 1, `attempt` counting from 1. */
 export function pauseBefore(attempt: number, base: number, error: RowanError): number {
   if (error instanceof RemoteError) {
-    if (error.retryClass === 'immediate') return 0;
+    if (isFullAnswer(error)) return 0;
     if (error.retryClass === 'moved' && attempt <= 2) return 0;
     const wait = throttleWait(error);
-    if (wait !== undefined) return wait;
+    if (wait !== undefined) return Math.min(wait, LONGEST_TIMER);
   }
   const overloaded =
     error instanceof RemoteError &&
@@ -36,7 +39,13 @@ export function doubtsLocation(error: RowanError): boolean {
 
 /** Whether the server may have done what was asked although this error came back instead of its answer. */
 export function isAmbiguous(error: RowanError): boolean {
-  return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
+  if (error instanceof ConnectionError || error instanceof TimeoutError) return true;
+  return error instanceof ProtocolError || error instanceof AnswerTooLargeError;
+}
+
+/** Whether the rest of a Multi is to be asked for at once, because its answer was full. */
+export function isFullAnswer(error: RowanError): boolean {
+  return error instanceof RemoteError && error.retryClass === 'immediate';
 }
 
 /** A promise for `milliseconds` from now that ends early, without an error, when the signal aborts. */

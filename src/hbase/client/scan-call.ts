@@ -62,6 +62,8 @@ export class ScanCall extends Call {
     private readonly scan: Scan,
     private readonly step: ScanStep,
     timeout: number,
+    /** Takes an answer that comes after the call was given up. */
+    private readonly late: (answer: ScanAnswer) => void,
   ) {
     super('Scan', timeout);
     if (step.kind === 'close') this.priority = Priority.High;
@@ -102,6 +104,11 @@ export class ScanCall extends Call {
     this.resolve(answer);
   }
 
+  override onLateResponse(frame: ResponseFrame): void {
+    const { kind } = this.step;
+    if (kind === 'open' || kind === 'next') this.late(readScanAnswer(frame));
+  }
+
   override onError(error: RowanError): void {
     this.reject(error);
   }
@@ -122,16 +129,27 @@ const FIELD = {
   heartbeat: 9,
 };
 
-/** Reads a `ScanResponse`. */
+/** Results without cells that an answer may have: HBase sends none. */
+const MOST_EMPTY = 1000;
+const LEAST_CELL = 24;
+
+/**
+ * Reads a `ScanResponse`. Numbers of results are believed as far as there are bytes for them.
+ * @throws ProtocolError for broken answers; RowanError `ERR_TOO_LARGE` for rows in pieces of more cells than may be made.
+ */
 export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   const answer = new ScanAnswer();
-  const counts: number[] = [];
+  const counts = new Counts(Math.floor(cells.left / LEAST_CELL));
   const partial: boolean[] = [];
+  const flags = (flag: number): void => {
+    if (partial.length > counts.most + answer.pieces.length) throw tooMany('flags');
+    partial.push(flag !== 0);
+  };
   while (!reader.done) {
     const tag = reader.varint();
     switch (tag >>> 3) {
       case FIELD.cellsPerResult:
-        readNumbers(reader, tag, counts);
+        readNumbers(reader, tag, (count) => counts.add(count));
         break;
       case FIELD.scannerId:
         answer.scannerId = reader.bigVarint();
@@ -150,12 +168,9 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
         partial.push(result.partial);
         break;
       }
-      case FIELD.partial: {
-        const flags: number[] = [];
+      case FIELD.partial:
         readNumbers(reader, tag, flags);
-        for (const flag of flags) partial.push(flag !== 0);
         break;
-      }
       case FIELD.inRegion:
         answer.moreResultsInRegion = reader.bool();
         break;
@@ -166,11 +181,36 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
         reader.skip(tag);
     }
   }
-  const whole = answer.pieces.length === 0 && !partial.includes(true) && !counts.includes(0);
-  if (whole && counts.length > 0) answer.rows = passRows(cells, counts);
-  else for (const count of counts) answer.pieces.push(cells.read(count));
+  const { list } = counts;
+  const whole = answer.pieces.length === 0 && !partial.includes(true) && counts.empty === 0;
+  if (whole && list.length > 0) answer.rows = passRows(cells, list);
+  else for (const count of list) answer.pieces.push(cells.read(count));
   for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
   return answer;
+}
+
+/** `cells_per_result`, held against the number of cells that there can be. */
+class Counts {
+  readonly list: number[] = [];
+  empty = 0;
+  private total = 0;
+  /** Results that there can be. */
+  readonly most: number;
+
+  constructor(private readonly cells: number) {
+    this.most = cells + MOST_EMPTY;
+  }
+
+  add(count: number): void {
+    this.total += count;
+    if (count === 0) this.empty++;
+    if (this.total > this.cells || this.empty > MOST_EMPTY) throw tooMany('results');
+    this.list.push(count);
+  }
+}
+
+function tooMany(what: string): ProtocolError {
+  return new ProtocolError(`An answer of a scan announces more ${what} than it has cells for.`);
 }
 
 function passRows(cells: CellReader, counts: readonly number[]): BlockRows {
@@ -182,12 +222,12 @@ function passRows(cells: CellReader, counts: readonly number[]): BlockRows {
 }
 
 /** A repeated number, packed or not. */
-function readNumbers(reader: ProtoReader, tag: number, into: number[]): void {
+function readNumbers(reader: ProtoReader, tag: number, take: (value: number) => void): void {
   if ((tag & 7) !== WireType.Bytes) {
-    into.push(reader.varint());
+    take(reader.varint());
     return;
   }
   const outer = reader.enter();
-  while (!reader.done) into.push(reader.varint());
+  while (!reader.done) take(reader.varint());
   reader.leave(outer);
 }

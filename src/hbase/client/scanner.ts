@@ -12,6 +12,7 @@ import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import { ReadType } from '../wire/encode-query.js';
 import { type BlockRows, type FetchedRows, MadeRows } from './fetched-rows.js';
+import type { OpenScanners, ScannerSlot } from './open-scanners.js';
 import { RegionScanner } from './region-scanner.js';
 import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
 import { outOfOrder, RowAssembler } from './row-assembler.js';
@@ -30,6 +31,9 @@ export interface ScannerContext {
   /** Says what an error means for the place of a region. */
   regionFailed(region: Region, error: RowanError): void;
   readonly isClosed: boolean;
+  readonly scanners: OpenScanners;
+  /** Milliseconds; default: as long as the attempts say. */
+  readonly longestPause?: number;
 }
 
 /**
@@ -52,7 +56,7 @@ export class HBaseScanner implements ResultScanner {
   /** Failures since the scan last got ahead: to rows, or to another region. What comes of half a row is lost with it. */
   private attempts = 0;
   private readonly assembler: RowAssembler;
-  private scanner: RegionScanner | undefined;
+  private readonly slot: ScannerSlot;
   private start: Uint8Array;
   private includeStart: boolean;
   /** Rows handed out or fetched, for the limit. */
@@ -65,12 +69,15 @@ export class HBaseScanner implements ResultScanner {
     private readonly table: string,
     private readonly scan: Scan,
     options: OperationOptions = {},
+    /** The replica of each region that is read; 0: the primary, and as the scan's consistency says. */
+    private readonly replicaId = 0,
   ) {
     this.assembler = new RowAssembler(scan.batch, this.fetched);
     this.start = scan.startRow;
     this.includeStart = scan.includeStartRow || scan.startRow.length === 0;
     this.timeout = options.timeout ?? context.settings.operationTimeout;
     this.signal = options.signal;
+    this.slot = context.scanners.slotFor(this, options.signal);
   }
 
   next(): Promise<Result | undefined> {
@@ -94,13 +101,9 @@ export class HBaseScanner implements ResultScanner {
     if (this.closed) return;
     this.closed = true;
     this.ready = NO_ROWS;
-    const letGo = async (): Promise<void> => {
-      await this.scanner?.close();
-      this.scanner = undefined;
-    };
+    const closing = this.context.scanners.settle(this.slot);
     // An answer that is under way is not waited for: it may take long, and nobody wants it.
-    if (this.fetching !== undefined) this.fetching.then(letGo, letGo);
-    else await letGo();
+    if (this.fetching === undefined) await closing;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Result> {
@@ -162,6 +165,7 @@ export class HBaseScanner implements ResultScanner {
     this.fetching ??= this.fetch()
       .catch((error: unknown) => {
         this.failure = asRowanError(error);
+        void this.context.scanners.settle(this.slot);
       })
       .finally(() => {
         this.fetching = undefined;
@@ -183,7 +187,8 @@ export class HBaseScanner implements ResultScanner {
         const attempts = ++this.attempts;
         await this.recover(error);
         this.giveUpIfHopeless(error, attempts, end);
-        const pause = pauseBefore(attempts, this.context.settings.pause, error);
+        const { settings, longestPause = Number.POSITIVE_INFINITY } = this.context;
+        const pause = Math.min(longestPause, pauseBefore(attempts, settings.pause, error));
         await sleep(Math.min(pause, Math.max(0, end - performance.now())), this.signal);
       }
       throwIfAborted(this.signal);
@@ -215,17 +220,20 @@ export class HBaseScanner implements ResultScanner {
     const limit = this.scan.limit === undefined ? 0 : this.scan.limit - this.rows;
     const caching = this.scan.caching ?? settings.scannerCaching;
     const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
-    if (this.scanner?.isOpen) {
-      return this.accept(await this.scanner.next(rowsAtOnce, limit));
-    }
+    const { scanner: present } = this.slot;
+    if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit));
+    // It lay idle for so long that it was closed.
+    if (present !== undefined) this.standBehindLastRow();
     const region = this.replicaOf(await this.locate(timeLeft));
+    if (this.slot.isReleased) throw new ClosedError('The scanner was closed. Open another one.');
     const scanner = new RegionScanner(
       this.context.pool,
+      settings,
       this.scan,
       region,
       Math.max(1, Math.min(settings.scannerTimeout, timeLeft)),
     );
-    this.scanner = scanner;
+    this.slot.put(scanner);
     const position = {
       startRow: this.start,
       includeStartRow: this.includeStart,
@@ -239,6 +247,7 @@ export class HBaseScanner implements ResultScanner {
 
   /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
   private replicaOf(region: Region): Region {
+    if (this.replicaId > 0) return region.replicas[this.replicaId] ?? region;
     if (this.scan.consistency !== 'TIMELINE' || this.attempts === 0) return region;
     const replicas = region.replicas.filter((replica) => replica !== undefined);
     return replicas[this.attempts % replicas.length] ?? region;
@@ -265,7 +274,7 @@ export class HBaseScanner implements ResultScanner {
     if (!answer.moreResults || this.finished) {
       this.finish();
     } else if (!answer.moreResultsInRegion) {
-      this.leaveRegion(this.scanner!.region);
+      this.leaveRegion(this.slot.scanner!.region);
     }
     return got || answer.heartbeat || !answer.moreResultsInRegion;
   }
@@ -312,14 +321,13 @@ export class HBaseScanner implements ResultScanner {
 
   private finish(): void {
     this.finished = true;
-    const { scanner } = this;
-    this.scanner = undefined;
-    if (scanner?.isOpen) void scanner.close();
+    void this.context.scanners.settle(this.slot);
   }
 
   private leaveRegion(region: Region): void {
     const { stopRow, includeStopRow, reversed } = this.scan;
-    this.scanner = undefined;
+    // The server has closed it.
+    void this.slot.drop();
     this.attempts = 0;
     const edge = reversed ? region.startKey : region.endKey;
     const beyond = stopRow.length === 0 ? 0 : compareBytes(edge, stopRow);
@@ -334,14 +342,19 @@ export class HBaseScanner implements ResultScanner {
 
   /** After a failure: drops the scanner, if it cannot be asked again, and stands behind the last whole row. */
   private async recover(error: RowanError): Promise<void> {
-    const { scanner, assembler } = this;
+    const { scanner } = this.slot;
     if (scanner === undefined) return;
-    const untouched = error instanceof RemoteError && error.retryClass === 'busy';
-    if (untouched && scanner.isOpen) return;
-    this.scanner = undefined;
+    const isUntouched = error instanceof RemoteError && error.retryClass === 'busy';
+    if (isUntouched && scanner.isOpen) return;
+    const closing = this.slot.drop();
     if (doubtsLocation(error)) this.context.regionFailed(scanner.region, error);
-    // A server that is gone cannot be asked to close; one that is there must be, before another is opened.
-    else if (scanner.isOpen) await scanner.close();
+    // A server that is gone may never answer; from one that is there it must be gone before another is opened.
+    else await closing;
+    this.standBehindLastRow();
+  }
+
+  private standBehindLastRow(): void {
+    const { assembler } = this;
     assembler.restart();
     if (assembler.openRow !== undefined) {
       this.start = assembler.openRow;

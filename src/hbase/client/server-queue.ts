@@ -28,6 +28,7 @@ export class ServerQueue {
     private readonly settings: HBaseSettings,
     private readonly nonceGroup: bigint,
     private readonly failed: (actions: readonly Action<unknown>[], error: RowanError) => void,
+    private readonly submit: (action: Action<unknown>) => void,
   ) {
     this.limit = settings.maxInFlight;
   }
@@ -82,7 +83,7 @@ export class ServerQueue {
     for (; at < waiting.length && taken.length < maxMultiActions; at++) {
       const action = waiting[at]!;
       if (action.settled) continue;
-      const alone = action.grouping === 'solo';
+      const alone = action.grouping === 'solo' || action.alone;
       if (taken.length > 0 && (alone || bytes + action.size > maxMultiBytes)) break;
       taken.push(action);
       bytes += action.size;
@@ -117,6 +118,13 @@ export class ServerQueue {
     },
     actionFailed: (action, error) => this.failed([action], error),
     actionsFailed: (actions, error) => this.failed(actions, error),
+    actionsToSeparate: (actions) => {
+      for (const action of actions) {
+        action.alone = true;
+        action.call = undefined;
+        this.submit(action);
+      }
+    },
   };
 
   private adapt(error: RowanError | undefined): void {

@@ -99,6 +99,7 @@ export class Locator {
           );
         }
         const primary = replicas[0]!;
+        primary.replicas = replicas;
         return this.cache.insert(primary);
       })
       .finally(() => {

@@ -17,6 +17,13 @@ class TableRegions {
     }
     return low;
   }
+
+  /** Where `region` stands, or the region that it is a replica of; -1 when something else is known in its place. */
+  indexOf(region: Region): number {
+    const at = this.upperBound(region.startKey) - 1;
+    const known = this.regions[at];
+    return known !== undefined && (known === region || known.replicas.includes(region)) ? at : -1;
+  }
 }
 
 /**
@@ -80,21 +87,20 @@ export class RegionCache {
 
   /** Forgets `region`, if it is still what is known; a newer finding stays. */
   remove(region: Region): void {
-    const regions = this.tables.get(region.table)?.regions;
-    if (regions === undefined) return;
-    const at = regions.findIndex((known) => known === region || known.replicas.includes(region));
-    if (at >= 0) regions.splice(at, 1);
+    const known = this.tables.get(region.table);
+    const at = known?.indexOf(region) ?? -1;
+    if (at >= 0) known!.regions.splice(at, 1);
   }
 
   /** Puts a region's new place where its old one was, if that is still what is known. */
   replace(old: Region, moved: Region): void {
-    const regions = this.tables.get(old.table)?.regions;
-    const at = regions?.indexOf(old) ?? -1;
+    const known = this.tables.get(old.table);
+    const at = known?.indexOf(old) ?? -1;
     if (at < 0) return;
     const replicas = [...old.replicas];
     replicas[0] = moved;
     moved.replicas = replicas;
-    regions![at] = moved;
+    known!.regions[at] = moved;
   }
 
   /** Forgets every region that was on a server. */

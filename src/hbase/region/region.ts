@@ -80,8 +80,13 @@ export function regionNameOf(
   return concatBytes(plain, fromLatin1(`.${digest}.`));
 }
 
-/** The 32 hex digits between the last dots of a region name; meta's number for meta. */
-export function encodedNameOf(name: Uint8Array): string {
+/** Meta's region has a fixed number where others have the digest of their name. */
+const META_NAME = `${META_TABLE},,1`;
+const META_ENCODED_NAME = '1588230740';
+const REGION_NAME_FORM = /^[^,]+,.*,\d+(?:_[0-9A-F]{4})?\.([0-9a-f]{32})\.$/s;
+
+/** The 32 hex digits between the last dots of a region name; meta's number for meta's; undefined for what is no name. */
+export function encodedNameOf(name: Uint8Array): string | undefined {
   const text = Buffer.from(name).toString('latin1');
-  return text.endsWith('.') ? text.slice(-33, -1) : '1588230740';
+  return text === META_NAME ? META_ENCODED_NAME : REGION_NAME_FORM.exec(text)?.[1];
 }

@@ -1,8 +1,8 @@
-import type { RowanError } from '../../errors.js';
 import type { ServerAddress } from '../rpc/address.js';
-import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
+import { Priority, UnaryCall } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { ConnectionError } from '../rpc/errors.js';
+import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
 import {
   GetActiveMasterResponse,
   GetBootstrapNodesResponse,
@@ -33,6 +33,10 @@ const REFRESH_INTERVAL = 300_000;
 const REFRESH_AFTER_FAILURE = 60_000;
 /** Nodes asked at the same time; the first answer counts (`hbase.client.bootstrap.hedged.fanout`). */
 const FANOUT = 2;
+/** Milliseconds without an answer after which another node is asked too. */
+const LONGEST_STAGGER = 500;
+/** HBase writes a replica's number with four hex digits. */
+const MOST_REPLICAS = 0xffff;
 
 /** The registry that masters and region servers answer themselves (`RpcConnectionRegistry`, HBase 2.5 and later). */
 export class RpcRegistry implements Registry {
@@ -60,41 +64,41 @@ export class RpcRegistry implements Registry {
     return this.ask('GetMetaRegionLocations', GetMetaRegionLocationsResponse, timeout, toMetaLocations);
   }
 
-  /** Asks the nodes, two at a time in random order, until one has an answer. */
+  /** Asks the nodes in random order, two at once, and another one whenever nobody has answered for a while. */
   private async ask<A, T>(
     method: string,
     codec: MessageCodec<A>,
     timeout: number,
     take: (answer: A) => T | undefined,
   ): Promise<T> {
-    const end = performance.now() + timeout;
-    const errors: RowanError[] = [];
     // The configured nodes first: those that were found may be of names that do not resolve here.
     const nodes = [...shuffled(this.nodes), ...shuffled(this.found)];
-    for (let i = 0; i < nodes.length; i += FANOUT) {
-      const left = end - performance.now();
-      if (left <= 0) break;
-      const group = nodes.slice(i, i + FANOUT).map(async (node) => {
-        const answer = take(await this.askNode(node, method, codec, left));
-        if (answer === undefined) throw new ConnectionError(`${node.host}:${node.port} does not know yet`);
-        return answer;
-      });
-      try {
-        const answer = await Promise.any(group);
-        this.refresh(REFRESH_INTERVAL, timeout);
-        return answer;
-      } catch (failure) {
-        for (const error of (failure as AggregateError).errors) errors.push(asRowanError(error));
-      }
+    const stagger = Math.min(LONGEST_STAGGER, timeout / (nodes.length + 1));
+    try {
+      const answer = await firstAnswer(
+        nodes,
+        { atOnce: FANOUT, stagger, timeout },
+        async (node, _, timeLeft) => {
+          const taken = take(await this.askNode(node, method, codec, timeLeft));
+          if (taken === undefined) throw new ConnectionError(`${node.host}:${node.port} does not know yet`);
+          return taken;
+        },
+      );
+      this.refresh(REFRESH_INTERVAL, timeout);
+      return answer;
+    } catch (failure) {
+      this.refresh(REFRESH_AFTER_FAILURE, timeout);
+      const { errors } = failure as NobodyAnswered;
+      const hopeless = errors.find((error) => !error.retryable);
+      if (hopeless !== undefined) throw hopeless;
+      const said =
+        errors.map((error) => error.message.replace(/\.$/, '')).join(' | ') ||
+        `no answer within ${Math.round(timeout)} ms`;
+      throw new ConnectionError(
+        `No HBase node could answer ${method}: ${said}. Check the option masters, and that the cluster is up.`,
+        { cause: errors[0], details: { nodes: nodes.map((node) => `${node.host}:${node.port}`) } },
+      );
     }
-    this.refresh(REFRESH_AFTER_FAILURE, timeout);
-    const hopeless = errors.find((error) => !error.retryable);
-    if (hopeless !== undefined) throw hopeless;
-    const said = errors.map((error) => error.message.replace(/\.$/, '')).join(' | ') || 'no time was left';
-    throw new ConnectionError(
-      `No HBase node could answer ${method}: ${said}. Check the option masters, and that the cluster is up.`,
-      { cause: errors[0], details: { nodes: nodes.map((node) => `${node.host}:${node.port}`) } },
-    );
   }
 
   private askNode<A>(
@@ -147,10 +151,11 @@ export function toAddress(server: ServerName): ServerAddress {
 function toMetaLocations(answer: TypeOf<typeof GetMetaRegionLocationsResponse>): MetaLocation[] | undefined {
   const locations: MetaLocation[] = [];
   for (const { regionInfo, serverName, seqNum } of answer.metaLocations ?? []) {
-    if (serverName === undefined) continue;
+    const { replicaId = 0 } = regionInfo;
+    if (serverName === undefined || replicaId < 0 || replicaId > MOST_REPLICAS) continue;
     const startCode = serverName.startCode ?? 0;
     locations.push({
-      replicaId: regionInfo.replicaId ?? 0,
+      replicaId,
       address: toAddress(serverName),
       startCode,
       seqNum,

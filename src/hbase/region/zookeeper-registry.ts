@@ -66,6 +66,7 @@ function decode<T>(data: Uint8Array | undefined, codec: MessageCodec<T>): T | un
   let at = 0;
   if (data[0] === 0xff && data.length >= 5) {
     at = 5 + new DataView(data.buffer, data.byteOffset + 1, 4).getInt32(0);
+    if (at < 5 || at > data.length) throw new ProtocolError('A znode of HBase has a broken head.');
   }
   const magic = String.fromCharCode(...data.subarray(at, at + 4));
   if (magic !== 'PBUF') throw new ProtocolError('A znode of HBase holds no protocol buffer.');

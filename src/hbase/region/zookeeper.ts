@@ -3,6 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/address.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
+import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
 import { FrameAssembler } from '../rpc/frame-assembler.js';
 
 const OP_GET_DATA = 4;
@@ -10,6 +11,8 @@ const OP_CLOSE = -11;
 const NO_NODE = -101;
 const SESSION_TIMEOUT = 10_000;
 const MAX_FRAME = 4 << 20;
+/** Milliseconds without an answer after which another server is asked too. */
+const LONGEST_STAGGER = 500;
 
 /**
  * The content of each path, undefined where there is no such node, read over one short connection to the first server of
@@ -22,27 +25,29 @@ export async function readZNodes(
   timeout: number,
   resolve: ResolveAddress | undefined,
 ): Promise<(Uint8Array | undefined)[]> {
-  const end = performance.now() + timeout;
-  const failures: string[] = [];
-  for (const server of quorum) {
-    const left = end - performance.now();
-    if (left <= 0) break;
-    try {
-      const target = resolve ? await resolve(server.host, server.port) : server;
-      return await readFrom(target, paths, left);
-    } catch (error) {
-      failures.push(`${addressKey(server)}: ${(error as Error).message}`);
-    }
+  const stagger = Math.min(LONGEST_STAGGER, timeout / (quorum.length + 1));
+  try {
+    return await firstAnswer(quorum, { atOnce: 1, stagger, timeout }, async (server, signal, timeLeft) => {
+      const name = addressKey(server);
+      try {
+        const target = resolve ? await resolve(server.host, server.port) : server;
+        return await readFrom(target, paths, timeLeft, signal);
+      } catch (cause) {
+        throw new ConnectionError(`${name}: ${(cause as Error).message}`, { cause });
+      }
+    });
+  } catch (failure) {
+    const failures = (failure as NobodyAnswered).errors.map(({ message }) => message);
+    const said = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
+    throw new ConnectionError(`No ZooKeeper server answered: ${said}. Check the option zookeeper.quorum.`);
   }
-  throw new ConnectionError(
-    `No ZooKeeper server answered: ${failures.join(' | ') || 'no time was left'}. Check the option zookeeper.quorum.`,
-  );
 }
 
 function readFrom(
   server: ServerAddress,
   paths: readonly string[],
   timeout: number,
+  signal: AbortSignal,
 ): Promise<(Uint8Array | undefined)[]> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: server.host, port: server.port });
@@ -50,6 +55,7 @@ function readFrom(
     let connected = false;
     const finish = (error?: Error): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', onOver);
       socket.removeAllListeners();
       socket.on('error', () => undefined); // a late error of a socket given up must not end the process
       socket.destroy();
@@ -57,17 +63,24 @@ function readFrom(
       else resolve(found);
     };
     const timer = setTimeout(() => finish(new Error(`no answer within ${Math.round(timeout)} ms`)), timeout);
-    const frames = new FrameAssembler(MAX_FRAME, (buffer, start, end) => {
+    const onOver = (): void => finish(new Error('another server answered first'));
+    signal.addEventListener('abort', onOver);
+    const onFrame = (buffer: Buffer, start: number, end: number): void => {
       if (!connected) {
         connected = true;
         for (const [i, path] of paths.entries()) sendGetData(socket, i + 1, path);
         return;
       }
-      found.push(readReply(buffer.subarray(start, end)));
+      if (found.length === paths.length) return;
+      found.push(readReply(buffer.subarray(start, end), found.length + 1));
       if (found.length < paths.length) return;
       socket.write(frame(ints(paths.length + 1, OP_CLOSE)));
       finish();
-    });
+    };
+    const onOversized = (_: Buffer, _start: number, _end: number, length: number): void => {
+      throw new ProtocolError(`ZooKeeper announced a reply of ${length} bytes.`);
+    };
+    const frames = new FrameAssembler(MAX_FRAME, { frame: onFrame, oversized: onOversized });
     socket.on('error', finish);
     socket.on('close', () => finish(new Error('the connection was closed')));
     socket.on('connect', () => socket.write(frame(connectRequest())));
@@ -95,8 +108,9 @@ function sendGetData(socket: Socket, xid: number, path: string): void {
 }
 
 /** int32 xid, int64 zxid, int32 error, then the data. */
-function readReply(reply: Buffer): Uint8Array | undefined {
+function readReply(reply: Buffer, xid: number): Uint8Array | undefined {
   if (reply.length < 16) throw new ProtocolError('ZooKeeper sent a reply that is too short.');
+  if (reply.readInt32BE(0) !== xid) throw new ProtocolError('ZooKeeper answered another request.');
   const error = reply.readInt32BE(12);
   if (error === NO_NODE) return undefined;
   if (error !== 0) throw new Error(`ZooKeeper answered error ${error}`);

@@ -19,11 +19,16 @@ export type ResolveAddress = (host: string, port: number) => ServerAddress | Pro
 
 /** What every connection is made with. */
 export interface ConnectionSettings {
-  readonly user: string;
+  /** The name that is believed without authentication, or that an authenticated user acts for. */
+  readonly user: string | undefined;
+  /** The name without authentication when {@link user} is not given. */
+  readonly systemUser: string;
   readonly connectTimeout: number;
   /** A connection on which nothing comes for this long although something was asked is given up. */
   readonly rpcTimeout: number;
   readonly maxFrameSize: number;
+  /** Cells, and objects of other kinds, that one answer may be made into. */
+  readonly maxAnswerCells: number;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
 }

@@ -2,7 +2,7 @@ import { RowanError } from '../../errors.js';
 import type { CellReader } from '../wire/cell-codec.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import type { ProtoWriter } from '../wire/proto-writer.js';
-import { decodeMessage, type MessageCodec } from '../wire/schema.js';
+import type { MessageCodec } from '../wire/schema.js';
 import { ProtocolError } from './errors.js';
 
 /** `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`). */
@@ -46,6 +46,14 @@ export abstract class Call {
 
   abstract onError(error: RowanError): void;
 
+  /** Ends a call that could not be written; nothing of it was sent. */
+  onUnsendable(error: RowanError): void {
+    this.onError(error);
+  }
+
+  /** Takes an answer that comes after the call was given up, if anything is still to be done about it. */
+  onLateResponse?(frame: ResponseFrame): void;
+
   /** What the call was to do, for messages. */
   describe(): string {
     return this.method;
@@ -85,9 +93,12 @@ export class UnaryCall<Q, A> extends Call {
 
   override onResponse(frame: ResponseFrame): void {
     const { reader } = frame;
+    const { buffer, position, end } = reader;
     // The frame's memory may be large and is not ours to pin: a small copy is.
-    const own = Uint8Array.prototype.slice.call(reader.buffer, reader.position, reader.end);
-    this.resolve(decodeMessage(this.responseCodec, own));
+    if (end - position < buffer.length / 2) {
+      reader.reset(Uint8Array.prototype.slice.call(buffer, position, end), 0, end - position, reader.budget);
+    }
+    this.resolve(this.responseCodec.read(reader));
   }
 
   override onError(error: RowanError): void {

@@ -1,23 +1,23 @@
 import type { Socket } from 'node:net';
-import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
+import { EMPTY_BYTES } from '../../bytes/index.js';
+import { ClosedError, InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
+import type { LastWord } from '../security/last-word.js';
 import { CellReader } from '../wire/cell-codec.js';
-import { ExceptionResponse } from '../wire/messages-rpc.js';
+import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
 import { asRowanError, type Call, type ResponseFrame } from './call.js';
-import { ConnectionError, ProtocolError } from './errors.js';
+import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
-import { connectionHeader, preamble } from './hello.js';
+import { sayHello } from './hello.js';
 import { writeFrame } from './request-frame.js';
+import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
 import { openSocket } from './transport.js';
-import { withTimeout } from './with-timeout.js';
 
 const MAX_CALL_ID = 0x7fffffff;
-/** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
-const CONNECTION_CALL_ID = 0xffffffff;
 /** Calls that are written by one write to the socket. */
 const CALLS_A_WRITE = 64;
 /** How often the calls' deadlines are looked at, in milliseconds. */
@@ -25,6 +25,8 @@ const SWEEP_INTERVAL = 50;
 /** A write buffer larger than this is not kept for the next write. */
 const LARGEST_KEPT_BUFFER = 1 << 20;
 const INITIAL_BUFFER = 16384;
+/** Calls given up of which an answer is still expected. HBase never answers what came too late, so the oldest are forgotten. */
+const MOST_ABANDONED = 65536;
 
 /**
  * One connection to one service of one server.
@@ -44,14 +46,17 @@ export class Connection {
   private readonly waiting: Call[] = [];
   private readonly inFlight = new Map<number, Call>();
   private nextId = 0;
-  /** Calls given up whose answers may still come. */
-  private abandoned = 0;
+  /** Calls given up whose answers may still come; those that want them even then. */
+  private readonly abandoned = new Map<number, Call | undefined>();
   private lastReceived = 0;
   /** When the oldest call was sent that ended at its deadline without a byte having come since; undefined: none was. */
   private silentSince: number | undefined;
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
   private layer: SecurityLayer | undefined;
+  private lastWord: LastWord | undefined;
+  /** Aborts with the connection's end, for what belongs to its opening. */
+  private readonly ended = new AbortController();
   private readonly writer = new ProtoWriter(INITIAL_BUFFER);
   private readonly spare: Buffer[] = [];
   private readonly frames: FrameAssembler;
@@ -68,9 +73,17 @@ export class Connection {
     private readonly onEnd: (connection: Connection, error: RowanError) => void,
   ) {
     this.key = addressKey(address);
-    this.frames = new FrameAssembler(settings.maxFrameSize, (buffer, start, end) =>
-      this.receive(buffer, start, end),
-    );
+    this.frames = new FrameAssembler(settings.maxFrameSize, {
+      frame: (buffer, start, end) => {
+        try {
+          this.receive(buffer, start, end);
+        } finally {
+          // A large frame is not kept for as long as the next one takes.
+          this.reader.reset(EMPTY_BYTES, 0, 0, 0);
+        }
+      },
+      oversized: (buffer, start, end, length) => this.refuse(buffer, start, end, length),
+    });
     this.open().catch((error: unknown) => this.end(asRowanError(error)));
   }
 
@@ -129,7 +142,7 @@ export class Connection {
   }
 
   private async open(): Promise<void> {
-    const socket = await openSocket(this.address, this.settings);
+    const socket = await openSocket(this.address, this.settings, this.ended.signal);
     if (this.closedBy !== undefined) {
       socket.destroy();
       return;
@@ -137,20 +150,16 @@ export class Connection {
     this.opened = socket;
     socket.on('error', (cause) => this.lost(cause.message, cause));
     socket.on('close', () => this.lost('it was closed by the other side'));
-    const header = connectionHeader(this.settings.user, this.service);
-    const hello = preamble(this.authenticator.code);
-    if (this.authenticator.negotiate === undefined) {
-      socket.write(Buffer.concat([hello, header]));
-    } else {
-      socket.write(hello);
-      this.layer = await withTimeout(
-        this.authenticator.negotiate(socket, this.address),
-        this.settings.connectTimeout,
-        `The authentication at HBase server ${this.key}`,
-      );
-      if (this.closedBy !== undefined) return;
-      socket.write(this.layer === undefined ? header : this.layer.wrap(Buffer.from(header)));
-    }
+    const { layer, lastWord } = await sayHello(
+      socket,
+      this,
+      this.settings,
+      this.authenticator,
+      this.ended.signal,
+    );
+    if (this.closedBy !== undefined) return;
+    this.layer = layer;
+    this.lastWord = lastWord;
     this.socket = socket;
     socket.on('data', (chunk) => this.onData(chunk));
     // The authentication leaves it paused.
@@ -165,7 +174,7 @@ export class Connection {
       writeFrame(this.writer, call, id);
     } catch (error) {
       this.writer.rewind(mark);
-      call.onError(asRowanError(error));
+      call.onUnsendable(cannotBeSent(call, error));
       return;
     }
     call.id = id;
@@ -188,42 +197,27 @@ export class Connection {
     this.lastReceived = performance.now();
     this.silentSince = undefined;
     try {
-      if (this.layer === undefined) this.frames.push(chunk);
-      else for (const part of this.layer.unwrap(chunk)) this.frames.push(part);
+      const data = this.lastWord === undefined ? chunk : this.passLastWord(this.lastWord, chunk);
+      if (data === undefined) return;
+      if (this.layer === undefined) this.frames.push(data);
+      else for (const part of this.layer.unwrap(data)) this.frames.push(part);
     } catch (error) {
       this.end(asRowanError(error));
     }
   }
 
+  /** What follows the server's last word about the authentication; undefined while that is not complete. */
+  private passLastWord(lastWord: LastWord, chunk: Buffer): Buffer | undefined {
+    const rest = lastWord.push(chunk);
+    if (rest !== undefined) this.lastWord = undefined;
+    return rest;
+  }
+
   private receive(buffer: Buffer, start: number, end: number): void {
     if (this.closedBy !== undefined) return;
     const reader = this.reader;
-    reader.reset(buffer, start, end);
-    const outer = reader.enter();
-    let id = CONNECTION_CALL_ID;
-    let exception: ReturnType<typeof ExceptionResponse.read> | undefined;
-    let cellLength = 0;
-    while (!reader.done) {
-      const tag = reader.varint();
-      if (tag === 8) {
-        id = reader.uint32();
-      } else if (tag === 18) {
-        const header = reader.enter();
-        exception = ExceptionResponse.read(reader);
-        reader.leave(header);
-      } else if (tag === 26) {
-        const header = reader.enter();
-        while (!reader.done) {
-          const inner = reader.varint();
-          if (inner === 8) cellLength = reader.varint();
-          else reader.skip(inner);
-        }
-        reader.leave(header);
-      } else {
-        reader.skip(tag);
-      }
-    }
-    reader.leave(outer);
+    reader.reset(buffer, start, end, this.settings.maxAnswerCells);
+    const { id, exception, cellLength } = readResponseHeader(reader);
     if (cellLength > end - reader.position) {
       throw new ProtocolError(`An answer announces a cell block of ${cellLength} bytes and has less.`);
     }
@@ -232,14 +226,17 @@ export class Connection {
 
   private deliver(
     id: number,
-    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
+    exception: ExceptionResponse | undefined,
     buffer: Buffer,
     messageEnd: number,
     end: number,
   ): void {
     const call = this.inFlight.get(id);
     if (call === undefined) {
-      this.receiveUnclaimed(id, exception);
+      const late = this.receiveUnclaimed(id, exception);
+      if (late !== undefined && exception === undefined) {
+        this.read(buffer, messageEnd, end, (frame) => late.onLateResponse?.(frame));
+      }
       return;
     }
     this.inFlight.delete(id);
@@ -249,38 +246,64 @@ export class Connection {
       if (error.retryClass === 'fatal') throw error;
       return;
     }
-    const { reader, cells } = this;
     try {
-      reader.end = messageEnd;
-      reader.enter();
-      cells.reset(buffer, messageEnd, end);
-      call.onResponse(this.frame);
+      this.read(buffer, messageEnd, end, (frame) => call.onResponse(frame));
     } catch (thrown) {
       const error = asRowanError(thrown);
       call.onError(error);
       if (error instanceof ProtocolError) throw error;
+    }
+  }
+
+  private read(buffer: Buffer, messageEnd: number, end: number, take: (frame: ResponseFrame) => void): void {
+    const { reader, cells } = this;
+    try {
+      reader.end = messageEnd;
+      reader.enter();
+      cells.reset(buffer, messageEnd, end, this.settings.maxAnswerCells);
+      take(this.frame);
     } finally {
       cells.release();
     }
   }
 
-  /** An answer that no call waits for: about the connection, late, or made up. */
-  private receiveUnclaimed(
-    id: number,
-    exception: ReturnType<typeof ExceptionResponse.read> | undefined,
-  ): void {
-    if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
-    if (this.abandoned > 0 && id <= MAX_CALL_ID) {
-      this.abandoned--;
+  /** An answer that is too large fails its own call; the others wait until it has passed. */
+  private refuse(buffer: Buffer, start: number, end: number, length: number): void {
+    if (this.closedBy !== undefined) return;
+    const { reader } = this;
+    // Of the header only the call's id is read, which stands first; the rest of it may lie beyond what was kept.
+    reader.reset(buffer, start, end, 1);
+    reader.varint();
+    if (reader.varint() !== 8) throw new ProtocolError(`The server announced an answer of ${length} bytes.`);
+    const id = reader.uint32();
+    const call = this.inFlight.get(id);
+    if (call === undefined) {
+      this.receiveUnclaimed(id, undefined);
       return;
+    }
+    this.inFlight.delete(id);
+    const { maxFrameSize } = this.settings;
+    call.onError(
+      new AnswerTooLargeError(
+        `${call.describe()} was answered by ${this.key} with ${length} bytes, more than maxFrameSize (${maxFrameSize}) ` +
+          'allows. Ask for fewer columns or versions, scan the row with setBatch, or raise maxFrameSize.',
+        { details: { server: this.key, bytes: length, limit: maxFrameSize } },
+      ),
+    );
+  }
+
+  /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */
+  private receiveUnclaimed(id: number, exception: ExceptionResponse | undefined): Call | undefined {
+    if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
+    if (this.abandoned.has(id)) {
+      const late = this.abandoned.get(id);
+      this.abandoned.delete(id);
+      return late;
     }
     throw new ProtocolError(`The server answered call ${id}, which was never made.`);
   }
 
-  private toError(
-    exception: ReturnType<typeof ExceptionResponse.read>,
-    what: string,
-  ): ReturnType<typeof remoteError> {
+  private toError(exception: ExceptionResponse, what: string): ReturnType<typeof remoteError> {
     const { exceptionClassName = 'java.io.IOException', stackTrace = '', ...rest } = exception;
     return remoteError({ ...rest, className: exceptionClassName, stackTrace }, this.key, what);
   }
@@ -288,11 +311,14 @@ export class Connection {
   private sweep(): void {
     this.sweeper = undefined;
     const now = performance.now();
+    let isBlocked = false;
     for (const [id, call] of this.inFlight) {
       if (!call.isExpired(now)) continue;
       this.inFlight.delete(id);
-      this.abandoned++;
+      this.abandon(id, call);
       if (this.lastReceived < call.startedAt) this.silentSince ??= call.startedAt;
+      const { openSince } = this.frames;
+      isBlocked ||= openSince !== undefined && openSince < call.startedAt;
       call.onError(this.timeoutOf(call));
     }
     for (let i = this.waiting.length - 1; i >= 0; i--) {
@@ -304,7 +330,18 @@ export class Connection {
     // Not a byte for as long as a call may take: the other side is gone without a word, or hangs as a whole.
     if (this.silentSince !== undefined && now - this.silentSince >= this.settings.rpcTimeout) {
       this.lost(`not a byte came within ${this.settings.rpcTimeout} ms of a request`);
+    } else if (isBlocked) {
+      this.lost('an answer that does not come to its end keeps all others back');
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
+  }
+
+  private abandon(id: number, call: Call): void {
+    this.abandoned.set(id, call.onLateResponse === undefined ? undefined : call);
+    if (this.abandoned.size <= MOST_ABANDONED) return;
+    for (const oldest of this.abandoned.keys()) {
+      this.abandoned.delete(oldest);
+      return;
+    }
   }
 
   private timeoutOf(call: Call): TimeoutError {
@@ -324,6 +361,8 @@ export class Connection {
     if (this.closedBy !== undefined) return;
     this.closedBy = error;
     clearTimeout(this.sweeper);
+    this.ended.abort();
+    this.abandoned.clear();
     const socket = this.opened;
     this.opened = undefined;
     this.socket = undefined;
@@ -336,4 +375,13 @@ export class Connection {
     this.waiting.length = 0;
     for (const call of calls) call.onError(error);
   }
+}
+
+/** The error of a request that could not be written: no server has seen it, and it fails again. */
+function cannotBeSent(call: Call, cause: unknown): RowanError {
+  if (cause instanceof RowanError && !(cause instanceof ProtocolError)) return cause;
+  const why = (cause as Error)?.message ?? String(cause);
+  return new InvalidArgumentError(`${call.describe()} cannot be sent: ${why}. Check its arguments.`, {
+    cause,
+  });
 }

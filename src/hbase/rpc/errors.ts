@@ -13,6 +13,16 @@ export class ProtocolError extends CorruptionError {
   }
 }
 
+/**
+ * An answer of a server is larger than what is believed of one. It fails what asked for it, at once and for good: the
+ * same request meets it again. Others on the connection go on.
+ */
+export class AnswerTooLargeError extends RowanError {
+  constructor(message: string, options: RowanErrorOptions = {}) {
+    super('ERR_TOO_LARGE', message, options);
+  }
+}
+
 /** A server cannot be reached, or the connection to it broke. Safe to repeat for all that can be repeated. */
 export class ConnectionError extends RowanError {
   constructor(message: string, options: RowanErrorOptions = {}) {

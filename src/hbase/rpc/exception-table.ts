@@ -93,6 +93,11 @@ add(
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCellCodecException', 'UnsupportedCompressionCodecException');
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCryptoException', 'WrongVersionException');
 
+/** The names of the exceptions that have a meaning of their own. */
+export function knownExceptions(): string[] {
+  return [...table.keys()];
+}
+
 /** What a `DoNotRetryIOException` says when it is about the request, and what that is to us. */
 const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
@@ -131,7 +136,8 @@ export interface RemoteException {
 }
 
 /** The error for an exception that a server sent. `what` says what was asked, for the message. */
-export function remoteError(exception: RemoteException, server: string, what: string): RemoteError {
+export function remoteError(sent: RemoteException, server: string, what: string): RemoteError {
+  const exception = { ...sent, className: classNameOf(sent.className) };
   const simple = exception.className.slice(exception.className.lastIndexOf('.') + 1).replace(/^.*\$/, '');
   const text = messageOf(exception);
   const meaning = meaningOf(exception, simple, text);
@@ -168,6 +174,15 @@ function meaningOf(exception: RemoteException, simple: string, text: string): Me
   }
   if (exception.className.startsWith(SNAPSHOT_PACKAGE)) return NEVER;
   return exception.doNotRetry === true || SERVER_FAULT.test(exception.stackTrace) ? NEVER : GENERIC;
+}
+
+const LONGEST_CLASS_NAME = 200;
+
+/** A class name as Java has them: what is none is not shown as one, whatever its length. */
+function classNameOf(name: string): string {
+  if (/^[\w.$]+$/.test(name) && name.length <= LONGEST_CLASS_NAME) return name;
+  const shown = name.slice(0, LONGEST_CLASS_NAME).replace(/[^\w.$]/g, '?');
+  return name.length > LONGEST_CLASS_NAME ? `${shown}…` : shown;
 }
 
 /** A server's message may quote a whole table descriptor; no more of it is shown. */

@@ -1,78 +1,129 @@
 import { ProtocolError } from './errors.js';
 
-/** Takes one whole frame, `buffer[start, end)`, without its length. */
-export type FrameHandler = (buffer: Buffer, start: number, end: number) => void;
+/** Told of every frame, without its length. */
+export interface FrameHandler {
+  /** One whole frame, `buffer[start, end)`. */
+  frame(buffer: Buffer, start: number, end: number): void;
+  /** The beginning of a frame whose `length` is above the limit; the rest of it is passed over. */
+  oversized(buffer: Buffer, start: number, end: number, length: number): void;
+}
 
-const NO_CHUNKS: Buffer[] = [];
+/** What is kept of a frame that is too large: where its header says whose answer it is (five bytes, a tag, five bytes). */
+const HEAD_SIZE = 11;
+/** Frames up to this size are given their memory when their length is known. */
+const EAGER_SIZE = 4 << 20;
+/** Larger ones are given it when this part of them has come; until then memory doubles with what comes. */
+const EAGER_PART = 4;
+const LEAST_CAPACITY = 65536;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Cuts a stream into frames: `int32 length | bytes`. Frames that lie in one chunk are handed on in place; others are
- * put together once. A length is believed only up to `maxFrameSize`, and memory grows with the bytes that have come,
- * never with the length that was announced.
+ * put together once. Memory grows with the bytes that have come, never with the length that was announced, and a frame
+ * above `maxFrameSize` is passed over without being kept.
  */
 export class FrameAssembler {
-  private chunks: Buffer[] = NO_CHUNKS;
-  private buffered = 0;
-  /** Length of the frame that is being collected, its own four bytes included; 0: not known yet. */
-  private needed = 0;
+  /** Bytes of the next frame's length, fewer than four. */
+  private prefix: Buffer = NOTHING;
+  /** Announced length of the frame that is being collected; 0: none is. */
+  private length = 0;
+  /** How much of it is collected before it is handed on. */
+  private wanted = 0;
+  private target: Buffer = NOTHING;
+  private filled = 0;
+  /** Bytes still to be passed over. */
+  private skipping = 0;
+  private begunAt = 0;
 
   constructor(
     private readonly maxFrameSize: number,
     private readonly handler: FrameHandler,
   ) {}
 
+  /** When the frame began, on the clock of `performance.now()`, whose end has not come yet; undefined: between frames. */
+  get openSince(): number | undefined {
+    return this.length > 0 || this.skipping > 0 || this.prefix.length > 0 ? this.begunAt : undefined;
+  }
+
   /** @throws ProtocolError on an impossible length, and what the handler throws. */
   push(chunk: Buffer): void {
-    if (this.buffered === 0) {
-      this.cut(chunk);
+    let at = 0;
+    if (this.prefix.length > 0) {
+      const joined = Buffer.concat([this.prefix, chunk]);
+      this.prefix = NOTHING;
+      this.push(joined);
       return;
     }
-    this.chunks.push(chunk);
-    this.buffered += chunk.length;
-    if (this.needed === 0) {
-      if (this.buffered < 4) return;
-      const joined = this.join();
-      this.cut(joined);
-      return;
+    while (at < chunk.length) {
+      if (this.skipping > 0) {
+        const skipped = Math.min(this.skipping, chunk.length - at);
+        this.skipping -= skipped;
+        at += skipped;
+      } else if (this.length > 0) {
+        at = this.collect(chunk, at);
+      } else if (chunk.length - at < 4) {
+        this.prefix = Buffer.from(chunk.subarray(at));
+        this.begunAt = performance.now();
+        return;
+      } else {
+        at = this.begin(chunk, at);
+      }
     }
-    if (this.buffered >= this.needed) this.cut(this.join());
   }
 
   /** Forgets what has been collected. */
   clear(): void {
-    this.chunks = NO_CHUNKS;
-    this.buffered = 0;
-    this.needed = 0;
+    this.prefix = NOTHING;
+    this.target = NOTHING;
+    this.length = 0;
+    this.filled = 0;
+    this.skipping = 0;
   }
 
-  private join(): Buffer {
-    const joined = this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.buffered);
-    this.clear();
-    return joined;
-  }
-
-  private cut(data: Buffer): void {
-    let at = 0;
-    while (data.length - at >= 4) {
-      const length = data.readInt32BE(at);
-      if (length < 1 || length > this.maxFrameSize) {
-        throw new ProtocolError(
-          `The server announced an answer of ${length} bytes; the limit is ${this.maxFrameSize}.`,
-        );
-      }
-      if (data.length - at - 4 < length) {
-        this.keep(data, at, length + 4);
-        return;
-      }
-      this.handler(data, at + 4, at + 4 + length);
-      at += 4 + length;
+  /** Reads a length; hands the frame on when all of it is there. Answers where it stands then. */
+  private begin(chunk: Buffer, at: number): number {
+    const length = chunk.readInt32BE(at);
+    this.begunAt = performance.now();
+    if (length < 1) throw new ProtocolError(`The server announced an answer of ${length} bytes.`);
+    const start = at + 4;
+    const wanted = length > this.maxFrameSize ? Math.min(length, HEAD_SIZE) : length;
+    if (chunk.length - start >= wanted) {
+      this.handOn(chunk, start, start + wanted, length);
+      return start + wanted;
     }
-    if (at < data.length) this.keep(data, at, 0);
+    this.length = length;
+    this.wanted = wanted;
+    this.filled = 0;
+    return start;
   }
 
-  private keep(data: Buffer, from: number, needed: number): void {
-    this.chunks = [from === 0 ? data : data.subarray(from)];
-    this.buffered = data.length - from;
-    this.needed = needed;
+  private collect(chunk: Buffer, at: number): number {
+    const end = Math.min(chunk.length, at + this.wanted - this.filled);
+    this.reserve(this.filled + end - at);
+    chunk.copy(this.target, this.filled, at, end);
+    this.filled += end - at;
+    if (this.filled === this.wanted) {
+      const { target, length, filled } = this;
+      this.target = NOTHING;
+      this.length = 0;
+      this.handOn(target, 0, filled, length);
+    }
+    return end;
+  }
+
+  private reserve(size: number): void {
+    if (size <= this.target.length) return;
+    const { wanted } = this;
+    const eager = wanted <= EAGER_SIZE || size >= wanted / EAGER_PART;
+    const capacity = eager ? wanted : Math.max(LEAST_CAPACITY, size * 2);
+    const grown = Buffer.allocUnsafeSlow(capacity);
+    this.target.copy(grown, 0, 0, this.filled);
+    this.target = grown;
+  }
+
+  private handOn(buffer: Buffer, start: number, end: number, length: number): void {
+    this.skipping = length - (end - start);
+    if (length > this.maxFrameSize) this.handler.oversized(buffer, start, end, length);
+    else this.handler.frame(buffer, start, end);
   }
 }

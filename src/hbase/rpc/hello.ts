@@ -1,8 +1,12 @@
 /** What a client says first: `HBas`, version 0, the kind of authentication, and a `ConnectionHeader`. */
 
+import type { Socket } from 'node:net';
+import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
+import { LastWord } from '../security/last-word.js';
 import { ConnectionHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
-import type { ServiceName } from './address.js';
+import type { ConnectionSettings, ServerAddress, ServiceName } from './address.js';
+import { withTimeout } from './with-timeout.js';
 
 export const AuthCode = { Simple: 0x50, Kerberos: 0x51, Digest: 0x52 } as const;
 export type AuthCode = (typeof AuthCode)[keyof typeof AuthCode];
@@ -15,10 +19,13 @@ export function preamble(auth: AuthCode): Uint8Array {
   return Uint8Array.of(0x48, 0x42, 0x61, 0x73, 0, auth);
 }
 
-/** The `ConnectionHeader` behind its length. */
-export function connectionHeader(user: string, service: ServiceName): Uint8Array {
+/**
+ * The `ConnectionHeader` behind its length. Without a user the one who authenticated is meant: another name asks to act
+ * for somebody else (Hadoop's proxy users).
+ */
+export function connectionHeader(user: string | undefined, service: ServiceName): Uint8Array {
   const header = encodeMessage(ConnectionHeader, {
-    userInfo: { effectiveUser: user },
+    userInfo: user === undefined ? undefined : { effectiveUser: user },
     serviceName: service,
     cellBlockCodecClass: 'org.apache.hadoop.hbase.codec.KeyValueCodec',
     versionInfo: { ...VERSION, url: '-', revision: '-', user: '-', date: '-', srcChecksum: '-' },
@@ -27,4 +34,41 @@ export function connectionHeader(user: string, service: ServiceName): Uint8Array
   out.writeInt32BE(header.length);
   out.set(header, 4);
   return out;
+}
+
+/** What comes of the greeting for the bytes that follow it. */
+export interface Greeted {
+  readonly layer: SecurityLayer | undefined;
+  /** Set where the server may still say something about the authentication. */
+  readonly lastWord: LastWord | undefined;
+}
+
+/**
+ * Greets a server over a fresh socket, and authenticates if there is a way to. The server says nothing to the greeting.
+ * @throws RowanError what the authentication throws, or TimeoutError when it takes longer than `connectTimeout`.
+ */
+export async function sayHello(
+  socket: Socket,
+  to: { readonly address: ServerAddress; readonly key: string; readonly service: ServiceName },
+  settings: Pick<ConnectionSettings, 'user' | 'systemUser' | 'connectTimeout'>,
+  authenticator: Authenticator,
+  signal: AbortSignal,
+): Promise<Greeted> {
+  const hello = preamble(authenticator.code);
+  if (authenticator.negotiate === undefined) {
+    const header = connectionHeader(settings.user ?? settings.systemUser, to.service);
+    socket.write(Buffer.concat([hello, header]));
+    return { layer: undefined, lastWord: undefined };
+  }
+  socket.write(hello);
+  const { layer, isSimple } = await withTimeout(
+    authenticator.negotiate(socket, to.address),
+    settings.connectTimeout,
+    `The authentication at HBase server ${to.key}`,
+    signal,
+  );
+  const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
+  const header = Buffer.from(connectionHeader(user, to.service));
+  socket.write(layer === undefined ? header : layer.wrap(header));
+  return { layer, lastWord: new LastWord(to.key) };
 }

@@ -9,16 +9,23 @@ export interface SecurityLayer {
   unwrap(data: Buffer): Buffer[];
 }
 
+/** How an authentication ended. */
+export interface Authenticated {
+  /** What passes the connection's bytes from then on; undefined: nothing does. */
+  readonly layer?: SecurityLayer | undefined;
+  /** The server wants no authentication, and believes the name of the user. */
+  readonly isSimple?: boolean | undefined;
+}
+
 /** A way to say who one is. {@link simpleAuthenticator} or one of `security/kerberos.ts`. */
 export interface Authenticator {
   /** The byte of the preamble. */
   readonly code: AuthCode;
   /**
-   * The exchange between preamble and connection header; answers the layer the connection uses afterwards, or
-   * undefined for plain bytes. Absent: there is none.
+   * The exchange between preamble and connection header. Absent: there is none, and the user's name is believed.
    * @throws RowanError `ERR_SECURITY` when the server refuses.
    */
-  negotiate?(socket: Socket, server: ServerAddress): Promise<SecurityLayer | undefined>;
+  negotiate?(socket: Socket, server: ServerAddress): Promise<Authenticated>;
 }
 
 /** HBase's SIMPLE: the user's name is believed. */

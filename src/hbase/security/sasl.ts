@@ -10,7 +10,8 @@
 import type { Socket } from 'node:net';
 import { RowanError } from '../../errors.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
-import type { SecurityLayer } from './authenticator.js';
+import type { Authenticated, SecurityLayer } from './authenticator.js';
+import { refusedBy } from './last-word.js';
 
 /** One side of a SASL exchange. */
 export interface SaslSession {
@@ -36,7 +37,7 @@ export async function negotiateSasl(
   session: SaslSession,
   server: string,
   allowSimple: boolean,
-): Promise<SecurityLayer | undefined> {
+): Promise<Authenticated> {
   const input = new SocketReader(socket);
   try {
     send(socket, await session.start());
@@ -44,7 +45,7 @@ export async function negotiateSasl(
       if ((await input.int32()) !== SUCCESS) throw await refusal(input, server);
       const length = await input.int32();
       if (length === SWITCH_TO_SIMPLE) {
-        if (allowSimple) return undefined;
+        if (allowSimple) return { isSimple: true };
         throw new RowanError(
           'ERR_SECURITY',
           `HBase server ${server} does not authenticate, and was to. Connect without the authenticator, or set its ` +
@@ -54,7 +55,7 @@ export async function negotiateSasl(
       const response = await session.respond(await input.bytes(length));
       if (response !== undefined) send(socket, response);
     }
-    return session.layer;
+    return { layer: session.layer };
   } finally {
     input.release();
   }
@@ -70,11 +71,7 @@ function send(socket: Socket, token: Uint8Array): void {
 async function refusal(input: SocketReader, server: string): Promise<RowanError> {
   const name = Buffer.from(await input.bytes(await input.int32())).toString('utf8');
   const message = Buffer.from(await input.bytes(await input.int32())).toString('utf8');
-  return new RowanError(
-    'ERR_SECURITY',
-    `HBase server ${server} refused the authentication: ${name}: ${message}. Check the principal and its ticket.`,
-    { details: { server, exceptionClass: name } },
-  );
+  return refusedBy(server, name, message);
 }
 
 /** Reads exact numbers of bytes from a socket; what is left over goes back to it. */

@@ -11,6 +11,7 @@ import { EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { Cell, CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
 import { ProtocolError } from '../rpc/errors.js';
+import { tooManyObjects } from './proto-reader.js';
 import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
 
 const TWO_32 = 4294967296;
@@ -114,9 +115,13 @@ export class CellReader {
   private qualifierLength = 0;
   private tail = 0;
   private valueLength = 0;
+  /** Cells that may still be made of the block. */
+  private budget = 0;
 
-  reset(buffer: Uint8Array, position: number, end: number): void {
+  /** Goes to a block, of which no more than `budget` cells are made. */
+  reset(buffer: Uint8Array, position: number, end: number, budget: number): void {
     this.buffer = buffer;
+    this.budget = budget;
     this.position = position;
     this.end = end;
     this.row = EMPTY_BYTES;
@@ -127,24 +132,34 @@ export class CellReader {
   /** Another reader of the block, which stands where this one does. */
   fork(): CellReader {
     const reader = new CellReader();
-    reader.reset(this.buffer, this.position, this.end);
+    reader.reset(this.buffer, this.position, this.end, Number.POSITIVE_INFINITY);
     reader.familyBytes = this.familyBytes;
     reader.family = this.family;
     return reader;
   }
 
+  /** Bytes that have not been read. */
+  get left(): number {
+    return this.end - this.position;
+  }
+
   /** Lets go of the block. */
   release(): void {
-    this.reset(EMPTY_BYTES, 0, 0);
+    this.reset(EMPTY_BYTES, 0, 0, 0);
   }
 
   /**
    * The next `count` cells.
-   * @throws ProtocolError when the block has fewer or they are broken; RowanError `ERR_CODEC`, after passing over all of
-   * them, when one has a timestamp that is out of range.
+   * @throws ProtocolError when the block has fewer or they are broken; RowanError, after passing over all of them:
+   * `ERR_CODEC` when one has a timestamp that is out of range, `ERR_TOO_LARGE` when they are more than the budget.
    */
   read(count: number): Cell[] {
+    if (count > this.budget) {
+      this.pass(count);
+      throw tooManyObjects();
+    }
     this.checkCount(count);
+    this.budget -= count;
     const cells: Cell[] = new Array(count);
     for (let i = 0; i < count; i++) cells[i] = this.next();
     this.throwFailure();

@@ -1,6 +1,6 @@
 /** Reads protocol buffers in place. Every read is held against the end of its message: hostile bytes give an error. */
 
-import { ProtocolError } from '../rpc/errors.js';
+import { AnswerTooLargeError, ProtocolError } from '../rpc/errors.js';
 import { WireType } from './proto-writer.js';
 
 const TWO_32 = 4294967296;
@@ -8,11 +8,17 @@ const decoder = new TextDecoder();
 
 /** Messages in messages, at most: filters nest, nothing else does much. */
 const MAX_DEPTH = 64;
+/** No text of HBase's is longer; stack traces have a few thousand characters. */
+const LONGEST_TEXT = 1 << 20;
+/** Objects that a message may be made into unless it is said otherwise. */
+const DEFAULT_BUDGET = 1_000_000;
 
 export class ProtoReader {
   buffer: Uint8Array;
   position: number;
   end: number;
+  /** Objects that may still be made of what is read. */
+  budget = DEFAULT_BUDGET;
   private depth = 0;
 
   constructor(buffer: Uint8Array, position = 0, end = buffer.length) {
@@ -21,8 +27,9 @@ export class ProtoReader {
     this.end = end;
   }
 
-  reset(buffer: Uint8Array, position: number, end: number): void {
+  reset(buffer: Uint8Array, position: number, end: number, budget: number): void {
     this.buffer = buffer;
+    this.budget = budget;
     this.position = position;
     this.end = end;
     this.depth = 0;
@@ -138,7 +145,16 @@ export class ProtoReader {
   }
 
   string(): string {
-    return decoder.decode(this.bytes());
+    const text = this.bytes();
+    if (text.length > LONGEST_TEXT)
+      throw new ProtocolError(`The server sent a text of ${text.length} bytes.`);
+    return decoder.decode(text);
+  }
+
+  /** Counts an object that is about to be made. @throws AnswerTooLargeError when there are too many. */
+  charge(): void {
+    if (this.budget-- > 0) return;
+    throw tooManyObjects();
   }
 
   /** Narrows the reader to the nested message at the position; answers the end to give back to {@link leave}. */
@@ -146,6 +162,7 @@ export class ProtoReader {
     const end = this.lengthEnd();
     const outer = this.end;
     this.end = end;
+    if (this.budget-- <= 0) throw tooManyObjects();
     if (++this.depth > MAX_DEPTH) throw new ProtocolError('A message of the server is nested too deeply.');
     return outer;
   }
@@ -201,6 +218,14 @@ export class ProtoReader {
     if (this.end - this.position < count) throw truncated();
     this.position += count;
   }
+}
+
+/** An answer whose objects would take far more memory than its bytes. */
+export function tooManyObjects(): AnswerTooLargeError {
+  return new AnswerTooLargeError(
+    'An answer has more cells or other parts than maxAnswerCells allows. Ask for fewer rows, columns or versions at ' +
+      'once, scan wide rows with setBatch, or raise maxAnswerCells.',
+  );
 }
 
 function truncated(): ProtocolError {

@@ -44,7 +44,7 @@ type KeysOf<S extends Shape, L extends Label> = {
   [K in keyof S]: S[K] extends Field<infer _T, L> ? K : never;
 }[keyof S];
 
-/** The object of a message. Absent optional fields are undefined, repeated ones are arrays. */
+/** The object of a message. Absent fields are undefined; repeated ones that are there are arrays. */
 export type MessageOf<S extends Shape> = {
   [K in KeysOf<S, 'required'>]: ValueOf<S[K]>;
 } & {
@@ -139,7 +139,7 @@ class TableCodec implements MessageCodec<Values> {
 
   read(reader: ProtoReader): Values {
     const values: Values = {};
-    for (const field of this.fields) values[field.key] = field.label === 'repeated' ? [] : undefined;
+    for (const field of this.fields) values[field.key] = undefined;
     while (!reader.done) {
       const tag = reader.varint();
       const field = this.byNumber.get(Math.floor(tag / 8));
@@ -149,6 +149,7 @@ class TableCodec implements MessageCodec<Values> {
         this.checkWireType(field, tag);
         values[field.key] = readValue(reader, field);
       } else {
+        values[field.key] ??= [];
         this.readRepeated(reader, field, tag, values[field.key] as unknown[]);
       }
     }
@@ -164,11 +165,15 @@ class TableCodec implements MessageCodec<Values> {
     const isPacked = (tag & 7) === WireType.Bytes && wireTypeOf(field.kind) !== WireType.Bytes;
     if (!isPacked) {
       this.checkWireType(field, tag);
+      reader.charge();
       list.push(readValue(reader, field));
       return;
     }
     const outer = reader.enter();
-    while (!reader.done) list.push(readValue(reader, field));
+    while (!reader.done) {
+      reader.charge();
+      list.push(readValue(reader, field));
+    }
     reader.leave(outer);
   }
 

@@ -33,6 +33,7 @@ async function throughProxies(
     await test(net, engine, traffic);
     return await traffic.stop(direct.table(name));
   } finally {
+    await Traffic.endAll();
     await engine.close();
     await net.close();
     await dropTable(direct, name);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
 import { type Engine, Get, Put, type RegionInfo, tableDescriptor } from '../../../src/table/index.js';
 import { connectShared } from '../connect.js';
@@ -13,6 +13,7 @@ let engine: Engine;
 beforeAll(async () => {
   engine = await connectShared();
 });
+afterEach(() => Traffic.endAll());
 afterAll(() => engine.close());
 
 async function withTable(purpose: string, test: (name: string) => Promise<void>): Promise<void> {
@@ -21,6 +22,7 @@ async function withTable(purpose: string, test: (name: string) => Promise<void>)
   try {
     await test(name);
   } finally {
+    await Traffic.endAll();
     await dropTable(engine, name);
   }
 }

@@ -1,15 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectHBase } from '../../../src/hbase/engine.js';
-import { type Engine, Get, Put, tableDescriptor } from '../../../src/table/index.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { HBaseAdmin } from '../../../src/hbase/admin/hbase-admin.js';
+import { connectHBase, type HBaseEngine } from '../../../src/hbase/engine.js';
+import { Get, Put, tableDescriptor } from '../../../src/table/index.js';
 import { type HBaseServer, startHBase } from '../server/hbase-server.js';
+import { uniqueTable } from '../tables.js';
 import { FAMILY, Traffic } from './traffic.js';
 
-const TABLE = 'chaos';
 const SESSION_TIMEOUT = 4000;
+/** Far above what a busy machine takes. */
+const GIVE_UP = 300_000;
 
 let cluster: HBaseServer;
-let engine: Engine;
+let engine: HBaseEngine;
+/** Of one test: none inherits the rows, or the locks, of another. */
+let table: string;
 
 beforeAll(async () => {
   cluster = await startHBase({
@@ -18,33 +23,31 @@ beforeAll(async () => {
     masters: 2,
     sessionTimeout: SESSION_TIMEOUT,
   });
-  engine = await connectHBase({ masters: cluster.masters });
-  const splits = ['2a', '55', '80', 'aa', 'd5'].map((key) => Buffer.from(key));
-  await engine.admin.createTable(tableDescriptor(TABLE, { [FAMILY]: {} }), splits);
 });
-afterAll(async () => {
-  await engine?.close();
-  await cluster?.stop();
-});
+afterAll(() => cluster?.stop());
 
 // A machine that stood still for longer than a session, or a case that failed, has cost servers: the next begins whole.
 beforeEach(async () => {
   for (const n of [0, 1]) if (!cluster.master(n).running) cluster.startMaster(n);
   for (const n of [0, 1, 2]) if (!cluster.regionServer(n).running) cluster.startRegionServer(n);
   await cluster.waitUntilReady();
+  engine = await connectHBase({ masters: cluster.masters });
+  table = uniqueTable('chaos');
+  const splits = ['2a', '55', '80', 'aa', 'd5'].map((key) => Buffer.from(key));
+  await engine.admin.createTable(tableDescriptor(table, { [FAMILY]: {} }), splits);
   await recovered();
 });
-
-async function emptied(): Promise<void> {
-  await engine.admin.disableTable(TABLE);
-  await engine.admin.truncateTable(TABLE, true);
-}
+afterEach(async () => {
+  await Traffic.endAll();
+  for (const n of [0, 1, 2]) if (cluster.regionServer(n).running) cluster.regionServer(n).resume();
+  await engine?.close();
+});
 
 /** Read by an engine that has seen nothing of the trouble. */
 async function stopped(traffic: Traffic) {
   const fresh = await connectHBase({ masters: cluster.masters });
   try {
-    return await traffic.stop(fresh.table(TABLE));
+    return await traffic.stop(fresh.table(table));
   } finally {
     await fresh.close();
   }
@@ -52,9 +55,9 @@ async function stopped(traffic: Traffic) {
 
 /** Waits until every region is on a server that runs, and none on server `without`. */
 async function recovered(without = -1): Promise<void> {
-  const until = Date.now() + 60_000;
+  const until = Date.now() + GIVE_UP;
   for (;;) {
-    const regions = await engine.admin.getRegions(TABLE).catch(() => []);
+    const regions = await engine.admin.getRegions(table).catch(() => []);
     const down = regions.filter(({ server }) => {
       const n = cluster.regionServerAt(server);
       return n === -1 || n === without || !cluster.regionServer(n).running;
@@ -68,7 +71,7 @@ async function recovered(without = -1): Promise<void> {
 
 describe('a cluster of separate processes, with traffic running', () => {
   it('loses no acknowledged write when each region server in turn is killed (kill -9) and restarted', async () => {
-    const traffic = new Traffic(engine.table(TABLE), { writers: 10, batchWriters: 3 }).start();
+    const traffic = new Traffic(engine.table(table), { writers: 10, batchWriters: 3 }).start();
     await traffic.flows();
     // One of them holds hbase:meta.
     for (const n of [0, 1, 2]) {
@@ -86,27 +89,26 @@ describe('a cluster of separate processes, with traffic running', () => {
   });
 
   it('goes on when a region server hangs and comes back before its session ends', async () => {
-    await emptied();
-    const hasty = new Traffic(engine.table(TABLE), { timeout: 700 }).start();
+    const hasty = new Traffic(engine.table(table), { timeout: 700 }).start();
     await hasty.flows();
     const server = cluster.regionServer(1);
     server.pause();
-    await delay(2000);
+    await hasty.fails('ERR_TIMEOUT');
     server.resume();
     await hasty.flows(300);
     const report = await stopped(hasty);
     expect(report.violations).toEqual([]);
-    for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_TIMEOUT/);
-    expect(Object.keys(report.failures)).toContain('ERR_TIMEOUT (retryable)');
+    // On a machine that stood still its session may have ended all the same, and it with it.
+    const codes = server.running ? /^ERR_TIMEOUT/ : /^ERR_(TIMEOUT|CONNECTION)/;
+    for (const code of Object.keys(report.failures)) expect(code).toMatch(codes);
   });
 
   // A server that wakes acknowledges what it is still sent until it learns that it was given up; only HDFS takes its log
   // away from it before, and on a local folder those writes are lost. So it wakes when no call is under way to it.
   it('sends nothing more to a server that was given up, and takes no word of it when it wakes', async () => {
-    await emptied();
     const rpcTimeout = 1000;
     const hasty = await connectHBase({ masters: cluster.masters, rpcTimeout });
-    const traffic = new Traffic(hasty.table(TABLE)).start();
+    const traffic = new Traffic(hasty.table(table)).start();
     await traffic.flows();
     const server = cluster.regionServer(2);
     server.pause();
@@ -125,16 +127,42 @@ describe('a cluster of separate processes, with traffic running', () => {
     for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
   });
 
+  it('finds regions within 5 s of meta being served again, when the server that hung with it is given up', async () => {
+    const cold = await connectHBase({ masters: cluster.masters });
+    const held = await metaServer(cold);
+    const server = cluster.regionServer(cluster.regionServerAt(held));
+    server.pause();
+    try {
+      // Begun while nobody serves meta.
+      const lookup = cold.table(table).get(new Get('r'), { timeout: GIVE_UP });
+      const warm = await connectHBase({ masters: cluster.masters });
+      await expect.poll(() => metaServer(warm), { timeout: GIVE_UP, interval: 100 }).not.toBe(held);
+      await expect
+        .poll(() => warm.table(table).exists(new Get('r'), { timeout: 2000 }).catch(String), {
+          timeout: GIVE_UP,
+          interval: 100,
+        })
+        .toBe(false);
+      const served = performance.now();
+      await lookup;
+      expect(performance.now() - served).toBeLessThan(5000);
+      await warm.close();
+    } finally {
+      server.resume();
+      await cold.close();
+    }
+    await server.exited;
+  });
+
   it('fails over to the second master: the data is served throughout, and tables can be made again', async () => {
-    await emptied();
-    const traffic = new Traffic(engine.table(TABLE)).start();
+    const traffic = new Traffic(engine.table(table)).start();
     await traffic.flows();
     await cluster.master(0).kill();
     await traffic.flows(300);
     await engine.admin.createTable(tableDescriptor('made_after_failover', { [FAMILY]: {} }));
-    const table = engine.table('made_after_failover');
-    await table.put(new Put('r').addColumn(FAMILY, 'v', '1'));
-    expect((await table.get(new Get('r'))).isEmpty).toBe(false);
+    const made = engine.table('made_after_failover');
+    await made.put(new Put('r').addColumn(FAMILY, 'v', '1'));
+    expect((await made.get(new Get('r'))).isEmpty).toBe(false);
     cluster.startMaster(0);
     await traffic.flows(100);
     const report = await stopped(traffic);
@@ -147,9 +175,15 @@ describe('a cluster of separate processes, with traffic running', () => {
       masters: ['localhost:1', ...cluster.masters, ...cluster.regionServers],
     });
     try {
-      expect(await other.admin.tableExists(TABLE)).toBe(true);
+      expect(await other.admin.tableExists(table)).toBe(true);
     } finally {
       await other.close();
     }
   });
 });
+
+/** "host:port" of the server that has meta, as the registry says. */
+async function metaServer(from: { readonly admin: HBaseAdmin }): Promise<string> {
+  const [meta] = await from.admin.getMetaLocations();
+  return meta ?? '';
+}

@@ -1,0 +1,102 @@
+/** Calls of the admin that a server would take for something else than they say. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import {
+  GetCompletedSnapshotsResponse,
+  GetProcedureResultResponse,
+  GetTableDescriptorsRequest,
+  GetTableDescriptorsResponse,
+  RestoreSnapshotRequest,
+  RestoreSnapshotResponse,
+} from '../../src/hbase/wire/messages-admin.js';
+import { GetActiveMasterResponse } from '../../src/hbase/wire/messages-rpc.js';
+import { decodeMessage } from '../../src/hbase/wire/schema.js';
+import { FakePeer, type Request } from './fake-peer.js';
+
+const FINISHED = 2;
+
+describe('the admin', () => {
+  let peer: FakePeer;
+  let engine: HBaseEngine;
+  let tables: string[];
+
+  const master = ({ id, method, param, connection }: Request): boolean => {
+    if (method === 'GetActiveMaster') {
+      const serverName = { hostName: '127.0.0.1', port: peer.port, startCode: 1 };
+      connection.reply(id, GetActiveMasterResponse, { serverName });
+    } else if (method === 'GetCompletedSnapshots') {
+      connection.reply(id, GetCompletedSnapshotsResponse, { snapshots: [{ name: 'snap', table: 'source' }] });
+    } else if (method === 'GetTableDescriptors') {
+      const { tableNames = [] } = decodeMessage(GetTableDescriptorsRequest, param);
+      const tableSchema = tableNames
+        .filter(({ qualifier }) => tables.includes(Buffer.from(qualifier).toString()))
+        .map((tableName) => ({ tableName }));
+      connection.reply(id, GetTableDescriptorsResponse, { tableSchema });
+    } else if (method === 'RestoreSnapshot') connection.reply(id, RestoreSnapshotResponse, { procId: 7 });
+    else if (method === 'getProcedureResult') {
+      connection.reply(id, GetProcedureResultResponse, { state: FINISHED });
+    } else return false;
+    return true;
+  };
+
+  beforeEach(async () => {
+    tables = ['source', 'present'];
+    peer = await FakePeer.start(master);
+    engine = await connectHBase({ masters: [peer.address], pause: 1, retries: 1 });
+  });
+  afterEach(async () => {
+    await engine.close();
+    await peer.stop();
+  });
+
+  const restored = (): (string | undefined)[] =>
+    peer
+      .of('RestoreSnapshot')
+      .map(({ param }) => decodeMessage(RestoreSnapshotRequest, param).snapshot.table);
+
+  it('never clones a snapshot over a table that is there', async () => {
+    await expect(engine.admin.cloneSnapshot('snap', 'present')).rejects.toMatchObject({
+      code: 'ERR_TABLE_EXISTS',
+      message: expect.stringContaining('restoreSnapshot'),
+    });
+    await expect(engine.admin.cloneSnapshot('snap', 'source')).rejects.toMatchObject({
+      code: 'ERR_TABLE_EXISTS',
+    });
+    expect(restored()).toEqual([]);
+    await engine.admin.cloneSnapshot('snap', 'absent');
+    expect(restored()).toEqual(['absent']);
+  });
+
+  it('restores only a table that is there', async () => {
+    await engine.admin.restoreSnapshot('snap');
+    tables = [];
+    await expect(engine.admin.restoreSnapshot('snap')).rejects.toMatchObject({
+      code: 'ERR_TABLE_NOT_FOUND',
+      message: expect.stringContaining('cloneSnapshot'),
+    });
+    expect(restored()).toEqual(['source']);
+  });
+
+  it('takes no name of a table, or of nothing, for the region of meta', async () => {
+    for (const region of ['present', '', 't,,1', 'hbase:meta,,1 ', 't,,1.0123.']) {
+      await expect(engine.admin.moveRegion(region)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+      await expect(engine.admin.mergeRegions([region, region])).rejects.toMatchObject({
+        code: 'ERR_INVALID_ARGUMENT',
+      });
+    }
+    expect(peer.of('MoveRegion')).toEqual([]);
+    expect(peer.of('MergeTableRegions')).toEqual([]);
+  });
+
+  it('merges two regions at least, each once, of one table', async () => {
+    const name = (table: string, digit: string): string => `${table},,1.${digit.repeat(32)}.`;
+    const wrong = [[], [name('t', 'a')], [name('t', 'a'), name('t', 'a')], [name('t', 'a'), name('u', 'b')]];
+    for (const regions of wrong) {
+      await expect(engine.admin.mergeRegions(regions)).rejects.toMatchObject({
+        code: 'ERR_INVALID_ARGUMENT',
+      });
+    }
+    expect(peer.of('MergeTableRegions')).toEqual([]);
+  });
+});

@@ -1,0 +1,80 @@
+/** A process that has closed its engine has nothing left to wait for. */
+
+import { execFile } from 'node:child_process';
+import { createServer, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+
+/** Runs a program that prints "closed" when it closes; how long it lived on after that is bounded by the time-out. */
+const END = 20_000;
+
+describe('a process that closes its engine', () => {
+  let port: number;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+
+  beforeEach(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    port = (server.address() as { port: number }).port;
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const program = (body: string): string => `
+    const { Connection } = await import('./src/hbase/rpc/connection.ts');
+    const { resolveSettings } = await import('./src/hbase/options.ts');
+    const { Cluster } = await import('./src/hbase/client/cluster.ts');
+    const { HBaseTable } = await import('./src/hbase/client/hbase-table.ts');
+    const { Get } = await import('./src/table/index.ts');
+    const hour = 3_600_000;
+    const options = { masters: ['127.0.0.1:PORT'], connectTimeout: hour, operationTimeout: hour, rpcTimeout: hour, pause: hour };
+    const ignore = () => undefined;
+    ${body}
+    console.log('closed');`;
+
+  it.each([
+    [
+      'while it connects',
+      `const settings = resolveSettings({ ...options, tls: {} });
+       const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, ignore);
+       await new Promise((resolve) => setTimeout(resolve, 50));
+       connection.close();`,
+    ],
+    [
+      'while it resolves a name or authenticates',
+      `for (const more of [
+         { resolveAddress: () => new Promise(ignore) },
+         { authenticator: { code: 0x51, negotiate: () => new Promise(ignore) } },
+       ]) {
+         const settings = resolveSettings({ ...options, ...more });
+         const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, ignore);
+         await new Promise((resolve) => setTimeout(resolve, 50));
+         connection.close();
+       }`,
+    ],
+    [
+      'while operations wait for a lookup or their next attempt',
+      `const cluster = new Cluster(resolveSettings({ ...options, masters: ['127.0.0.1:1'] }));
+       new HBaseTable(cluster, 't').get(new Get('r')).catch(ignore);
+       await new Promise((resolve) => setTimeout(resolve, 100));
+       await cluster.close();`,
+    ],
+  ])('ends at once: %s', async (_, body) => {
+    const args = [
+      '--import',
+      'tsx',
+      '--input-type=module',
+      '--eval',
+      program(body).replaceAll('PORT', String(port)),
+    ];
+    const { stdout } = await run(process.execPath, args, { timeout: END });
+    expect(stdout).toBe('closed\n');
+  });
+});

@@ -1,0 +1,179 @@
+/** What a change that failed says about itself, and what failing costs those beside it. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import type { HBaseOptions } from '../../src/hbase/options.js';
+import {
+  CheckAndMutate,
+  Delete,
+  Get,
+  Increment,
+  Put,
+  RowMutations,
+  type Table,
+} from '../../src/table/index.js';
+import { MultiResponse } from './fake-messages.js';
+import { FakePeer, type Request, readMulti } from './fake-peer.js';
+
+describe('a change', () => {
+  let peer: FakePeer;
+  let engine: HBaseEngine;
+  let table: Table;
+
+  const open = async (options: HBaseOptions = {}): Promise<void> => {
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0, ...options });
+    table = engine.table('t');
+  };
+  beforeEach(async () => {
+    peer = await FakePeer.start();
+  });
+  afterEach(async () => {
+    await engine.close();
+    await peer.stop();
+  });
+
+  const check = CheckAndMutate.ifNotExists('f', Buffer.from('q'), new Put('r').addColumn('f', 'q', 'v'));
+
+  it('that waited for a connection which never came says so, and not that its outcome is unknown', async () => {
+    let isWarm = false;
+    await open({
+      // A name that is never resolved stands for a server whose queue of connections is full.
+      resolveAddress: (host: string, port: number) =>
+        isWarm ? new Promise<never>(() => undefined) : { host, port },
+    });
+    await table.get(new Get('warm'));
+    isWarm = true;
+    for (const socket of peer.sockets) socket.destroy();
+    await expect.poll(() => peer.sockets.size).toBe(0);
+    for (const change of [
+      table.increment(new Increment('r').addColumn('f', 'q', 1n), { timeout: 150 }),
+      table.checkAndMutate(check, { timeout: 150 }),
+    ]) {
+      const error: unknown = await change.catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: 'ERR_TIMEOUT' });
+      expect(error).not.toHaveProperty('details.outcome');
+    }
+  });
+
+  it('that deletes whatever is newest is not repeated after a lost answer, for it would take two versions', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    peer.handler = ({ method, connection }) => {
+      if (method !== 'Mutate' && method !== 'Multi') return false;
+      connection.socket.destroy();
+      return true;
+    };
+    const newest = new Delete('r').addColumn('f', 'q');
+    const changes = [table.delete(newest), table.mutateRow(new RowMutations('r').add(newest))];
+    for (const change of changes) {
+      await expect(change).rejects.toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
+    }
+    expect(peer.of('Mutate').length + peer.of('Multi').length).toBeLessThanOrEqual(2);
+    // One that names the version, or takes all, is repeated.
+    let lost = 1;
+    peer.handler = ({ method, connection }) => {
+      if (method !== 'Mutate' || lost-- <= 0) return false;
+      connection.socket.destroy();
+      return true;
+    };
+    await table.delete(new Delete('r').addColumn('f', 'q', 5));
+    lost = 1;
+    await table.delete(new Delete('r').addColumns('f', 'q'));
+  });
+
+  it('that cannot be written fails alone, and for good', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    peer.handler = (request) => answerAll(request);
+    const broken = new Get('broken');
+    Object.defineProperty(broken, 'filter', {
+      get: () => {
+        throw new TypeError('no such filter');
+      },
+    });
+    const answers = await Promise.allSettled([
+      table.get(new Get('a')),
+      table.get(broken),
+      table.put(new Put('b').addColumn('f', 'q', 'v')),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(answers[1]).toMatchObject({
+      reason: {
+        code: 'ERR_INVALID_ARGUMENT',
+        retryable: false,
+        message: expect.stringContaining('no such filter'),
+      },
+    });
+    await expect(table.get(broken)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  });
+
+  it('and reads beside it go on for as many rounds as full answers take', async () => {
+    await open({ retries: 3 });
+    await table.get(new Get('warm'));
+    let rounds = 0;
+    peer.handler = (request) => {
+      if (request.method !== 'Multi') return false;
+      rounds++;
+      const actions = readMulti(request).regionAction?.[0]?.action ?? [];
+      const results = actions.map(({ index }, i) =>
+        i === 0
+          ? { index, result: {} }
+          : { index, exception: { name: FULL, value: Buffer.from(`${FULL}: full`) } },
+      );
+      request.connection.reply(request.id, MultiResponse, { regions: [{ results }] });
+      return true;
+    };
+    const gets = Array.from({ length: 30 }, (_, i) => new Get(`r${i}`));
+    expect(await table.getAll(gets)).toHaveLength(30);
+    expect(rounds).toBeGreaterThan(20);
+    // Without any progress they are given up.
+    peer.handler = (request) => {
+      if (request.method !== 'Multi') return false;
+      const exception = { name: FULL, value: Buffer.from(`${FULL}: full`) };
+      request.connection.reply(request.id, MultiResponse, { regions: [{ exception }] });
+      return true;
+    };
+    await expect(table.getAll(gets)).rejects.toMatchObject({ details: { attempts: 4 } });
+  });
+
+  it('waits for no longer than it has, whatever wait a server asks for', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    let asked = 0;
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      asked++;
+      connection.fail(
+        id,
+        'org.apache.hadoop.hbase.quotas.RpcThrottlingException',
+        'number of requests exceeded - wait 900000hrs, 0sec, 0ms',
+      );
+      return true;
+    };
+    await expect(table.get(new Get('r'), { timeout: 200 })).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+    expect(asked).toBe(1);
+  });
+
+  it('names no exception in more words than a class has', async () => {
+    await open({ retries: 0 });
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      connection.fail(id, `${'x'.repeat(100_000)}\u0007`, 'because', true);
+      return true;
+    };
+    const error = (await table.get(new Get('r')).catch((reason: unknown) => reason)) as Error;
+    expect(error.message.length).toBeLessThan(1000);
+    expect(JSON.stringify((error as { details?: unknown }).details).length).toBeLessThan(1000);
+  });
+});
+
+const FULL = 'org.apache.hadoop.hbase.MultiActionResultTooLarge';
+
+function answerAll(request: Request): boolean {
+  if (request.method !== 'Multi') return false;
+  const regions = (readMulti(request).regionAction ?? []).map(({ action = [] }) => ({
+    results: action.map(({ index }) => ({ index, result: {} })),
+  }));
+  request.connection.reply(request.id, MultiResponse, { regions });
+  return true;
+}
