@@ -77,6 +77,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
 export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   ...DATABASE_OPTIONS,
   masters: true,
+  configuration: true,
   zookeeper: true,
   user: true,
   authenticator: true,
@@ -85,6 +86,9 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   operationTimeout: true,
   rpcTimeout: true,
   scannerTimeout: true,
+  metaTimeout: true,
+  metaReplicaDelay: true,
+  scannerIdleTimeout: true,
   connectTimeout: true,
   adminTimeout: true,
   pause: true,
@@ -95,6 +99,7 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   scannerCaching: true,
   scannerMaxResultSize: true,
   maxFrameSize: true,
+  maxAnswerCells: true,
   quarantine: true,
   primaryCallTimeout: true,
 };

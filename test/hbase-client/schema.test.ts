@@ -43,7 +43,10 @@ const Outer = message('Outer', {
   chance: float(2000),
 });
 
-const inner = fc.record({ name: fc.string(), flags: fc.array(fc.boolean(), { maxLength: 4 }) });
+/** A list that is empty is not written, and not there when it is read. */
+const list = <T>(item: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<T[] | undefined> =>
+  fc.array(item, { maxLength }).map((items) => (items.length === 0 ? undefined : items));
+const inner = fc.record({ name: fc.string(), flags: list(fc.boolean(), 4) });
 const outer = fc.record({
   small: fc.nat(0xffffffff),
   signed: fc.integer(),
@@ -54,8 +57,8 @@ const outer = fc.record({
   data: fc.uint8Array({ maxLength: 300 }),
   text: fc.string(),
   inner,
-  inners: fc.array(inner, { maxLength: 3 }),
-  numbers: fc.array(fc.maxSafeInteger(), { maxLength: 5 }),
+  inners: list(inner, 3),
+  numbers: list(fc.maxSafeInteger(), 5),
   chance: fc.float({ noNaN: true }),
 });
 
