@@ -20,7 +20,7 @@ const CEILINGS: readonly (readonly [
   mode: string,
   Uses,
 ])[] = [
-  ['classes', 'shared', 'experimentalDecorators', uses(BUDGET, BUDGET, BUDGET, 36_500)],
+  ['classes', 'shared', 'experimentalDecorators', uses(BUDGET, BUDGET, BUDGET, 36_700)],
   ['classes', 'shared', 'standard decorators', uses(BUDGET, BUDGET, BUDGET, 37_000)],
   ['classes', 'distinct', 'experimentalDecorators', uses(BUDGET, 33_500, 45_500, 57_000)],
   ['classes', 'distinct', 'standard decorators', uses(BUDGET, BUDGET, 39_100, 51_000)],
