@@ -102,7 +102,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
    * Every row, in one array.
    * @throws QueryError when there are more than `max`: nothing is cut off silently.
    */
-  all(options: { readonly max?: number } = {}): Promise<T[]> {
+  async all(options: { readonly max?: number } = {}): Promise<T[]> {
     return this.collect('all', maxOf(options));
   }
 

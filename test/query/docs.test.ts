@@ -10,6 +10,7 @@ declare const january: Date, february: Date;
 declare const key: KeyOf<typeof Order>, other: KeyOf<typeof Order>;
 declare const one: Order, two: Order;
 declare const request: { readonly cursor?: string };
+declare const path: string, entities: readonly (typeof Order)[];
 const query = orders.find({ customerId: 'c1' });
 `;
 
