@@ -96,8 +96,30 @@ export function readColumns(
   for (const column of [...selected, ...tested]) {
     add(column.family, column.kind === 'columns' ? undefined : column.qualifier);
   }
+  for (const [family, columns] of families) {
+    if (columns !== null && isCheaperWhole(schema, family, columns.length)) families.set(family, null);
+  }
   return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
 }
+
+/** Columns of one family from which on telling them apart may cost more than reading those between them. */
+const MANY_COLUMNS = 4;
+
+/**
+ * Engines read a whole family faster than many columns of it. So where half of its columns are wanted anyway, and none of
+ * the others is of a sort that grows large, the family is read.
+ */
+function isCheaperWhole(schema: EntitySchema, family: string, wanted: number): boolean {
+  if (wanted < MANY_COLUMNS) return false;
+  const own = schema.columns.filter((column) => column.family === family);
+  return (
+    2 * wanted >= own.length + 1 &&
+    own.every(({ kind, codec }) => (kind === 'column' || kind === 'counter') && !LARGE.test(codec.name))
+  );
+}
+
+/** Codecs of documents and bytes. */
+const LARGE = /^(json|avro|bytes)/;
 
 function readFamilies(
   schema: EntitySchema,

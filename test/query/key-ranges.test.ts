@@ -88,9 +88,9 @@ function testOf(asked: PartCondition): unknown {
   }
 }
 
-/** A range on a part of which the key has only the bucket goes by the times in the part's column. */
+/** A condition on a part of which the key has only the bucket goes by the times in the part's column. */
 function asStored(part: TestPart, conditions: KeyConditions): TestPart {
-  if (conditions[part.name]?.kind !== 'range') return part;
+  if (conditions[part.name] === undefined) return part;
   const { image: _bucket, ...exact } = part;
   return exact;
 }
