@@ -110,17 +110,22 @@ function withoutImplied(expectations: readonly Expectation[]): readonly Expectat
   return expectations.every(({ kind }) => kind === 'absent') ? expectations.slice(0, 1) : expectations;
 }
 
-/** Runs what follows a write; an error there says that the write itself has taken effect. */
-export async function settle(change: Change): Promise<void> {
-  try {
-    const after = change.settled?.();
-    if (after !== undefined) await after;
-  } catch (cause) {
+/**
+ * Runs what follows a write; an error there says that the write itself has taken effect. A promise only where there is
+ * something to wait for: counting up the versions of many rows is not.
+ */
+export function settle(change: Change): void | Promise<void> {
+  const failed = (cause: unknown): never => {
     throw new RowanError(
       'ERR_HOOK',
       `The ${change.operation} has taken effect, but a hook that runs after it threw: ${cause instanceof Error ? cause.message : String(cause)}. ` +
         'Do not repeat the write; mend what the hook was to do.',
       { cause, details: { operation: change.operation } },
     );
+  };
+  try {
+    return change.settled?.()?.then(undefined, failed);
+  } catch (cause) {
+    return failed(cause);
   }
 }

@@ -14,7 +14,7 @@ import type {
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import type { OperationOptions, Put, Result } from '../table/index.js';
+import type { OperationOptions, Result } from '../table/index.js';
 import { BatchBuilder, type RepositoryBatchOptions, runBatch } from './batch.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
@@ -74,37 +74,32 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    if (compiler.plain && compiler.dictionaries !== undefined) {
-      await compiler.dictionaries.giveIds(entities as readonly Record<string, unknown>[]);
+    if (compiler.plain && this.context.putsAlone) {
+      const puts = await compiler.plainPuts(entities, options as BulkWriteOptions<never> | undefined);
+      if (puts !== undefined) return this.context.access.table.putAll(puts, calls);
     }
-    const puts: Put[] = [];
     const changes: Change[] = [];
     try {
-      for (const [index, entity] of entities.entries()) {
+      for (const entity of entities) {
         const done = compiler.prepare(entity, 'put');
         const prepared = done instanceof Promise ? await done : done;
-        const change = compiler.put(prepared, optionsOf(options, entity));
-        changes.push(change);
-        if (!compiler.plain || puts.length < index) continue;
-        const { mutations } = change.resolve(undefined);
-        if (mutations.length === 1 && mutations[0]!.kind === 'put') puts.push(mutations[0]!);
+        changes.push(compiler.put(prepared, optionsOf(options, entity)));
       }
     } catch (error) {
       for (const change of changes) change.failed?.();
       throw error;
-    }
-    if (puts.length === entities.length && this.context.putsAlone) {
-      await this.context.access.table.putAll(puts, calls);
-      return;
     }
     const outcomes = await this.context.executor.runAll(changes, calls);
     let failure: unknown;
     for (const [index, outcome] of outcomes.entries()) {
       const change = changes[index]!;
       if (outcome.ok) {
-        await settle(change).catch((error: unknown) => {
+        try {
+          const after = settle(change);
+          if (after !== undefined) await after;
+        } catch (error) {
           failure ??= error;
-        });
+        }
       } else {
         change.failed?.();
         failure ??= outcome.error;

@@ -5,11 +5,12 @@ import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { Delete, filters, Get, type RowMutation } from '../table/index.js';
+import { Delete, filters, Get, type Put, type RowMutation } from '../table/index.js';
 import type { Change, ChangeOperation, Expectation } from './change.js';
 import { draftOf, restoring, thawed } from './drafts.js';
+import { checkEntity, checkRequired } from './entity-checks.js';
 import { Expiry } from './expiry.js';
-import { applyWriteOptions, type WriteOptions } from './options.js';
+import { applyWriteOptions, type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { dropDynamic, isMissing, joinDeletes } from './replacement.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
@@ -46,7 +47,10 @@ export class WriteCompiler {
     this.readSet = readAll(schema);
     this.dictionaries = schema.key.dictionaries;
     this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
-    this.required = schema.columns.filter(({ required }) => required);
+    // The version of a new entity is not known yet.
+    this.required = schema.columns.filter(
+      ({ required, property }) => required && property !== schema.versionProperty,
+    );
     this.stamped = lifecycle.stamped;
     this.plain =
       lifecycle.beforeWrite === undefined &&
@@ -61,23 +65,18 @@ export class WriteCompiler {
    * @throws InvalidArgumentError on what is no object, or lacks a required column.
    */
   prepare(given: unknown, operation: 'put' | 'insert' | 'replace'): Prepared | Promise<Prepared> {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-      throw new InvalidArgumentError(
-        `${this.schema.name}.${operation} takes an entity, or an object with its properties, not ${describe(given)}.`,
-        { details: { entity: this.schema.name } },
-      );
-    }
+    checkEntity(this.schema, given, operation);
     const { beforeWrite } = this.schema.lifecycle;
     if (beforeWrite === undefined && this.lock === undefined && this.dictionaries === undefined) {
-      if (this.required.length > 0) this.checkRequired(given as Entity);
-      return { entity: given as Entity, undo: undefined };
+      checkRequired(this.schema, this.required, given);
+      return { entity: given, undo: undefined };
     }
-    const entity = Object.isExtensible(given) ? (given as Entity) : thawed(given as Entity);
+    const entity = Object.isExtensible(given) ? given : thawed(given);
     const undo = this.stamped.length === 0 ? undefined : restoring(entity, this.stamped);
     try {
       const done = beforeWrite?.(entity, operation, Date.now());
       if (done === undefined && this.dictionaries === undefined) {
-        if (this.required.length > 0) this.checkRequired(entity);
+        checkRequired(this.schema, this.required, entity);
         return { entity, undo };
       }
       return this.prepareLater(entity, done, undo);
@@ -87,6 +86,34 @@ export class WriteCompiler {
     }
   }
 
+  /**
+   * The puts of entities that are nothing but cells, without a change for each; undefined where one of them is more than
+   * a put. Only of a `plain` compiler.
+   * @throws InvalidArgumentError as `prepare`.
+   */
+  async plainPuts(
+    entities: readonly unknown[],
+    options: BulkWriteOptions<never> | undefined,
+  ): Promise<Put[] | undefined> {
+    for (let i = 0; i < entities.length; i++) {
+      const given = entities[i];
+      checkEntity(this.schema, given, 'put');
+      checkRequired(this.schema, this.required, given);
+    }
+    const checked = entities as readonly Entity[];
+    if (this.dictionaries !== undefined) await this.dictionaries.giveIds(checked);
+    const puts: Put[] = new Array(checked.length);
+    for (let i = 0; i < checked.length; i++) {
+      const entity = checked[i]!;
+      const row = this.schema.mapper.rowOf(entity);
+      const mutations = this.mutationsOf(entity, row, optionsOf(options, entity as never));
+      const only = mutations[0]!;
+      if (mutations.length !== 1 || only.kind !== 'put') return undefined;
+      puts[i] = only;
+    }
+    return puts;
+  }
+
   private async prepareLater(
     entity: Entity,
     done: void | Promise<void>,
@@ -94,24 +121,12 @@ export class WriteCompiler {
   ): Promise<Prepared> {
     try {
       await done;
-      if (this.required.length > 0) this.checkRequired(entity);
+      checkRequired(this.schema, this.required, entity);
       await this.dictionaries?.giveIds([entity]);
       return { entity, undo };
     } catch (error) {
       undo?.();
       throw error;
-    }
-  }
-
-  private checkRequired(entity: Entity): void {
-    for (const { property } of this.required) {
-      const value = entity[property];
-      // The version of a new entity is not known yet.
-      if ((value !== undefined && value !== null) || property === this.lock?.property) continue;
-      throw new InvalidArgumentError(
-        `${this.schema.name}.${property} is required, and is ${String(value)}. Give it a value, or declare it optional.`,
-        { details: { entity: this.schema.name, property } },
-      );
     }
   }
 
