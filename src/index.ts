@@ -210,6 +210,7 @@ export {
   type HistoryOf,
   type HistoryOptions,
   type ItemOutcome,
+  type PlainOf,
   Repository,
   type RepositoryBatchOptions,
   type RowBuilder,

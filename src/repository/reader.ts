@@ -1,5 +1,6 @@
 /** The reads of a repository, of the present or of a time past. */
 
+import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import {
@@ -24,6 +25,7 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Get, type TimeRange } from '../table/index.js';
 import { randomSalt } from './row-access.js';
+import type { PlainOf } from './types.js';
 
 /** Reads one entity. Immutable; `Repository` and what its `asOf()` gives are such. */
 export class EntityReader<C extends KeyedClass> {
@@ -108,6 +110,23 @@ export class EntityReader<C extends KeyedClass> {
     return entities;
   }
 
+  /**
+   * An entity, or what `select` left of it, as `JSON.stringify` takes it: Dates as ISO texts, bigints as decimal texts,
+   * bytes as base64, Maps as lists of [key, value].
+   * @throws InvalidArgumentError naming the property whose value JSON cannot hold.
+   */
+  toPlain(entity: Readonly<Partial<EntityOf<C>>>): PlainOf<C> {
+    return this.schema.mapper.toPlain(plainSource('toPlain', entity)) as PlainOf<C>;
+  }
+
+  /**
+   * The entity that `toPlain` was given; its constructor is not called.
+   * @throws InvalidArgumentError naming the property when it is not stored, or its value is none that its codec stores.
+   */
+  fromPlain(plain: Readonly<PlainOf<C>>): EntityOf<C> {
+    return this.schema.mapper.fromPlain(plainSource('fromPlain', plain) as PlainSource) as EntityOf<C>;
+  }
+
   /** Whether there is an entity with this key. */
   async exists(key: KeyOf<C>, options?: ReadOptions): Promise<boolean> {
     checkKey(this.schema, 'exists', key);
@@ -177,4 +196,13 @@ function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
     `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
     { details: { entity: schema.name } },
   );
+}
+
+type PlainSource = Readonly<Record<string, JsonValue>>;
+
+function plainSource(doing: string, given: unknown): Readonly<Record<string, unknown>> {
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
+    return given as Readonly<Record<string, unknown>>;
+  }
+  throw new InvalidArgumentError(`${doing} takes one object, not ${describe(given)}.`);
 }

@@ -1,5 +1,6 @@
 /** Types of repositories that go beyond those of {@link import('../schema/entity-types.js')}. */
 
+import type { JsonValue } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
 
@@ -20,6 +21,9 @@ export type AppendablesOf<C extends KeyedClass> = {
     ? Name
     : never;
 }[ColumnsOf<C>];
+
+/** An entity, or some of its properties, in values of JSON. Getters and what is not stored are not in it. */
+export type PlainOf<C extends KeyedClass> = { [Name in keyof EntityOf<C>]?: JsonValue };
 
 /** What to add at the end, by column. */
 export type Suffixes<C extends KeyedClass> = {
