@@ -59,6 +59,31 @@ async function lint(): Promise<string | undefined> {
   return messages.length === 0 ? undefined : JSON.stringify(messages);
 }
 
+/** The guide's recipe of Jest in a CommonJS project, with the guide's test. */
+async function jest(): Promise<string | undefined> {
+  const folder = join(APP, 'jest');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'jest', private: true }));
+  const recipe = /```js\n\/\/ jest\.config\.cjs\n([\s\S]*?)```/.exec(guide('bundling'))![1]!;
+  const transformer = JSON.stringify(own.resolve('@swc/jest'));
+  writeFileSync(join(folder, 'jest.config.cjs'), recipe.replace("'@swc/jest'", transformer));
+  for (const name of ['models.ts', 'jest.test.ts']) {
+    const code = guide('testing').split(`\`\`\`ts file=${name}\n`)[1]!.split('```')[0]!;
+    writeFileSync(join(folder, name), code);
+  }
+  return outcome([
+    join(HERE, 'node_modules/jest/bin/jest.js'),
+    '--rootDir',
+    folder,
+    '--config',
+    join(folder, 'jest.config.cjs'),
+  ]);
+}
+
+function guide(name: string): string {
+  return readFileSync(join(ROOT, `docs/${name}.md`), 'utf8');
+}
+
 /** The compilers between which all work: the oldest that the documentation names, and the current one. */
 const COMPILERS: readonly (readonly [string, string])[] = [
   ['the oldest TypeScript', join(HERE, 'node_modules/typescript-oldest/bin/tsc')],
@@ -72,6 +97,7 @@ export const CONSUMERS: readonly Consumer[] = [
     name: `the README's five minutes, with ${name} and the guide's tsconfig`,
     check: async () => (await outcome([tsc, '-p', '.'])) ?? outcome(['out/main.js'], 'Ada 3'),
   })),
+  { name: 'Jest in a CommonJS project', check: jest },
   {
     name: 'require',
     check: () =>
