@@ -160,6 +160,61 @@ describe('the admin', () => {
     expect(looks).toBe(3);
   });
 
+  it.each(['PleaseHoldException', 'ipc.ServerNotRunningYetException', 'MasterNotRunningException'])(
+    'waits for a master that starts (%s), whatever the retries',
+    async (exception) => {
+      const peer = await startPeer();
+      let calls = 0;
+      peer.handler = ({ method, connection, id }) => {
+        if (method === 'GetActiveMaster')
+          connection.reply(id, GetActiveMasterResponse, { serverName: name(peer) });
+        else if (method !== 'GetTableState') return false;
+        else if (++calls < 8)
+          connection.fail(id, `org.apache.hadoop.hbase.${exception}`, 'Master is initializing');
+        else connection.reply(id, GetTableStateResponse, { tableState: { state: 0 } });
+        return true;
+      };
+      const engine = await open(peer, { retries: 2 });
+      expect(await engine.admin.isTableEnabled('t')).toBe(true);
+    },
+  );
+
+  it('waits for a master that starts beyond operationTimeout', async () => {
+    const peer = await startPeer();
+    const operationTimeout = 1000;
+    const asked: number[] = [];
+    peer.handler = ({ method, connection, id }) => {
+      if (method === 'GetTableState') asked.push(performance.now());
+      if (method === 'GetActiveMaster')
+        connection.reply(id, GetActiveMasterResponse, { serverName: name(peer) });
+      else if (method !== 'GetTableState') return false;
+      else if (asked.at(-1)! - asked[0]! <= operationTimeout)
+        connection.fail(id, 'org.apache.hadoop.hbase.PleaseHoldException', 'Master is initializing');
+      else connection.reply(id, GetTableStateResponse, { tableState: { state: 0 } });
+      return true;
+    };
+    expect(await (await open(peer, { operationTimeout })).admin.isTableEnabled('t')).toBe(true);
+  });
+
+  it('waits for a master that starts until adminTimeout, and not at all without retries', async () => {
+    const peer = await startPeer();
+    peer.handler = ({ method, connection, id }) => {
+      if (method === 'GetActiveMaster')
+        connection.reply(id, GetActiveMasterResponse, { serverName: name(peer) });
+      else if (method === 'GetTableState')
+        connection.fail(id, 'org.apache.hadoop.hbase.PleaseHoldException', 'Master is initializing');
+      else return false;
+      return true;
+    };
+    const busy = { code: 'ERR_BUSY', retryable: true, message: expect.stringContaining('initializing') };
+    const patient = await open(peer, { operationTimeout: 50, adminTimeout: 200 });
+    await expect(patient.admin.isTableEnabled('t')).rejects.toMatchObject(busy);
+    const before = peer.of('GetTableState').length;
+    const hasty = await open(peer, { retries: 0 });
+    await expect(hasty.admin.isTableEnabled('t')).rejects.toMatchObject(busy);
+    expect(peer.of('GetTableState')).toHaveLength(before + 1);
+  });
+
   it('repeats a change under the same nonce, and waits for its procedure', async () => {
     const peer = await startPeer();
     const nonces: (bigint | undefined)[] = [];

@@ -3,6 +3,7 @@ import type { Cluster } from '../client/cluster.js';
 import { doubtsLocation, givenUp, pauseBefore, sleep } from '../client/retry.js';
 import type { ServerAddress, ServiceName } from '../rpc/address.js';
 import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
+import { RemoteError } from '../rpc/errors.js';
 import { remoteError } from '../rpc/exception-table.js';
 import { GetProcedureResultRequest, GetProcedureResultResponse } from '../wire/messages-admin.js';
 import type { MessageCodec } from '../wire/schema.js';
@@ -19,6 +20,16 @@ const LONGEST_POLL = 500;
 const NOT_FOUND = 0;
 const RUNNING = 1;
 
+/** What a master says between its election and the time when it has read the cluster's state. */
+const STARTING = /^(?:PleaseHold|ServerNotRunningYet|MasterNotRunning)Exception$/;
+
+/** A master that starts is asked no less often than after this many attempts (1 s by default). */
+const STARTING_ATTEMPTS = 5;
+
+function isStarting(error: RowanError): boolean {
+  return error instanceof RemoteError && STARTING.test(error.simpleClass);
+}
+
 /** Calls to the active master, and to region servers on an admin's behalf. */
 export class MasterClient {
   private master: ServerAddress | undefined;
@@ -30,7 +41,10 @@ export class MasterClient {
     return performance.now() + this.cluster.settings.adminTimeout;
   }
 
-  /** Calls the active master, within `operationTimeout`, looking for it again while there is none or it is starting. */
+  /**
+   * Calls the active master, looking for it again while there is none, for `operationTimeout`. One that answers that it is
+   * starting is waited for, up to `adminTimeout`: it will serve, and how long it takes is the cluster's matter.
+   */
   async call<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
     const deadline = performance.now() + this.cluster.settings.operationTimeout;
     return this.repeat(rpc.method, deadline, async (timeLeft) => {
@@ -50,19 +64,27 @@ export class MasterClient {
     return this.send(server, 'AdminService', rpc, request, deadline - performance.now());
   }
 
-  /** Calls `attempt` until it succeeds, fails for good, or its time is over. */
+  /** Calls `attempt` until it succeeds, fails for good, or its time is over, which begins anew while a master says that it starts. */
   async repeat<T>(what: string, deadline: number, attempt: (timeLeft: number) => Promise<T>): Promise<T> {
     const { settings } = this.cluster;
+    const patience = this.deadline();
+    let until = deadline;
+    let failures = 0;
     for (let attempts = 1; ; attempts++) {
       try {
-        return await attempt(deadline - performance.now());
+        return await attempt(until - performance.now());
       } catch (thrown) {
         const error = asRowanError(thrown);
         if (!error.retryable || this.cluster.isClosed) throw error;
-        const timeLeft = deadline - performance.now();
-        if (timeLeft <= 0 || attempts > settings.retries)
+        const starting = isStarting(error) && settings.retries > 0;
+        if (starting)
+          until = Math.max(until, Math.min(patience, performance.now() + settings.operationTimeout));
+        else failures++;
+        const timeLeft = until - performance.now();
+        if (timeLeft <= 0 || failures > settings.retries)
           throw givenUp(error, what, attempts, 'no time or retries left');
-        await sleep(Math.min(timeLeft, pauseBefore(attempts, settings.pause, error)));
+        const tried = starting ? Math.min(attempts, STARTING_ATTEMPTS) : attempts;
+        await sleep(Math.min(timeLeft, pauseBefore(tried, settings.pause, error)));
       }
     }
   }
