@@ -21,7 +21,7 @@ import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
 import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { EntityReader } from './reader.js';
-import { loadRowOfKey, type RepositoryContext } from './row-access.js';
+import { loadRowOfKey, type RepositoryContext, valuesLost } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type {
   Amounts,
@@ -207,16 +207,23 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return count;
   }
 
-  /** Adds to counters, an absent one counting as 0, and answers their new values. Creates the entity if need be. */
+  /**
+   * Adds to counters, an absent one counting as 0, and answers their new values. Creates the entity if need be.
+   * @throws RowanError ERR_CONNECTION with `details.outcome` `'applied'` when the amounts were added, and the new values were
+   * lost with the server that made them (HBase only).
+   */
   async increment(key: KeyOf<C>, amounts: Amounts<C>, options?: WriteOptions): Promise<CounterValues<C>> {
     const result = await this.mutateRow(key, (row) => row.increment(amounts), 'increment', options);
-    return this.valuesOf(result, Object.keys(amounts)) as CounterValues<C>;
+    return this.valuesOf(result, Object.keys(amounts), 'increment') as CounterValues<C>;
   }
 
-  /** Adds at the end of text or bytes, an absent value counting as empty, and answers the new values. */
+  /**
+   * Adds at the end of text or bytes, an absent value counting as empty, and answers the new values.
+   * @throws RowanError as `increment` does.
+   */
   async append(key: KeyOf<C>, suffixes: Suffixes<C>, options?: WriteOptions): Promise<Suffixes<C>> {
     const result = await this.mutateRow(key, (row) => row.append(suffixes), 'append', options);
-    return this.valuesOf(result, Object.keys(suffixes)) as Suffixes<C>;
+    return this.valuesOf(result, Object.keys(suffixes), 'append') as Suffixes<C>;
   }
 
   /** Any changes of one row, in one atomic step. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
@@ -239,7 +246,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
 
-  private valuesOf(result: Result, properties: readonly string[]): Record<string, unknown> {
+  private valuesOf(result: Result, properties: readonly string[], doing: string): Record<string, unknown> {
+    if (result.isEmpty && properties.length > 0) throw valuesLost(this.schema, doing);
     const values: Record<string, unknown> = {};
     for (const property of properties) {
       const column = this.schema.columnsByProperty.get(property)!;

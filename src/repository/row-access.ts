@@ -92,6 +92,19 @@ export function notFound(schema: EntitySchema, key: unknown): RowanError {
   });
 }
 
+/**
+ * The error of a change that was made, and whose new values nobody knows: they were lost with a server. To read them back
+ * would be to answer what others have added since, and two would be told the same.
+ */
+export function valuesLost(schema: EntitySchema, doing: string): RowanError {
+  return new RowanError(
+    'ERR_CONNECTION',
+    `The ${doing} of ${schema.name} was made, but the server that made it is gone, and the new values with it. ` +
+      'Do not repeat it; read the row for what it holds now.',
+    { details: { entity: schema.name, outcome: 'applied' } },
+  );
+}
+
 /** The key's parts as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;

@@ -56,7 +56,10 @@ export interface Table {
   /** Every put, each row for itself. @throws the first failure when any failed; `batch` tells them apart. */
   putAll(puts: readonly Put[], options?: OperationOptions): Promise<void>;
   delete(del: Delete, options?: OperationOptions): Promise<void>;
-  /** The new values, or an empty result with `returnResults` false. */
+  /**
+   * The new values, or an empty result with `returnResults` false. On HBase the result is empty also when the change was
+   * made and its answer lost with the server: the one that takes over knows that it was made, and no longer the values.
+   */
   increment(increment: Increment, options?: OperationOptions): Promise<Result>;
   append(append: Append, options?: OperationOptions): Promise<Result>;
   /** Applies all of the row's mutations or none; answers what its increments and appends answered. */

@@ -9,7 +9,7 @@ import {
   TableDictionary,
 } from '../../src/key/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
-import type { CheckAndMutate, Table } from '../../src/table/index.js';
+import { type CheckAndMutate, type Increment, Result, type Table } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 let engine: EmbeddedEngine;
@@ -69,6 +69,23 @@ describe('a dictionary in a table', () => {
     expect(await new TableDictionary('hosts', slow).ids(['x'], true)).toEqual([2]);
     expect(await new TableDictionary('hosts', table).values([2])).toEqual(['x']);
     await expect(new TableDictionary('hosts', table).values([1])).rejects.toThrowError(/never gave/);
+  });
+
+  it('gives an id to nobody whose value was lost with the server that counted it', async () => {
+    let lost = 0;
+    const forgetful = new Proxy(table, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        if (name !== 'increment') return member.bind(target);
+        return async (increment: Increment) => {
+          const result = await target.increment(increment);
+          return lost++ < 2 ? Result.EMPTY : result;
+        };
+      },
+    });
+    expect(await new TableDictionary('hosts', forgetful).ids(['x'], true)).toEqual([3]);
+    expect(await new TableDictionary('hosts', table).ids(['x', 'y'], true)).toEqual([3, 4]);
   });
 
   it('refuses a name that it could not keep apart', () => {

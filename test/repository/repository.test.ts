@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { EmbeddedExecutor } from '../../src/repository/embedded-executor.js';
+import type { ChangeExecutor } from '../../src/repository/executor.js';
 import type { Repository } from '../../src/repository/index.js';
+import { RemoteExecutor } from '../../src/repository/remote-executor.js';
+import { Result } from '../../src/table/index.js';
 import { onHBase, openTestDatabase, type TestDatabase } from '../query/test-database.js';
 import { Account, Document, Legacy, Scattered } from './entities.js';
 
@@ -130,6 +134,24 @@ describe('changes of one row', () => {
     expect((await accounts.get({ id: 'c' }))?.visits).toBe(47n);
     // @ts-expect-error no counter
     await expect(accounts.increment({ id: 'c' }, { name: 1 })).rejects.toThrow(/no counter/);
+  });
+
+  test('new values that were lost with a server are neither made up nor left out', async () => {
+    const executor: ChangeExecutor = onHBase ? RemoteExecutor.prototype : EmbeddedExecutor.prototype;
+    for (const [name, change] of [
+      ['increment', () => accounts.increment({ id: 'lost' }, { visits: 1n })],
+      ['append', () => accounts.append({ id: 'lost' }, { log: 'a' })],
+    ] as const) {
+      const spy = vi.spyOn(executor, 'run').mockResolvedValueOnce(Result.EMPTY);
+      await expect(change()).rejects.toMatchObject({
+        code: 'ERR_CONNECTION',
+        retryable: false,
+        details: { outcome: 'applied' },
+        message: expect.stringContaining(`${name} of Account was made`),
+      });
+      expect(spy).toHaveBeenCalledTimes(1);
+      spy.mockRestore();
+    }
   });
 
   test('append adds at the end', async () => {

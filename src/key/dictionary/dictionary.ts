@@ -122,9 +122,7 @@ export class TableDictionary implements KeyDictionary {
   }
 
   private async assign(value: string): Promise<number> {
-    const counter = await this.table.increment(new Increment(this.row('c')).addColumn(FAMILY, COUNTER, 1n));
-    const raw = counter.getValue(FAMILY, COUNTER);
-    const id = raw === undefined ? 0n : Buffer.from(raw).readBigInt64BE();
+    const id = await this.nextId();
     if (id < 1n || id > BigInt(Number.MAX_SAFE_INTEGER)) {
       throw new KeyError(`The counter of the dictionary "${this.name}" stands at ${id}, which is no id.`);
     }
@@ -139,6 +137,15 @@ export class TableDictionary implements KeyDictionary {
     if (bytes === undefined)
       throw new KeyError(`The dictionary "${this.name}" lost the id of a text while it was read.`);
     return Number(uint64.decode(bytes));
+  }
+
+  /** An id that nobody else has. Where the value of an increment was lost with its server, that id is given to nobody. */
+  private async nextId(): Promise<bigint> {
+    for (;;) {
+      const increment = new Increment(this.row('c')).addColumn(FAMILY, COUNTER, 1n);
+      const value = (await this.table.increment(increment)).getValue(FAMILY, COUNTER);
+      if (value !== undefined) return Buffer.from(value).readBigInt64BE();
+    }
   }
 
   private get(kind: string, rest: Uint8Array, column: Uint8Array): Get {
