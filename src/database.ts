@@ -28,6 +28,7 @@ import {
 } from './ddl/index.js';
 import { QueryError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
+import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
 import { CollectionQuery, type FindOptions, type Reading, type TableAccess } from './query/index.js';
@@ -295,6 +296,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   registerSchemas(): Promise<void> {
     return registerSchemas(this.avro, this.schema);
+  }
+
+  /**
+   * Work over a whole table, from a query or a table through map, combine and reduce to a sink (docs/jobs.md).
+   * @throws InvalidArgumentError when the name is none.
+   */
+  job(name: string): JobBuilder {
+    return new JobBuilder(this.engine, name);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */

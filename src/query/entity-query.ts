@@ -1,8 +1,11 @@
 /** The lazy query on one entity. */
 
+import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { AvroCodec } from '../codec/index.js';
+import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { type Result, Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
 import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
@@ -13,9 +16,23 @@ import { describeKeyConditions, describeValue } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
 import { propertyNames } from './projection.js';
+import { prepareQuery } from './read-plan.js';
 import { mapColumn, parseSlice, qualifierOf, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
+
+/** The rows of a query, to be read in parts. */
+export interface RowSource<T> {
+  /** Says what is read: two queries that ask the same have the same. */
+  readonly signature: string;
+  readonly table: string;
+  /** Rows [start, stop); an empty stop is the table's end. */
+  readonly ranges: readonly { readonly start: Uint8Array; readonly stop: Uint8Array }[];
+  /** What is read of the rows, without bounds. */
+  scan(): Scan;
+  /** Null: the row is none of the query's. */
+  load(row: Result): T | null | Promise<T | null>;
+}
 
 /** The properties of an entity that are Maps, and the keys of each. */
 export type MapsOf<E> = {
@@ -92,6 +109,38 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   protected forCounting(): BaseQuery<unknown> {
     return this.with({ selected: [], slices: [], orderBy: undefined });
+  }
+
+  /**
+   * The query as work over whole tables reads it (`db.job(...).from(query)`): its ranges in any order, each row by itself.
+   * @throws QueryError on `limit`, `orderBy` and `reverse`, which mean nothing there.
+   */
+  async toSource(): Promise<RowSource<T>> {
+    const { limit, orderBy, reversed, selected } = this.spec;
+    if (limit !== undefined || orderBy !== undefined || reversed) {
+      throw new QueryError(
+        'A job reads the rows of a query in parts and in no order: leave out limit(), orderBy() and reverse().',
+      );
+    }
+    const { plan, loaders } = await this.prepare();
+    const part = plan.parts[0]!;
+    return {
+      signature: `${identityOf(this.spec)} ${JSON.stringify(selected ?? 'all')}`,
+      table: this.access.table.name,
+      ranges: part.ranges.map(({ start, stop }) => ({
+        start,
+        stop: part.points ? keyAfter(start) : (stop ?? EMPTY_BYTES),
+      })),
+      scan: () => {
+        const scan = new Scan().setCacheBlocks(false);
+        prepareQuery(scan, part, plan, {});
+        return scan;
+      },
+      load: (row) =>
+        part.classify !== undefined && part.classify(row) < 0
+          ? null
+          : (loaders[part.entity]!.load(row) as T | null | Promise<T | null>),
+    };
   }
 
   private plan(): EntityPlan {

@@ -52,6 +52,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     this.compiler = new WriteCompiler(schema);
   }
 
+  /** The name that errors, explain and jobs call the entity by. */
+  get entityName(): string {
+    return this.schema.name;
+  }
+
   /**
    * Stores an entity, new or not. A property that is `undefined` leaves a stored cell alone, `null` deletes it; empty
    * text and bytes are kept. With `@Version` it takes effect only if the stored version is the entity's.

@@ -22,7 +22,7 @@ import {
   shuffleTableDescriptor,
 } from './shuffle.js';
 import type { Sink, SinkWriter } from './sink.js';
-import type { JobSource } from './source.js';
+import type { JobQuery, JobSource } from './source.js';
 
 /** What mappers and reducers are given besides their input. */
 export interface StepContext {
@@ -48,12 +48,18 @@ export type Reducer<K extends JobKey, V, R> = (
 /** Partitions of a reduce: splits of its pass. */
 const PARTITIONS = 16;
 
-interface Steps {
-  readonly source: JobSource<unknown>;
+/** What a job is declared with. */
+interface Declared {
+  readonly source: JobSource<unknown> | JobQuery<unknown>;
   readonly map: Mapper<unknown, JobKey, unknown> | undefined;
   readonly combine: Combiner<JobKey, unknown> | undefined;
   readonly reduce: Reducer<JobKey, unknown, unknown> | undefined;
   readonly sink: Sink<unknown> | undefined;
+}
+
+/** The same, with a source that can be read. */
+interface Steps extends Declared {
+  readonly source: JobSource<unknown>;
 }
 
 /** A job that has a name and no source yet. */
@@ -69,10 +75,10 @@ export class JobBuilder {
     }
   }
 
-  /** What the job reads. */
-  from<T>(source: JobSource<T>): SourceJob<T> {
+  /** What the job reads: the entities of a query, or a {@link JobSource}. */
+  from<T>(source: JobSource<T> | JobQuery<T>): SourceJob<T> {
     const steps = { source, map: undefined, combine: undefined, reduce: undefined, sink: undefined };
-    return new SourceJob<T>(this.engine, this.name, steps as Steps);
+    return new SourceJob<T>(this.engine, this.name, steps as Declared);
   }
 }
 
@@ -81,15 +87,17 @@ abstract class RunnableJob {
   constructor(
     protected readonly engine: Engine,
     protected readonly name: string,
-    protected readonly steps: Steps,
+    protected readonly steps: Declared,
   ) {}
 
   /**
    * Runs the job to its end, or goes on with it where it stood.
    * @throws RowanError `ERR_JOB`, `ERR_ABORTED`, and what the steps and the sink threw.
    */
-  run(options: JobRunOptions = {}): Promise<JobOutcome> {
-    return runJob(this.engine, definitionOf(this.engine, this.name, this.steps), options);
+  async run(options: JobRunOptions = {}): Promise<JobOutcome> {
+    const { source } = this.steps;
+    const steps = { ...this.steps, source: 'toSource' in source ? await source.toSource() : source };
+    return runJob(this.engine, definitionOf(this.engine, this.name, steps), options);
   }
 }
 
@@ -97,7 +105,7 @@ abstract class RunnableJob {
 export class SourceJob<T> extends RunnableJob {
   /** Turns each item into any number of pairs. */
   map<K extends JobKey, V>(mapper: Mapper<T, K, V>): MappedJob<K, V> {
-    const map = mapper as unknown as Steps['map'];
+    const map = mapper as unknown as Declared['map'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, map });
   }
 
@@ -111,13 +119,13 @@ export class SourceJob<T> extends RunnableJob {
 export class MappedJob<K extends JobKey, V> extends RunnableJob {
   /** Makes one value of several of one key, within a split; has to be associative. */
   combine(combiner: Combiner<K, V>): MappedJob<K, V> {
-    const combine = combiner as unknown as Steps['combine'];
+    const combine = combiner as unknown as Declared['combine'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, combine });
   }
 
   /** Makes an outcome of all values of a key; keys come in their order within each of 16 partitions. */
   reduce<R>(reducer: Reducer<K, V, R>): ReducedJob<R> {
-    const reduce = reducer as unknown as Steps['reduce'];
+    const reduce = reducer as unknown as Declared['reduce'];
     return new ReducedJob<R>(this.engine, this.name, { ...this.steps, reduce });
   }
 

@@ -15,6 +15,11 @@ export interface JobSource<T> {
   load(row: Result): T | null | Promise<T | null>;
 }
 
+/** A query whose entities a job can read: `repository.find(...)`. */
+export interface JobQuery<T> {
+  toSource(): Promise<JobSource<T>>;
+}
+
 /** The rows of a table as they are. `scan` says what is read of them: families, columns, versions, times, a filter. */
 export function tableSource(
   table: string,
