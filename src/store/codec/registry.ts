@@ -120,8 +120,15 @@ interface ZstdPackage {
   decompress(data: Uint8Array, options: { defaultHeapSize: number }): Uint8Array;
 }
 
-/** The zstd of a package, for Node 20. */
-export async function wasmZstd(): Promise<ZstdFunctions> {
+let wasm: Promise<ZstdFunctions> | undefined;
+
+/** The zstd of a package, for Node 20. Loaded once: a second `init` leaves the package with two memories mixed up. */
+export function wasmZstd(): Promise<ZstdFunctions> {
+  wasm ??= loadWasmZstd();
+  return wasm;
+}
+
+async function loadWasmZstd(): Promise<ZstdFunctions> {
   const zstd = await load<ZstdPackage>('ZSTD', '@bokuweb/zstd-wasm', () => import('@bokuweb/zstd-wasm'));
   await zstd.init();
   return {
