@@ -50,7 +50,8 @@ function refuseLosses(value: unknown, path: string, above: Set<object>): void {
   const refuse = (why: string): never => {
     throw new RowanError('ERR_CODEC', `json${path === '' ? '' : ` at "${path}"`}: ${why}.`);
   };
-  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
+  // A bigint may have a @Transform; one that has none is refused when it is written.
+  if (typeof value === 'function' || typeof value === 'symbol') {
     refuse(`a ${typeof value} is no value of JSON`);
   }
   if (typeof value === 'number' && !Number.isFinite(value)) refuse(`${value} is no number of JSON`);
