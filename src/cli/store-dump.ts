@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { toStringBinary } from '../bytes/index.js';
 import { BlockCache, CachedFile, FileHandleCache } from '../store/cache/index.js';
-import { prepareInstalledCodecs } from '../store/codec/index.js';
+import { prepareCodecs } from '../store/codec/index.js';
 import { fileNumberOf } from '../store/file/footer.js';
 import { SortedFileReader } from '../store/file/sorted-file-reader.js';
 import { NodeFileSystem } from '../store/fs/index.js';
@@ -60,7 +60,6 @@ export async function dumpFile(
   factsOnly: boolean,
   print: Print,
 ): Promise<void> {
-  await prepareInstalledCodecs();
   const files = new FileHandleCache(new NodeFileSystem(), 1);
   const path = join(folder, name);
   const file = new CachedFile(files, path);
@@ -71,6 +70,7 @@ export async function dumpFile(
       print(`${fact}: ${value instanceof Uint8Array ? toStringBinary(value) : String(value)}`);
     }
     if (factsOnly) return;
+    await prepareCodecs([reader.meta.compression]);
     const cursor = reader.cursor({ cacheBlocks: false });
     for (let more = cursor.seekToFirst(); more; more = cursor.next()) {
       const { key, rowOffset, rowLength, qualifierOffset, qualifierLength } = cursor;

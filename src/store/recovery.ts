@@ -1,10 +1,11 @@
 /** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
 
 import { CorruptionError, RowanError } from '../errors.js';
+import type { Compression } from '../table/index.js';
 import { InlineExecutor, WorkerExecutor, workerFile } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
-import { prepareCodecs, prepareInstalledCodecs } from './codec/index.js';
+import { prepareCodecs } from './codec/index.js';
 import { StoreEnvironment } from './environment.js';
 import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem, walFileName } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
@@ -85,22 +86,29 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
   const { fileSystem, directory, settings } = environment;
   const found = findStore(fileSystem, directory);
   const { state } = found;
-  await prepareCodecs(
-    [...state.tables.values()].flatMap(({ descriptor }) =>
-      descriptor.families.map((each) => each.compression),
-    ),
-  );
-  await prepareInstalledCodecs();
   const cache = new BlockCache(settings.blockCacheSize);
   const ledger = new FileLedger(environment, files, cache);
   const chunkPool = new ChunkPool(settings.memstoreFlushSize);
   const tables = loadTables(state, ledger, chunkPool);
+  await prepareCodecs(codecsOf(tables));
   const rowClock = new RowClock(settings.clock);
   rowClock.restore(state.clock);
   const replay = new Replay(directory, tables, rowClock, state.nextId, state.lastSeq);
   const segments = [...state.walSegments.values()];
   const log = replayWal(fileSystem, directory, segments, (record) => replay.take(record), { repair: false });
   return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq: replay.lastSeq, log };
+}
+
+/** Those that writing and reading take: files keep the codec they were written with after their family was given another. */
+function codecsOf(tables: readonly TableState[]): Set<Compression> {
+  const names = new Set<Compression>();
+  for (const table of tables) {
+    for (const { descriptor, version } of table.stores()) {
+      names.add(descriptor.compression);
+      for (const { reader } of version.files) names.add(reader.meta.compression);
+    }
+  }
+  return names;
 }
 
 /** Goes on where the store was left. Everything was read and found sound: what fails from here on is the disk. */

@@ -2,7 +2,7 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import { BlockCache, FileHandleCache } from '../cache/index.js';
-import { prepareCodecs, prepareInstalledCodecs } from '../codec/index.js';
+import { prepareCodecs } from '../codec/index.js';
 import type { CellCursor } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
@@ -96,11 +96,11 @@ async function openInputs(job: CompactionJob, fileSystem: FileSystem): Promise<O
     for (const reader of readers) reader.close();
     files.closeAll();
   };
-  await prepareInstalledCodecs();
   try {
     for (const { path, fileNo, seq } of job.inputs) {
       readers.push(SortedFileReader.open(context, path, fileNo, seq === undefined ? {} : { seq }));
     }
+    await prepareCodecs(readers.map(({ meta }) => meta.compression));
     readers.forEach((reader, order) => {
       const cursor = regionPart(reader, job);
       cursor.order = order;

@@ -2,7 +2,7 @@ import { CorruptionError } from '../../errors.js';
 import type { BlockCache } from '../cache/block-cache.js';
 import type { CachePriority, CacheSlots } from '../cache/cache-entry.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
-import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES } from '../codec/index.js';
+import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../codec/index.js';
 import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
 import { corruption, type FramedBlock, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
@@ -21,11 +21,12 @@ const MOST_KEPT = 1 << 20;
 /** The data blocks of one file: out of the cache, or read, verified, decompressed and checked. */
 export class DataBlockSource {
   private readonly encodingId: number;
+  /** Known from the first block on: a file is opened to learn which codec it takes. */
+  private codec: BlockCodec | undefined;
 
   constructor(
     private readonly file: CachedFile,
     private readonly meta: FileMeta,
-    private readonly codec: BlockCodec | undefined,
     private readonly cache: BlockCache,
     private readonly slots: CacheSlots<DataBlock>,
     private readonly policy: { readonly keep: boolean; readonly priority: CachePriority },
@@ -61,7 +62,9 @@ export class DataBlockSource {
   }
 
   private load(offset: number, length: number, reuse: ReadBuffer | undefined): DataBlock {
-    const { codec, file, meta } = this;
+    const { file, meta } = this;
+    this.codec ??= preparedCodec(meta.compression);
+    const { codec } = this;
     const buffer = codec !== undefined ? compressed : reuse;
     const framed = readBlock(file, meta.fileNo, offset, length, buffer?.bytes);
     if (buffer !== undefined && (framed.bytes.length <= MOST_KEPT || buffer === reuse))

@@ -7,7 +7,6 @@
 import { compareSlices } from '../../bytes/index.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type CacheEntry, CachePriority, CacheSlots } from '../cache/index.js';
-import { preparedCodec } from '../codec/index.js';
 import type { DataBlock } from '../encoding/index.js';
 import { corruption, readPlainBlock } from './block-frame.js';
 import { BlockIndex } from './block-index.js';
@@ -106,17 +105,10 @@ export class SortedFileReader {
     this.bloomChunks = new CacheSlots(this.bloomIndex?.count ?? 0);
     this.leaves = new CacheSlots(this.twoLevels ? this.root.count : 0);
     this.blocks = new CacheSlots(meta.dataBlocks);
-    this.source = new DataBlockSource(
-      file,
-      meta,
-      preparedCodec(meta.compression),
-      context.cache,
-      this.blocks,
-      {
-        keep: options.cacheBlocks ?? true,
-        priority: options.inMemory ? CachePriority.Memory : CachePriority.Normal,
-      },
-    );
+    this.source = new DataBlockSource(file, meta, context.cache, this.blocks, {
+      keep: options.cacheBlocks ?? true,
+      priority: options.inMemory ? CachePriority.Memory : CachePriority.Normal,
+    });
   }
 
   /** A cursor, before its first seek. `close` it, and do not use it after. */
