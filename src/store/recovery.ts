@@ -22,6 +22,7 @@ import {
 import { ChunkPool } from './memstore/arena.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
 import { CLOCK_TABLE, readWriteRecord, type WriteRecordSink } from './record/write-record.js';
+import type { FamilyStore } from './region/family-store.js';
 import { regionOf } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -180,6 +181,11 @@ class Replay implements WriteRecordSink {
 
   private readonly tables: ReadonlyMap<number, TableState>;
   private unknown = false;
+  /** Of the last cell. */
+  private row: Uint8Array | undefined;
+  private tableId = 0;
+  private family = 0;
+  private store: FamilyStore | undefined;
 
   constructor(
     private readonly directory: string,
@@ -237,14 +243,27 @@ class Replay implements WriteRecordSink {
       this.rowClock.restore(timestamp);
       return;
     }
+    // The cells of a row come one after the other, with the very same bytes, and mostly all of one family.
+    const sameRow = row === this.row && familyNumber === this.family && tableId === this.tableId;
+    if (!sameRow) {
+      this.row = row;
+      this.tableId = tableId;
+      this.family = familyNumber;
+      this.store = this.storeOf(tableId, row, familyNumber);
+    }
+    const { store } = this;
+    const seq = this.firstSeq + mutation;
+    if (store === undefined || seq <= store.flushedSeq) return;
+    store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
+  }
+
+  /** Where cells of a row go; undefined for a table or family that was deleted after the write. */
+  private storeOf(tableId: number, row: Uint8Array, familyNumber: number): FamilyStore | undefined {
     if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
     this.unknown ||= tableId >= this.nextId || familyNumber >= this.nextId;
-    // A table or family that was deleted after the write.
     const family = this.table && this.familyName(this.table, familyNumber);
-    if (!this.table || family === undefined) return;
-    const store = regionOf(this.table.regions, row).byFamily.get(family)!;
-    const seq = this.firstSeq + mutation;
-    if (seq > store.flushedSeq) store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value);
+    if (!this.table || family === undefined) return undefined;
+    return regionOf(this.table.regions, row).byFamily.get(family);
   }
 
   private familyName(table: TableState, number: number): string | undefined {

@@ -18,7 +18,7 @@ export class StoreVersion {
     readonly active: Memstore,
     /** Newest first. */
     readonly frozen: readonly Memstore[],
-    /** Oldest first, the order of compactions; ties of equal cells are won by the later (I6). */
+    /** Oldest first, the order of compactions; ties of equal cells are won by the later (R8). */
     readonly files: readonly StoreFile[],
   ) {
     active.retain();
