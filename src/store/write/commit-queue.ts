@@ -229,7 +229,10 @@ export class CommitQueue implements LogObserver {
       if (smallest < 0) smallest = this.smallestReadPoint();
       upserts.dropOlder(smallest);
     }
-    for (let i = head; i < end; i++) waiting[i]!.resolve();
+    for (let i = head; i < end; i++) {
+      invariant(waiting[i]!.seq <= this.readPoint, 'C3');
+      waiting[i]!.resolve();
+    }
     if (end === waiting.length) {
       this.waiting = [];
       this.head = 0;
@@ -243,8 +246,11 @@ export class CommitQueue implements LogObserver {
   private takeBack(first: number, error: unknown, forEver: boolean): void {
     const lost = this.waiting.splice(first);
     for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.takeBack();
+    let before = 0;
     for (const entry of lost) {
       invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells, 'C4');
+      invariant(entry.seq >= before && (entry.onLoss === 'reject' || !entry.cells), 'C5');
+      before = entry.seq;
       if (entry.onLoss === 'ignore' || (entry.onLoss === 'settle' && !forEver)) entry.resolve();
       else entry.reject(error);
     }
