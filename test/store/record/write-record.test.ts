@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
 import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/record/write-record.js';
+import { CellType } from '../../../src/table/index.js';
+import { goldenBytes } from '../golden.js';
 
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength });
 const mutations = fc.array(
@@ -96,4 +99,14 @@ describe('write records', () => {
   test('a number beyond 2^53 is corruption', () => {
     expect(() => readWriteRecord(new Uint8Array(9).fill(0xff), { cell: () => {} })).toThrow(CorruptionError);
   });
+});
+
+test('the record of docs/formats.md is what is written', () => {
+  const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+  const builder = new WriteRecordBuilder();
+  builder.beginMutation(3, text('row1'), 2);
+  builder.cell(5, text('a'), 1000, CellType.Put, 0, text('hi'));
+  builder.cell(5, text('b'), 2000, CellType.DeleteColumn, 1500, new Uint8Array(0));
+  builder.clock(3000);
+  expect(toHex(builder.buffer.subarray(0, builder.length))).toBe(toHex(goldenBytes('write-record')));
 });
