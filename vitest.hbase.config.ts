@@ -18,9 +18,9 @@ export default defineConfig({
     fileParallelism: false,
     // Cases of one suite that wait for the server do so side by side.
     maxConcurrency: 12,
-    // Suites wait for conditions; these only end what hangs.
-    testTimeout: 900_000,
-    hookTimeout: 600_000,
+    // Suites wait for conditions; these only end what hangs. The longest case takes about half a minute.
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
     reporters: reportersOf('hbase'),
   },
 });

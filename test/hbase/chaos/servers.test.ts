@@ -8,6 +8,8 @@ import { uniqueTable } from '../tables.js';
 import { FAMILY, Traffic } from './traffic.js';
 
 const SESSION_TIMEOUT = 4000;
+/** How long the master waits for a hung server to answer before it assigns that one's regions: 60 s if not told. */
+const SERVERS_RPC_TIMEOUT = 10_000;
 /** Far above what a busy machine takes. */
 const GIVE_UP = 120_000;
 /** How long a server may take to end by itself that has learned that it was given up. HBase's own end waits for much. */
@@ -24,6 +26,7 @@ beforeAll(async () => {
     regionServers: 3,
     masters: 2,
     sessionTimeout: SESSION_TIMEOUT,
+    settings: { 'hbase.rpc.timeout': String(SERVERS_RPC_TIMEOUT) },
   });
 });
 afterAll(() => cluster?.stop());
