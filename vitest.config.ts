@@ -11,6 +11,8 @@ export default defineConfig({
       'test/hbase/**',
       'test/bench/**',
       '**/node_modules/**',
+      // What tests of the docs write and run themselves.
+      '**/.cache/**',
       ...(SCALE === 'deep' ? [] : ['**/*.deep.test.ts']),
     ],
     pool: 'forks',

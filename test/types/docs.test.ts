@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import * as rowan from '../../src/index.js';
 import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
-const TYPES = ['KeyOf', 'EntityOf', 'Versioned'];
+const TYPES = ['KeyedClass', 'KeyOf', 'EntityOf', 'Versioned'];
 
 /** The examples of a page as one module, with the imports that they need. */
 function moduleOf(page: string): string {

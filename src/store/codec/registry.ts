@@ -120,12 +120,20 @@ interface ZstdPackage {
   decompress(data: Uint8Array, options: { defaultHeapSize: number }): Uint8Array;
 }
 
-let wasm: Promise<ZstdFunctions> | undefined;
+/** Where all copies of this module in a process find each other. */
+const WASM = Symbol.for('rowan-orm.zstd-wasm');
 
-/** The zstd of a package, for Node 20. Loaded once: a second `init` leaves the package with two memories mixed up. */
+/**
+ * The zstd of a package, for Node 20. Loaded once in a process, by whichever copy of this module comes first: a second
+ * `init` of the package leaves it with two memories mixed up.
+ */
 export function wasmZstd(): Promise<ZstdFunctions> {
-  wasm ??= loadWasmZstd();
-  return wasm;
+  const shared = globalThis as { [WASM]?: Promise<ZstdFunctions> };
+  shared[WASM] ??= loadWasmZstd().catch((error: unknown) => {
+    delete shared[WASM];
+    throw error;
+  });
+  return shared[WASM];
 }
 
 async function loadWasmZstd(): Promise<ZstdFunctions> {
