@@ -11,14 +11,19 @@ export interface Consumer {
   readonly check: () => Promise<string | undefined>;
 }
 
-const APP = join(CACHE, 'app');
+/** Where the package is installed. */
+export const APP = join(CACHE, 'app');
 
 /** Runs a command and answers what it printed when it failed, or printed something else than is wanted. */
-function outcome(args: readonly string[], wanted?: string): Promise<string | undefined> {
+export function outcome(
+  args: readonly string[],
+  wanted?: string,
+  cwd: string = APP,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [...args], { cwd: APP }, (error, stdout, stderr) => {
+    execFile(process.execPath, [...args], { cwd }, (error, stdout, stderr) => {
       const right = error === null && (wanted === undefined || stdout.includes(wanted));
-      resolve(right ? undefined : `${stdout}${stderr}`);
+      resolve(right ? undefined : `other than wanted:\n${stdout}${stderr}`);
     });
   });
 }
@@ -35,9 +40,10 @@ async function install(): Promise<string | undefined> {
     stdio: 'ignore',
   });
   mkdirSync(join(APP, 'node_modules/@types'), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules/@types/node'), join(APP, 'node_modules/@types/node'), 'junction');
-  const guide = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
-  const config = JSON.parse(/```json\n([\s\S]*?)```/.exec(guide)![1]!) as { compilerOptions: object };
+  useTypes('types-node-oldest');
+  const config = JSON.parse(/```json\n([\s\S]*?)```/.exec(guide('getting-started'))![1]!) as {
+    compilerOptions: object;
+  };
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
   writeFileSync(join(APP, 'main.ts'), /```ts\n(import \{[\s\S]*?)```/.exec(readme)![1]!);
   writeFileSync(
@@ -50,6 +56,13 @@ async function install(): Promise<string | undefined> {
   return undefined;
 }
 
+/** Has the application use these types of Node. */
+function useTypes(name: 'types-node-oldest' | 'types-node-newest'): void {
+  const link = join(APP, 'node_modules/@types/node');
+  rmSync(link, { force: true });
+  symlinkSync(join(HERE, 'node_modules', name), link, 'junction');
+}
+
 async function lint(): Promise<string | undefined> {
   const { publint } = (await import(own.resolve('publint'))) as {
     publint(options: object): Promise<{ messages: readonly { readonly code: string }[] }>;
@@ -59,29 +72,42 @@ async function lint(): Promise<string | undefined> {
   return messages.length === 0 ? undefined : JSON.stringify(messages);
 }
 
-/** The guide's recipe of Jest in a CommonJS project, with the guide's test. */
-async function jest(): Promise<string | undefined> {
-  const folder = join(APP, 'jest');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'jest', private: true }));
-  const recipe = /```js\n\/\/ jest\.config\.cjs\n([\s\S]*?)```/.exec(guide('bundling'))![1]!;
-  const transformer = JSON.stringify(own.resolve('@swc/jest'));
-  writeFileSync(join(folder, 'jest.config.cjs'), recipe.replace("'@swc/jest'", transformer));
-  for (const name of ['models.ts', 'jest.test.ts']) {
-    const code = guide('testing').split(`\`\`\`ts file=${name}\n`)[1]!.split('```')[0]!;
-    writeFileSync(join(folder, name), code);
-  }
-  return outcome([
-    join(HERE, 'node_modules/jest/bin/jest.js'),
-    '--rootDir',
-    folder,
-    '--config',
-    join(folder, 'jest.config.cjs'),
-  ]);
+/** The text of a page of docs/. */
+export function guide(name: string): string {
+  return readFileSync(join(ROOT, `docs/${name}.md`), 'utf8');
 }
 
-function guide(name: string): string {
-  return readFileSync(join(ROOT, `docs/${name}.md`), 'utf8');
+/** What is used of "Are The Types Wrong". */
+interface Attw {
+  createPackageFromTarballData(tarball: Uint8Array): object;
+  checkPackage(
+    tarball: object,
+    options: object,
+  ): Promise<{
+    readonly types: unknown;
+    readonly problems?: readonly { readonly kind: string; readonly resolutionKind?: string }[];
+  }>;
+}
+
+/**
+ * The declarations of every entry under the resolutions that the package is made for: node16 from modules, and bundler.
+ * From CommonJS they resolve as well, to modules, which the tool reports as it knows no `require` of them; what
+ * compilers say there is held by commonjs.ts. node10 knows no `exports`. The worker is a program, imported by nobody.
+ */
+async function attw(): Promise<string | undefined> {
+  const { checkPackage, createPackageFromTarballData } = (await import(
+    own.resolve('@arethetypeswrong/core')
+  )) as Attw;
+  const tarball = readFileSync(join(APP, readdirSync(APP).find((name) => name.endsWith('.tgz'))!));
+  const { types, problems } = await checkPackage(createPackageFromTarballData(tarball), {
+    excludeEntrypoints: ['./worker'],
+  });
+  if (types === false || problems === undefined) return 'the package has no types';
+  const meant = problems.filter(
+    ({ kind, resolutionKind }) =>
+      resolutionKind !== 'node10' && !(kind === 'CJSResolvesToESM' && resolutionKind === 'node16-cjs'),
+  );
+  return meant.length === 0 ? undefined : JSON.stringify(meant);
 }
 
 /** The compilers between which all work: the oldest that the documentation names, and the current one. */
@@ -90,20 +116,22 @@ const COMPILERS: readonly (readonly [string, string])[] = [
   ['the current TypeScript', join(ROOT, 'node_modules/typescript/bin/tsc')],
 ];
 
+const TYPES = [
+  ['@types/node 20.19.0', 'types-node-oldest'],
+  ['the newest @types/node', 'types-node-newest'],
+] as const;
+
 export const CONSUMERS: readonly Consumer[] = [
   { name: 'npm install of the packed package', check: install },
   { name: 'publint', check: lint },
-  ...COMPILERS.map(([name, tsc]) => ({
-    name: `the README's five minutes, with ${name} and the guide's tsconfig`,
-    check: async () => (await outcome([tsc, '-p', '.'])) ?? outcome(['out/main.js'], 'Ada 3'),
-  })),
-  { name: 'Jest in a CommonJS project', check: jest },
-  {
-    name: 'require',
-    check: () =>
-      outcome(
-        ['--eval', 'console.log(typeof require("rowan-orm").open)', '--input-type=commonjs'],
-        'function',
-      ),
-  },
+  { name: 'Are The Types Wrong, node16 from modules and bundler', check: attw },
+  ...TYPES.flatMap(([types, folder]) =>
+    COMPILERS.map(([name, tsc]) => ({
+      name: `the README's five minutes, with ${name}, ${types} and the guide's tsconfig`,
+      check: async () => {
+        useTypes(folder);
+        return (await outcome([tsc, '-p', '.'])) ?? outcome(['out/main.js'], 'Ada 3');
+      },
+    })),
+  ),
 ];

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BUILDS, type Build, CACHE, HERE, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
+import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
 
 const EXPECTED = JSON.stringify({
@@ -130,13 +131,14 @@ const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
 await bundleProject(join(CACHE, 'bundle'));
 for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
-for (const consumer of CONSUMERS) {
+const consumers = [...CONSUMERS, ...COMMONJS];
+for (const consumer of consumers) {
   const problem = await consumer.check();
   console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);
   if (problem !== undefined) failures.push(`${consumer.name}: ${problem}`);
 }
 for (const failure of failures) console.error(`\n${failure}`);
 console.log(
-  `\n${BUILDS.length} builds, ${BUNDLES.length} bundles, ${CONSUMERS.length} checks of the package, ${nodes.length} versions of Node, ${failures.length} failures.`,
+  `\n${BUILDS.length} builds, ${BUNDLES.length} bundles, ${consumers.length} checks of the package, ${nodes.length} versions of Node, ${failures.length} failures.`,
 );
 process.exitCode = failures.length === 0 ? 0 : 1;
