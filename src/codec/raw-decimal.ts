@@ -52,6 +52,10 @@ class RawDecimalCodec implements ValueCodec<string> {
     let unscaled = 0n;
     for (let i = 4; i < bytes.length; i++) unscaled = (unscaled << 8n) | BigInt(bytes[i]!);
     unscaled = BigInt.asIntN(8 * (bytes.length - 4), unscaled);
+    const [first, second] = [bytes[4]!, bytes[5]];
+    if (second !== undefined && first === (second >= 0x80 ? 0xff : 0)) {
+      throw new RowanError('ERR_CODEC', 'A raw.decimal whose number begins with a byte too many is damaged.');
+    }
     if (Math.abs(scale) > MAX_SCALE)
       throw new RowanError('ERR_CODEC', `A raw.decimal of the scale ${scale} is damaged.`);
     const sign = unscaled < 0n ? '-' : '';

@@ -54,6 +54,8 @@ describe('only bytes that were written are read', () => {
           expect(error).toMatchObject({ code: 'ERR_CODEC' });
           return;
         }
+        // A BigDecimal of Java may have a negative scale, which texts of digits do not have.
+        if ((codec as { name: string }).name === 'raw.decimal' && given[0]! >= 0x80) return;
         expect(toHex(codec.encode(value))).toBe(toHex(given));
       }),
       { numRuns: scaled(300, 3000, 100_000) },
