@@ -1,12 +1,21 @@
 /** The compilers of the matrix: each makes modules that Node runs, or is run by Node itself. */
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const HERE: string = fileURLToPath(new URL('.', import.meta.url));
+
+/** Versions of Node beside the one that runs this, where their packages are for this machine. */
+export const OTHER_NODES: readonly { readonly version: string; readonly path: string }[] = [
+  ['20.19.0', 'node-oldest'],
+  ['22', 'node-22'],
+  ['24', 'node-24'],
+]
+  .map(([version, name]) => ({ version: version!, path: join(HERE, `node_modules/${name}/bin/node`) }))
+  .filter(({ path }) => existsSync(path));
 export const ROOT: string = join(HERE, '../..');
 export const CACHE: string = join(HERE, '.cache');
 const FIXTURES = join(HERE, 'fixtures');

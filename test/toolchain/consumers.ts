@@ -3,7 +3,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CACHE, HERE, own, ROOT } from './builds.js';
+import { CACHE, HERE, OTHER_NODES, own, ROOT } from './builds.js';
 
 export interface Consumer {
   readonly name: string;
@@ -19,9 +19,10 @@ export function outcome(
   args: readonly string[],
   wanted?: string,
   cwd: string = APP,
+  node: string = process.execPath,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [...args], { cwd }, (error, stdout, stderr) => {
+    execFile(node, [...args], { cwd }, (error, stdout, stderr) => {
       const right = error === null && (wanted === undefined || stdout.includes(wanted));
       resolve(right ? undefined : `other than wanted:\n${stdout}${stderr}`);
     });
@@ -121,6 +122,15 @@ const TYPES = [
   ['the newest @types/node', 'types-node-newest'],
 ] as const;
 
+/** Runs the compiled program on every Node that there is, from the oldest that is supported. */
+async function runEverywhere(): Promise<string | undefined> {
+  for (const { path, version } of [{ path: process.execPath, version: 'this' }, ...OTHER_NODES]) {
+    const problem = await outcome(['out/main.js'], 'Ada 3', APP, path);
+    if (problem !== undefined) return `on Node ${version} ${problem}`;
+  }
+  return undefined;
+}
+
 export const CONSUMERS: readonly Consumer[] = [
   { name: 'npm install of the packed package', check: install },
   { name: 'publint', check: lint },
@@ -130,7 +140,7 @@ export const CONSUMERS: readonly Consumer[] = [
       name: `the README's five minutes, with ${name}, ${types} and the guide's tsconfig`,
       check: async () => {
         useTypes(folder);
-        return (await outcome([tsc, '-p', '.'])) ?? outcome(['out/main.js'], 'Ada 3');
+        return (await outcome([tsc, '-p', '.'])) ?? runEverywhere();
       },
     })),
   ),

@@ -5,10 +5,10 @@
  */
 
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BUILDS, type Build, CACHE, HERE, ROOT } from './builds.js';
+import { BUILDS, type Build, CACHE, OTHER_NODES, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
 import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
@@ -43,10 +43,7 @@ interface Runtime {
 
 function runtimes(): Runtime[] {
   const here = { version: process.versions.node, path: process.execPath };
-  const others = ['node-22', 'node-24']
-    .map((name) => ({ version: name.slice(5), path: join(HERE, `node_modules/${name}/bin/node`) }))
-    .filter(({ path, version }) => existsSync(path) && !here.version.startsWith(`${version}.`));
-  return [here, ...others];
+  return [here, ...OTHER_NODES.filter(({ version }) => !here.version.startsWith(`${version}.`))];
 }
 
 function prepare(): void {
