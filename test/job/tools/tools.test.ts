@@ -119,7 +119,7 @@ test('a table that is exported and imported has every version and marker, whoeve
         }
       },
     ),
-    { numRuns: scaled(5, 40, 400) },
+    { numRuns: scaled(5, 15, 400) },
   );
 });
 
@@ -200,7 +200,7 @@ test('copies are equal, renamed families too; verify tells every difference and 
         }
       },
     ),
-    { numRuns: scaled(5, 40, 400) },
+    { numRuns: scaled(5, 15, 400) },
   );
 });
 
