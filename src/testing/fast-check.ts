@@ -129,7 +129,8 @@ const WHOLE: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   float: fc.float({ noNaN: true }).map((value) => value + 0),
   uuid: fc.uuid(),
   ulid: fc.ulid(),
-  json: fc.jsonValue().filter((value) => value !== null),
+  // JSON columns refuse a key "__proto__", which fast-check likes to give.
+  json: fc.jsonValue().filter((value) => value !== null && !JSON.stringify(value).includes('"__proto__"')),
 };
 
 /** Values for a codec by its name, which says its parameters too. Undefined for a codec of somebody else. */

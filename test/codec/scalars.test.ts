@@ -99,6 +99,8 @@ describe('json', () => {
   it('gives back what JSON holds', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        // Refused, as a case of its own says.
+        fc.pre(!JSON.stringify(value).includes('"__proto__"'));
         const codec = json<unknown>();
         expect(codec.decode(codec.encode(value))).toEqual(JSON.parse(JSON.stringify(value)));
       }),
