@@ -187,25 +187,43 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   private async loadAll(
-    { plan, loaders }: Prepared,
+    prepared: Prepared,
     limit: number | undefined,
     tally: ReadTally | undefined,
   ): Promise<T[]> {
     const items: T[] = [];
+    await this.loadEach(prepared, limit, tally, (item) => items.push(item as T));
+    return items;
+  }
+
+  private async loadEach(
+    { plan, loaders }: Prepared,
+    limit: number | undefined,
+    tally: ReadTally | undefined,
+    take: (item: object) => void,
+  ): Promise<void> {
     const reading = this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
     try {
       for (let count = 1; ; count++) {
         const more = reading.advance();
-        if (!(typeof more === 'boolean' ? more : await more)) return items;
+        if (!(typeof more === 'boolean' ? more : await more)) return;
         const loaded = loaders[reading.entity]!.load(reading.row!);
         const item = loaded instanceof Promise ? await loaded : loaded;
-        if (item !== null) items.push(item as T);
+        if (item !== null) take(item);
         if (count % ROWS_AT_ONCE === 0) await pause(this.options.signal);
       }
     } finally {
       const closing = reading.close();
       if (closing !== undefined) await closing;
     }
+  }
+
+  /** Gives every row to `take`, and keeps none. */
+  protected async forEach(operation: QueryOperation, take: (item: object) => void): Promise<void> {
+    const prepared = await this.prepare();
+    await this.observed(operation, prepared, (tally) =>
+      this.loadEach(prepared, this.spec.limit, tally, take),
+    );
   }
 
   /** The first rows in the order of a column: every row is read, and at most twice as many as are wanted are kept. */

@@ -7,6 +7,18 @@ import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/ent
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Result, Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import {
+  type Aggregate,
+  type AggregateResults,
+  type AggregateSet,
+  Aggregates,
+  checkAggregates,
+  type OrderedOf,
+  type SummableOf,
+  type SumOf,
+} from './aggregate/aggregates.js';
+import { GroupedQuery } from './aggregate/grouped-query.js';
+import { Grouping } from './aggregate/groups.js';
 import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
 import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
 import { readPlanOf } from './entity-plan.js';
@@ -39,13 +51,6 @@ export type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
 }[keyof E & string];
 type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
-
-/** Properties that rows can be sorted by. */
-export type SortableOf<E> = {
-  [P in keyof E & string]: NonNullable<E[P]> extends string | number | bigint | boolean | Date | Uint8Array
-    ? P
-    : never;
-}[keyof E & string];
 
 /**
  * A query that reads nothing until it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It is immutable:
@@ -85,7 +90,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * must be bounded: `limit(n)` keeps the first n while it reads all, `all({ max })` throws when there are more.
    * @throws QueryError when the property is no single value that has an order.
    */
-  orderBy(property: SortableOf<EntityOf<C>>, direction: 'asc' | 'desc' = 'asc'): this {
+  orderBy(property: OrderedOf<EntityOf<C>>, direction: 'asc' | 'desc' = 'asc'): this {
     const { schema } = this.spec;
     return this.with({ orderBy: orderedProperty(schema, property, direction) });
   }
@@ -97,6 +102,82 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   slice<P extends MapsOf<EntityOf<C>>>(property: P, bounds: SliceBounds<MapKey<EntityOf<C>[P]>>): this {
     const { schema, slices } = this.spec;
     return this.with({ slices: [...slices, parseSlice(schema, property, bounds)] });
+  }
+
+  /**
+   * Figures of all rows, worked out in one pass without keeping rows. Only the columns that they need are read.
+   *
+   * @example
+   * ```ts
+   * const { orders, turnover } = await query.aggregate((on) => ({ orders: on.count(), turnover: on.sum('total') }));
+   * ```
+   * @throws QueryError when a property has no such figure; `ERR_FULL_SCAN` as every query.
+   */
+  async aggregate<A extends AggregateSet>(
+    figures: (on: Aggregates<EntityOf<C>>) => A,
+  ): Promise<AggregateResults<A>> {
+    const grouping = await this.fold([], this.figuresOf(figures), 1);
+    return grouping.single() as AggregateResults<A>;
+  }
+
+  /** The sum of a column: exact for bigints and decimals; 0 of no values. */
+  sum<P extends SummableOf<EntityOf<C>>>(property: P): Promise<SumOf<NonNullable<EntityOf<C>[P]>>> {
+    return this.figure((on) => on.sum(property));
+  }
+
+  /** The average of a column, the double nearest to the exact one; null of no values. */
+  avg(property: SummableOf<EntityOf<C>>): Promise<number | null> {
+    return this.figure((on) => on.avg(property));
+  }
+
+  /** The least value of a column; null of no values. */
+  min<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
+    return this.figure((on) => on.min(property));
+  }
+
+  /** The greatest value of a column; null of no values. */
+  max<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
+    return this.figure((on) => on.max(property));
+  }
+
+  /**
+   * The rows by the values of some columns or key parts; `aggregate` and `count` of it give a result for each group.
+   * @throws QueryError when a property has no order.
+   */
+  groupBy<const P extends readonly OrderedOf<EntityOf<C>>[]>(
+    ...properties: P
+  ): GroupedQuery<EntityOf<C>, P[number]> {
+    return new GroupedQuery(properties, (build, maxGroups) =>
+      this.fold(properties, this.figuresOf(build), maxGroups),
+    );
+  }
+
+  private figuresOf<A extends AggregateSet>(build: (on: Aggregates<EntityOf<C>>) => A): AggregateSet {
+    if (typeof build !== 'function') return checkAggregates(build);
+    return checkAggregates(build(new Aggregates<EntityOf<C>>(this.spec.schema)));
+  }
+
+  private async figure<R>(build: (on: Aggregates<EntityOf<C>>) => Aggregate<R>): Promise<R> {
+    const { figure } = await this.aggregate((on) => ({ figure: build(on) }));
+    return figure;
+  }
+
+  private async fold(
+    properties: readonly string[],
+    figures: AggregateSet,
+    maxGroups: number,
+  ): Promise<Grouping> {
+    const { schema, orderBy } = this.spec;
+    if (orderBy !== undefined) {
+      throw new QueryError(
+        'Figures have no order of rows: orderBy() does not go together with them. Leave it out.',
+      );
+    }
+    const grouping = new Grouping(schema, properties, figures, maxGroups);
+    const read = Object.values(figures).flatMap(({ property }) => (property === undefined ? [] : [property]));
+    const query = this.with({ selected: [...new Set([...properties, ...read])], slices: [] });
+    await query.forEach('aggregate', (entity) => grouping.add(entity as Record<string, unknown>));
+    return grouping;
   }
 
   explain(): Explanation {

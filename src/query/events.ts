@@ -3,7 +3,7 @@
 import type { QueryExplanation } from './explain.js';
 
 /** How a query was asked to run. */
-export type QueryOperation = 'all' | 'first' | 'page' | 'count' | 'exists' | 'iterate';
+export type QueryOperation = 'all' | 'first' | 'page' | 'count' | 'exists' | 'iterate' | 'aggregate';
 
 /** One query that was run to its end, or to its error. */
 export interface QueryEvent {

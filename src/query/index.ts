@@ -1,7 +1,7 @@
 export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } from './access.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery, Groups } from './collection-query.js';
-export { EntityQuery, emptySpec, type MapsOf, resolverOf, type SortableOf } from './entity-query.js';
+export { EntityQuery, emptySpec, type MapsOf, resolverOf } from './entity-query.js';
 export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
   type ExplainRange,

@@ -127,7 +127,7 @@ export function reports(): Report[] {
 /** What signatures mention and nobody can name: to be kept short, and free of what a user would want to write. */
 function inner(names: readonly string[]): string {
   if (names.length === 0) return '';
-  return `\nMentioned above and not exported: ${names.map((name) => `\`${name}\``).join(', ')}.\n`;
+  return `\nMentioned above and not exported:\n\n${names.map((name) => `- \`${name}\`\n`).join('')}`;
 }
 
 function isPrivate(node: ts.Node): boolean {

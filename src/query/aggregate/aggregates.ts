@@ -1,0 +1,223 @@
+/** What can be worked out of the rows of a query: counts, sums, averages, least and greatest values. */
+
+import { QueryError } from '../../errors.js';
+import type { EntitySchema, ValueCodec } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import { type ValueComparator, valueComparator } from '../compare.js';
+import { type RunningSum, sumFor } from './exact-sum.js';
+
+/** Properties that have an order. */
+export type OrderedOf<E> = {
+  [P in keyof E & string]: NonNullable<E[P]> extends string | number | bigint | boolean | Date | Uint8Array
+    ? P
+    : never;
+}[keyof E & string];
+
+/** Properties that can be added: numbers, bigints, and texts that a decimal codec keeps. */
+export type SummableOf<E> = {
+  [P in keyof E & string]: NonNullable<E[P]> extends number | bigint | string ? P : never;
+}[keyof E & string];
+
+/** The type of a sum: texts are decimals. */
+export type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;
+
+/** Works on the values of one group. */
+export interface Fold<T> {
+  add(entity: Readonly<Record<string, unknown>>): void;
+  result(): T;
+}
+
+/** One figure to be worked out. Made by the functions of {@link Aggregates}. */
+export class Aggregate<T> {
+  constructor(
+    /** The property that is read; undefined: only the row itself. */
+    readonly property: string | undefined,
+    readonly start: () => Fold<T>,
+  ) {}
+}
+
+/** Figures by name. */
+export type AggregateSet = Readonly<Record<string, Aggregate<unknown>>>;
+
+/** What the figures come to. */
+export type AggregateResults<A extends AggregateSet> = {
+  -readonly [Name in keyof A]: A[Name] extends Aggregate<infer T> ? T : never;
+};
+
+/**
+ * The figures that there are. Absent values take no part: the sum of none is zero, and their least, greatest and average
+ * value is null.
+ */
+export class Aggregates<E> {
+  constructor(private readonly schema: EntitySchema) {}
+
+  /** How many rows there are; with a property, how many have a value. */
+  count(property?: keyof E & string): Aggregate<number> {
+    const read = property === undefined ? undefined : this.value(property, 'count');
+    return new Aggregate(property, () => {
+      let count = 0;
+      return {
+        add: (entity) => {
+          if (read === undefined || read(entity) !== undefined) count++;
+        },
+        result: () => count,
+      };
+    });
+  }
+
+  /** Exact for bigints and decimals; numbers are added with compensated rounding. */
+  sum<P extends SummableOf<E>>(property: P): Aggregate<SumOf<NonNullable<E[P]>>> {
+    const read = this.number(property, 'sum');
+    const zero = zeroOf(codecOf(this.schema, property)!);
+    return new Aggregate(property, () => {
+      let sum: RunningSum | undefined;
+      return {
+        add: (entity) => {
+          const value = read(entity);
+          if (value === undefined) return;
+          sum ??= sumFor(property, value);
+          sum.add(value);
+        },
+        result: () => (sum === undefined ? zero : sum.total) as SumOf<NonNullable<E[P]>>,
+      };
+    });
+  }
+
+  /** The double that is nearest to the exact average; null of no values. */
+  avg<P extends SummableOf<E>>(property: P): Aggregate<number | null> {
+    const read = this.number(property, 'avg');
+    return new Aggregate(property, () => {
+      let sum: RunningSum | undefined;
+      let count = 0;
+      return {
+        add: (entity) => {
+          const value = read(entity);
+          if (value === undefined) return;
+          sum ??= sumFor(property, value);
+          sum.add(value);
+          count++;
+        },
+        result: () => (sum === undefined ? null : sum.average(count)),
+      };
+    });
+  }
+
+  /** The least value, in the order of `orderBy`; null of no values. */
+  min<P extends OrderedOf<E>>(property: P): Aggregate<NonNullable<E[P]> | null> {
+    return this.extreme(property, 'min', -1);
+  }
+
+  /** The greatest value, in the order of `orderBy`; null of no values. */
+  max<P extends OrderedOf<E>>(property: P): Aggregate<NonNullable<E[P]> | null> {
+    return this.extreme(property, 'max', 1);
+  }
+
+  private extreme<P extends OrderedOf<E>>(
+    property: P,
+    doing: string,
+    sign: 1 | -1,
+  ): Aggregate<NonNullable<E[P]> | null> {
+    const read = this.value(property, doing);
+    const compare = comparatorOf(this.schema, property, doing);
+    return new Aggregate(property, () => {
+      let best: unknown;
+      return {
+        add: (entity) => {
+          const value = read(entity);
+          if (value !== undefined && (best === undefined || sign * compare(value, best) > 0)) best = value;
+        },
+        result: () => (best ?? null) as NonNullable<E[P]> | null,
+      };
+    });
+  }
+
+  private value(property: string, doing: string): ValueReader {
+    return readerOf(this.schema, property, doing);
+  }
+
+  /** @throws QueryError when the property's values cannot be added. */
+  private number(property: string, doing: string): ValueReader {
+    const read = this.value(property, doing);
+    if (zeroOf(codecOf(this.schema, property)!) === undefined) {
+      throw new QueryError(
+        `${doing}: ${this.schema.name}.${property} is kept as ${codecOf(this.schema, property)!.name}, which is no number. ` +
+          'Declare it a number, a bigint or a decimal.',
+        { details: { entity: this.schema.name, property } },
+      );
+    }
+    return read;
+  }
+}
+
+type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
+
+/** Zero as the codec gives it back; undefined when its values cannot be added. */
+function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
+  for (const zero of codec.name.includes('decimal') ? ['0'] : [0, 0n]) {
+    try {
+      const back = codec.decode?.(codec.encode!(zero));
+      if (typeof back === typeof zero) return back as typeof zero;
+    } catch {
+      // Values of this codec are of another type.
+    }
+  }
+  return undefined;
+}
+
+/** The value of one property of a loaded entity; undefined when it is absent. */
+export type ValueReader = (entity: Readonly<Record<string, unknown>>) => unknown;
+
+/** @throws QueryError when the entity has no such property of one value. */
+export function readerOf(schema: EntitySchema, property: string, doing: string): ValueReader {
+  if (codecOf(schema, property) === undefined) {
+    throw new QueryError(
+      `${doing}: ${schema.name} has no column or key part ${typeof property === 'string' ? `"${property}"` : describe(property)} of one value.`,
+      { details: { entity: schema.name, property } },
+    );
+  }
+  const path = schema.columnsByProperty.get(property)?.path ?? [property];
+  if (path.length === 1) {
+    const [name] = path as readonly [string];
+    return (entity) => entity[name] ?? undefined;
+  }
+  return (entity) => {
+    let value: unknown = entity;
+    for (const step of path) {
+      if (value === undefined || value === null) return undefined;
+      value = (value as Readonly<Record<string, unknown>>)[step];
+    }
+    return value ?? undefined;
+  };
+}
+
+/** The order of a property's values. @throws QueryError when it has none. */
+export function comparatorOf(schema: EntitySchema, property: string, doing: string): ValueComparator {
+  readerOf(schema, property, doing);
+  return valueComparator(property, codecOf(schema, property) as ValueCodec<unknown>);
+}
+
+/** The codec of a property of one value; undefined when there is none. */
+export function codecOf(schema: EntitySchema, property: string): AnyCodec | undefined {
+  const column = schema.columnsByProperty.get(property);
+  if (column !== undefined) {
+    return column.kind === 'column' || column.kind === 'counter' ? column.codec : undefined;
+  }
+  return schema.key.parts.find(({ name, recoverable }) => name === property && recoverable)?.codec;
+}
+
+/** @throws QueryError when what was given is no set of figures. */
+export function checkAggregates(given: unknown): AggregateSet {
+  if (typeof given !== 'object' || given === null || Object.keys(given).length === 0) {
+    throw new QueryError(
+      `aggregate takes a function that names figures, (on) => ({ total: on.sum("total") }), not ${describe(given)}.`,
+    );
+  }
+  for (const [name, figure] of Object.entries(given)) {
+    if (!(figure instanceof Aggregate)) {
+      throw new QueryError(
+        `aggregate: "${name}" is ${describe(figure)}, not one of count(), sum(), avg(), min(), max().`,
+      );
+    }
+  }
+  return given as AggregateSet;
+}
