@@ -10,6 +10,14 @@ export interface BenchRow {
   readonly unit: string;
   readonly rowan: number;
   readonly peers: Readonly<Record<string, number>>;
+  /** Of single steps of each contestant, in microseconds, where they were timed. */
+  readonly microseconds?: Readonly<Record<string, Percentiles>>;
+}
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
 }
 
 /** One measured thing of one contestant: runs once and says how many operations that were. */
@@ -48,14 +56,24 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
   return { row, unit, rowan: rowan ?? Number.NaN, peers };
 }
 
+/** A row in one line, for those who wait for the table. */
+export function rowLine({ row, unit, rowan, peers }: BenchRow): string {
+  const ratios = Object.entries(peers).map(([name, figure]) => `${(rowan / figure).toFixed(2)}x ${name}`);
+  return `${row}: ${[`${show(rowan)} ${unit}`, ...ratios].join(', ')}`;
+}
+
 /** Prints the rows, each peer with our ratio to it. */
 export function printRows(rows: readonly BenchRow[]): void {
   const table = new Table({ head: ['row', 'unit', 'rowan', 'peers'], style: { head: [], border: [] } });
+  const times = (row: BenchRow, name: string): string => {
+    const own = row.microseconds?.[name];
+    return own ? ` p50 ${own.p50} p99 ${own.p99} us` : '';
+  };
   for (const row of rows) {
     const peers = Object.entries(row.peers).map(
-      ([name, figure]) => `${(row.rowan / figure).toFixed(2)}x ${name} (${show(figure)})`,
+      ([name, figure]) => `${(row.rowan / figure).toFixed(2)}x ${name} (${show(figure)}${times(row, name)})`,
     );
-    table.push([row.row, row.unit, show(row.rowan), peers.join('\n')]);
+    table.push([row.row, row.unit, `${show(row.rowan)}${times(row, 'rowan')}`, peers.join('\n')]);
   }
   console.log(table.toString());
 }

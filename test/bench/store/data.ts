@@ -38,3 +38,35 @@ export function shuffled(count: number, seed: number): Uint32Array {
   }
   return order;
 }
+
+const VALUES = 1024;
+let shared: readonly Buffer[] | undefined;
+
+/** One of some values of 100 bytes, which repeat: what stores do with values does not depend on their number. */
+export function valueAt(index: number): Buffer {
+  shared ??= makeValues(VALUES);
+  return shared[index % VALUES]!;
+}
+
+/** Indexes below `count` in the frequencies of a zipf distribution with exponent 0.99, the frequent ones spread out. */
+export function zipf(count: number, samples: number, seed: number): Uint32Array {
+  const sums = new Float64Array(count);
+  let sum = 0;
+  for (let i = 0; i < count; i++) {
+    sum += 1 / (i + 1) ** 0.99;
+    sums[i] = sum;
+  }
+  const places = shuffled(count, seed);
+  const next = generator(seed + 1);
+  return Uint32Array.from({ length: samples }, () => {
+    const wanted = (next() / 2 ** 32) * sum;
+    let low = 0;
+    let high = count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (sums[middle]! < wanted) low = middle + 1;
+      else high = middle;
+    }
+    return places[low]!;
+  });
+}

@@ -24,7 +24,10 @@ export interface LevelPeer {
   getSync(key: Uint8Array): Uint8Array | undefined;
   put(key: Uint8Array, value: Uint8Array, options?: { sync?: boolean }): Promise<void>;
   batch(
-    operations: readonly { type: 'put'; key: Uint8Array; value: Uint8Array }[],
+    operations: readonly (
+      | { type: 'put'; key: Uint8Array; value: Uint8Array }
+      | { type: 'del'; key: Uint8Array }
+    )[],
     options?: { sync?: boolean },
   ): Promise<void>;
   compactRange(start: Uint8Array, end: Uint8Array): Promise<void>;
@@ -34,7 +37,13 @@ export interface LevelPeer {
   };
 }
 
-export function openLevel(path: string): LevelPeer {
+/** What LevelDB is given: bytes of its cache, bytes after which it writes a file. */
+export interface LevelMemory {
+  readonly cacheSize: number;
+  readonly writeBufferSize: number;
+}
+
+export function openLevel(path: string, memory: LevelMemory): LevelPeer {
   const { ClassicLevel } = require('classic-level') as {
     ClassicLevel: new (path: string, options: object) => LevelPeer;
   };
@@ -42,13 +51,13 @@ export function openLevel(path: string): LevelPeer {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     compression: false,
-    cacheSize: 256 * 1024 * 1024,
-    writeBufferSize: 64 * 1024 * 1024,
+    ...memory,
   });
 }
 
 export interface LmdbPeer {
   put(key: Uint8Array, value: Uint8Array): Promise<boolean>;
+  remove(key: Uint8Array): Promise<boolean>;
   getBinary(key: Uint8Array): Uint8Array | undefined;
   getRange(options?: object): Iterable<{ key: Uint8Array; value: Uint8Array }>;
   transaction<T>(action: () => T): Promise<T>;
@@ -65,6 +74,7 @@ export function openLmdb(path: string, noSync: boolean): LmdbPeer {
 
 interface RocksBatch {
   tryPut(key: Uint8Array, value: Uint8Array): void;
+  tryDelete(key: Uint8Array): void;
   get(key: Uint8Array): Promise<Uint8Array | null>;
   flush(): Promise<void>;
   tryFlush(): void;
