@@ -161,6 +161,8 @@ export interface KeyLayout {
   decodeInto(row: Uint8Array, target: Record<string, unknown>): void;
   /** Whether a row of the table is of this layout and record type. Never throws. */
   matches(row: Uint8Array): boolean;
+  /** Whether it can be proved that no row matches this layout and the other. */
+  isApartFrom(other: KeyLayout): boolean;
   /**
    * The byte ranges of the conditions.
    * @throws KeyError on a hole, a part after a range, a range on a digest, an unknown part or a bad value.

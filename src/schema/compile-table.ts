@@ -33,6 +33,7 @@ export function compileTable(
     }
   }
   checkRecordTypes(name, entities, problems);
+  checkApart(name, entities, problems);
   const { name: tableName, families, presplit, ...options } = declaration;
   const descriptor = problems.catching(name, '', () => tableDescriptor(tableName, families ?? {}, options));
   const splitKeys = problems.catching(name, '', () => splitKeysOf(presplit, entities, name, problems));
@@ -72,6 +73,29 @@ function checkRecordTypes(table: string, entities: readonly CompiledEntity[], pr
     }
     taken.set(recordType, source.name);
   }
+}
+
+/** A scan of one entity must not take rows of another for its own. */
+function checkApart(table: string, entities: readonly CompiledEntity[], problems: Problems): void {
+  entities.forEach(({ source, key }, i) => {
+    // Without a record type, or with one that is taken, the problem has been said.
+    if (key?.recordType === undefined) return;
+    const other = entities
+      .slice(0, i)
+      .find((before) => before.key?.recordType !== undefined && isConfusable(before.key, key));
+    if (other === undefined) return;
+    problems.add(
+      source.name,
+      undefined,
+      `Rows of it and of ${other.source.name} in ${table} can be taken for one another: what stands before their record types differs ` +
+        `(${other.key!.signature}; ${key.signature}), so one's record type stands where the other has a value.`,
+      'Put recordType() first, or behind parts with the same codecs in both (or last, in both).',
+    );
+  });
+}
+
+function isConfusable(one: KeyLayout, other: KeyLayout): boolean {
+  return one.recordType !== other.recordType && !one.isApartFrom(other);
 }
 
 function splitKeysOf(

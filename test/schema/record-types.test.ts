@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { Column, defineTable, Entity, part, RowKey, recordType, salt } from '../../decorators/index.js';
+import {
+  Column,
+  defineEntity,
+  defineTable,
+  Entity,
+  part,
+  RowKey,
+  recordType,
+  salt,
+} from '../../decorators/index.js';
 import { float64, text } from '../../src/codec/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 
@@ -50,5 +59,30 @@ describe('single-table inheritance', () => {
     expect(schema.entityOfRow('other', box.mapper.rowOf(key))).toBeUndefined();
     expect(schema.subtypes(Shape)).toEqual([circle, box]);
     expect(schema.subtypes(Circle)).toEqual([circle]);
+  });
+});
+
+describe('record types in one table', () => {
+  const mixed = defineTable({ name: 'mixed', families: { d: {} } });
+
+  it('are refused where they stand so that a row of one can be taken for one of the other', () => {
+    const First = defineEntity({
+      name: 'First',
+      table: mixed,
+      recordType: 1,
+      key: [recordType(), part('id', text)],
+      columns: (c) => ({ v: c.column('d:v', text) }),
+    });
+    const Second = defineEntity({
+      name: 'Second',
+      table: mixed,
+      recordType: 2,
+      key: [part('id', text), recordType(), part('no', text)],
+      columns: (c) => ({ v: c.column('d:v', text) }),
+    });
+    expect(() => compileSchema([First, Second])).toThrow(
+      /Second: Rows of it and of First in Table "mixed" can be taken for one another/,
+    );
+    expect(compileSchema([Second]).entities).toHaveLength(1);
   });
 });

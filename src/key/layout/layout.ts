@@ -7,6 +7,7 @@ import { MissingTextError } from '../dictionary/codec.js';
 import type { KeyDictionary } from '../dictionary/dictionary.js';
 import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
+import { areApart } from './apart.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
 import { type DirectLayout, directLayout } from './direct-plan.js';
 import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
@@ -127,6 +128,10 @@ export class CompiledLayout implements KeyLayout {
       if (at < 0) return false;
     }
     return at === row.length;
+  }
+
+  isApartFrom(other: KeyLayout): boolean {
+    return other instanceof CompiledLayout && areApart(this.steps, other.steps);
   }
 
   plan(conditions: KeyConditions): KeyPlan {

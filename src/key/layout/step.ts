@@ -46,6 +46,8 @@ export abstract class Step {
   /** What stands there in every key, if it is always the same. */
   readonly constant: Uint8Array | undefined = undefined;
   readonly isRecordType: boolean = false;
+  /** Where `width` is undefined: how its end is found (steps with the same text find it alike), and its least bytes. */
+  readonly ends: { readonly ending: string; readonly least: number } | undefined = undefined;
   /** False when equal values can get different bytes. */
   readonly deterministic: boolean = true;
   readonly inline: InlinePart | undefined = undefined;

@@ -35,6 +35,7 @@ export class FieldStep extends Step {
   override readonly names: readonly string[];
   override readonly ordered: boolean;
   override readonly inline: InlinePart | undefined;
+  override readonly ends: { readonly ending: string; readonly least: number } | undefined;
   /** Whether larger values have smaller bytes. */
   readonly reversed: boolean;
   private readonly ending: Ending;
@@ -58,6 +59,7 @@ export class FieldStep extends Step {
     // An inverted text that nothing ends would sort behind its own extensions, so it always has an end.
     this.ending = endingOf(codec, last && !inverted);
     this.width = codec.fixedLength;
+    this.ends = this.width === undefined ? endsOf(this.ending, codec, this.mask) : undefined;
     this.names = [name];
     this.ordered = codec.ordered;
     this.inline = inverted
@@ -233,6 +235,23 @@ export class FieldStep extends Step {
       i++;
     }
     return -1;
+  }
+}
+
+function endsOf(
+  ending: Ending,
+  codec: BaseCodec<unknown>,
+  mask: number,
+): { readonly ending: string; readonly least: number } {
+  switch (ending) {
+    case 'row':
+      return { ending, least: 0 };
+    case 'escaped':
+      return { ending: `escaped ${mask}`, least: 2 };
+    case 'separated':
+      return { ending: `separated ${codec.separator ^ mask}`, least: 1 };
+    default:
+      return { ending: `${codec.name} ${mask}`, least: 1 };
   }
 }
 
