@@ -247,6 +247,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       access: this.accessOf([schema]),
       executor: this.executorOf(schema.table.descriptor.name),
       putsAlone: true,
+      now: () => this.engine.now(),
     };
   }
 

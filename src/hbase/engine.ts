@@ -36,6 +36,11 @@ export class HBaseEngine implements Engine {
     return new HBaseTable(this.cluster, name);
   }
 
+  /** The clock of this machine: the servers stamp by theirs. */
+  now(): number {
+    return Date.now();
+  }
+
   /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
   async close(): Promise<void> {
     this.closed = true;

@@ -83,7 +83,7 @@ export class BatchBuilder<C extends KeyedClass> {
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
     this.pending.push(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
-      const builder = changed(change, new RowBuilder<C>(this.schema, row, this.options.timestamp));
+      const builder = changed(change, new RowBuilder<C>(this.schema, row, this.options.timestamp, key));
       return this.compiler.mutate(row, builder.build(), this.options);
     });
     return this;

@@ -29,12 +29,13 @@ export class Expiry {
   private constructor(
     private readonly schema: EntitySchema,
     private readonly marker: NonNullable<EntitySchema['marker']>,
+    private readonly now: () => number,
   ) {}
 
   /** Undefined for entities that do not end, or have no marker that could tell when. */
-  static of(schema: EntitySchema): Expiry | undefined {
+  static of(schema: EntitySchema, now: () => number): Expiry | undefined {
     const { marker, timeToLive } = schema;
-    return marker === undefined || !timeToLive.lifelong ? undefined : new Expiry(schema, marker);
+    return marker === undefined || !timeToLive.lifelong ? undefined : new Expiry(schema, marker, now);
   }
 
   /** The life that an entity or a patch asks for by itself, unless the options of the call do. */
@@ -68,7 +69,7 @@ export class Expiry {
       marker === undefined
         ? [{ kind: 'absent', family, qualifier }]
         : [{ kind: 'equal', family, qualifier, value: marker.value }];
-    const now = life.timestamp ?? Date.now();
+    const now = life.timestamp ?? this.now();
     const stored = marker && endOf(marker.value, marker.timestamp, milliseconds);
     const said = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
     if (marker !== undefined && said === undefined) {

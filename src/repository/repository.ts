@@ -49,7 +49,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     private readonly context: RepositoryContext,
   ) {
     super(schema, context.access, undefined);
-    this.compiler = new WriteCompiler(schema);
+    this.compiler = new WriteCompiler(schema, context.now);
   }
 
   /** The name that errors, explain and jobs call the entity by. */
@@ -247,7 +247,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: WriteOptions | undefined,
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
-    const mutations = changed(change, new RowBuilder<C>(this.schema, row, options?.timestamp)).build();
+    const mutations = changed(change, new RowBuilder<C>(this.schema, row, options?.timestamp, key)).build();
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
 

@@ -12,6 +12,8 @@ export interface RepositoryContext {
   readonly executor: ChangeExecutor;
   /** Whether puts may go to the table as they are: nothing takes part in them. */
   readonly putsAlone: boolean;
+  /** The engine's time, ms: what stamps are set to and times to live are reckoned by. */
+  readonly now: () => number;
 }
 
 /** The error of an operation on one row where salts are drawn at random. */

@@ -20,6 +20,8 @@ export class RowBuilder<C extends KeyedClass> {
     private readonly schema: EntitySchema,
     private readonly row: Uint8Array,
     private readonly timestamp: number | undefined,
+    /** The key, where the change may be what makes the entity: a part that the row cannot tell goes into its column. */
+    private readonly key?: Readonly<Record<string, unknown>>,
   ) {}
 
   /** Sets columns; null deletes one, undefined leaves it alone. */
@@ -91,8 +93,9 @@ export class RowBuilder<C extends KeyedClass> {
   }
 
   /**
-   * The mutations; what adds to a row also writes the marker that says that the row exists. `empty`: a change of nothing
-   * but what stands beside the columns (a version, a time to live) is one, too.
+   * The mutations; what adds to a row also writes the marker that says that the row exists, and the parts of the key that
+   * the row itself cannot tell. `empty`: a change of nothing but what stands beside the columns (a version, a time to live)
+   * is one, too.
    */
   build(empty = false): RowMutation[] {
     if (this.mutations.length === 0 && !empty) {
@@ -103,14 +106,27 @@ export class RowBuilder<C extends KeyedClass> {
         },
       );
     }
-    const { marker } = this.schema;
-    const marked = this.mutations.some((mutation) => mutation.kind === 'put');
     const adds = this.mutations.length === 0 || this.mutations.some(({ kind }) => kind !== 'delete');
-    if (marker === undefined || marked || !adds) {
-      return this.mutations;
+    if (!adds) return this.mutations;
+    const { marker } = this.schema;
+    const present = this.mutations.find((mutation) => mutation.kind === 'put');
+    const put = present ?? new Put(this.row, this.timestamp);
+    if (present === undefined && marker !== undefined) {
+      put.addColumn(marker.family, marker.qualifier, MARKER_VALUE);
     }
-    const put = new Put(this.row, this.timestamp).addColumn(marker.family, marker.qualifier, MARKER_VALUE);
-    return [put, ...this.mutations];
+    this.addKeyColumns(put);
+    return present !== undefined || put.cells.length === 0 ? this.mutations : [put, ...this.mutations];
+  }
+
+  private addKeyColumns(put: Put): void {
+    const { key } = this;
+    if (key === undefined) return;
+    for (const { name, recoverable } of this.schema.key.parts) {
+      const column = recoverable ? undefined : this.schema.columnsByProperty.get(name);
+      if (column !== undefined) {
+        put.addColumn(column.family, column.qualifier, column.codec.encode(key[name]));
+      }
+    }
   }
 
   private column(doing: string, name: string, value: unknown): ColumnSchema {

@@ -40,10 +40,14 @@ export class WriteCompiler {
   /** Properties that the repository sets, and puts back when a write fails. */
   private readonly stamped: readonly string[];
 
-  constructor(private readonly schema: EntitySchema) {
+  constructor(
+    private readonly schema: EntitySchema,
+    /** The engine's time, ms. */
+    private readonly now: () => number,
+  ) {
     const { lifecycle } = schema;
     this.lock = VersionLock.of(schema);
-    this.expiry = Expiry.of(schema);
+    this.expiry = Expiry.of(schema, now);
     this.readSet = readAll(schema);
     this.dictionaries = schema.key.dictionaries;
     this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
@@ -74,7 +78,7 @@ export class WriteCompiler {
     const entity = Object.isExtensible(given) ? given : thawed(given);
     const undo = this.stamped.length === 0 ? undefined : restoring(entity, this.stamped);
     try {
-      const done = beforeWrite?.(entity, operation, Date.now());
+      const done = beforeWrite?.(entity, operation, this.now());
       if (done === undefined && this.dictionaries === undefined) {
         checkRequired(this.schema, this.required, entity);
         return { entity, undo };
@@ -148,7 +152,7 @@ export class WriteCompiler {
         if (copy[name] === (key as Entity)[name] && !(name in patch)) delete copy[name];
       }
     }
-    await beforeWrite?.(copy, 'update', Date.now());
+    await beforeWrite?.(copy, 'update', this.now());
     return copy as P;
   }
 

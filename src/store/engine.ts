@@ -38,6 +38,10 @@ export class EmbeddedEngine implements Engine {
     return table;
   }
 
+  now(): number {
+    return this.core.clock();
+  }
+
   /** Resolves when no flush, compaction or split that the store began by itself is under way. */
   async quiet(): Promise<void> {
     await this.core.maintenance.drain();

@@ -23,5 +23,7 @@ export interface Engine {
   readonly admin: Admin;
   /** A handle; it does not check that the table exists. */
   table(name: string): Table;
+  /** The time by which writes are stamped and lives end, ms: the engine's own clock, or as near to it as is known here. */
+  now(): number;
   close(): Promise<void>;
 }

@@ -36,12 +36,16 @@ export class ModelEngine implements Engine {
   readonly admin: ModelAdmin;
   private readonly tables = new Map<string, ModelTable>();
 
-  constructor(surroundings: Surroundings) {
+  constructor(private readonly surroundings: Surroundings) {
     this.admin = new ModelAdmin(this.tables, surroundings);
   }
 
   table(name: string): ModelTableHandle {
     return new ModelTableHandle(name, this.tables);
+  }
+
+  now(): number {
+    return this.surroundings.now();
   }
 
   async close(): Promise<void> {}

@@ -79,6 +79,7 @@ beforeEach(async () => {
     access,
     executor,
     putsAlone: false,
+    now: Date.now,
   });
 });
 afterEach(() => database.close());
