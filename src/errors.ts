@@ -81,6 +81,18 @@ export class RowanError extends Error {
 
 const ERRORS_PAGE = 'https://unpkg.com/rowan-orm/docs/errors.md';
 
+/**
+ * The error of one item of many, which says which: its message begins with the place, and `details.index` has it (from 0).
+ * Other errors than Rowan's, and those that say it already, are left as they are.
+ */
+export function ofItem(error: unknown, doing: string, index: number): unknown {
+  if (!(error instanceof RowanError) || error.details['index'] !== undefined) return error;
+  return Object.assign(error, {
+    message: `${doing}, item ${index}: ${error.message}`,
+    details: { ...error.details, index },
+  });
+}
+
 /** An argument that can never be right: a wrong type, a negative timestamp, an empty row. */
 export class InvalidArgumentError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {

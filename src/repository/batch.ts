@@ -1,6 +1,6 @@
 /** Many changes in one call, each with its own outcome. */
 
-import { RowanError } from '../errors.js';
+import { ofItem, RowanError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
@@ -104,7 +104,7 @@ export class BatchBuilder<C extends KeyedClass> {
       for (const compile of this.pending) items.push(await compile());
     } catch (error) {
       for (const item of items) if (!('get' in item)) item.failed?.();
-      throw error;
+      throw ofItem(error, 'batch', items.length);
     }
     return items;
   }

@@ -1,7 +1,7 @@
 /** The reads of a repository, of the present or of a time past. */
 
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError } from '../errors.js';
+import { InvalidArgumentError, ofItem } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import {
   checkFindOptions,
@@ -96,10 +96,12 @@ export class EntityReader<C extends KeyedClass> {
     if (!Array.isArray(keys)) {
       throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
     }
-    for (const key of keys) checkKey(this.schema, 'getMany', key);
+    keys.forEach((key, i) => {
+      at(i, () => checkKey(this.schema, 'getMany', key));
+    });
     this.refuseRandom('getMany');
     const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
-    const gets = known.map((key) => this.getOf(key, options));
+    const gets = known.map((key, i) => at(i, () => this.getOf(key, options)));
     const results = await this.access.table.getAll(gets, options);
     if (this.dictionaries !== undefined) await loadTexts([this.schema.key], results);
     const entities: (EntityOf<C> | null)[] = [];
@@ -196,6 +198,15 @@ function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
     `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
     { details: { entity: schema.name } },
   );
+}
+
+/** What `work` gives for the key at `index`. @throws what it throws, with the place. */
+function at<T>(index: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw ofItem(error, 'getMany', index);
+  }
 }
 
 type PlainSource = Readonly<Record<string, JsonValue>>;

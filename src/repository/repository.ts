@@ -1,6 +1,6 @@
 /** The repository: what is done with the entities of one class. */
 
-import { ConflictError, InvalidArgumentError, RowanError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, ofItem, RowanError } from '../errors.js';
 import type { Where } from '../query/index.js';
 import type {
   CheckedPrefix,
@@ -92,7 +92,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       }
     } catch (error) {
       for (const change of changes) change.failed?.();
-      throw error;
+      throw ofItem(error, 'putMany', changes.length);
     }
     const outcomes = await this.context.executor.runAll(changes, calls);
     let failure: unknown;
@@ -103,11 +103,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
           const after = settle(change);
           if (after !== undefined) await after;
         } catch (error) {
-          failure ??= error;
+          failure ??= ofItem(error, 'putMany', index);
         }
       } else {
         change.failed?.();
-        failure ??= outcome.error;
+        failure ??= ofItem(outcome.error, 'putMany', index);
       }
     }
     if (failure !== undefined) throw failure;
@@ -182,9 +182,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       for (const key of keys) batch.delete(key);
       return batch;
     }, options);
-    for (const outcome of outcomes) {
-      if (!outcome.ok) throw outcome.error;
-      if (outcome.hookError !== undefined) throw outcome.hookError;
+    for (const [index, outcome] of outcomes.entries()) {
+      const error = outcome.ok ? outcome.hookError : outcome.error;
+      if (error !== undefined) throw ofItem(error, 'deleteMany', index);
     }
   }
 

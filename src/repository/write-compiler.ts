@@ -1,6 +1,6 @@
 /** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
 
-import { ConflictError, InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, ofItem, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
@@ -101,16 +101,25 @@ export class WriteCompiler {
   ): Promise<Put[] | undefined> {
     for (let i = 0; i < entities.length; i++) {
       const given = entities[i];
-      checkEntity(this.schema, given, 'put');
-      checkRequired(this.schema, this.required, given);
+      try {
+        checkEntity(this.schema, given, 'put');
+        checkRequired(this.schema, this.required, given);
+      } catch (error) {
+        throw ofItem(error, 'putMany', i);
+      }
     }
     const checked = entities as readonly Entity[];
     if (this.dictionaries !== undefined) await this.dictionaries.giveIds(checked);
     const puts: Put[] = new Array(checked.length);
     for (let i = 0; i < checked.length; i++) {
       const entity = checked[i]!;
-      const row = this.schema.mapper.rowOf(entity);
-      const mutations = this.mutationsOf(entity, row, optionsOf(options, entity as never));
+      let mutations: RowMutation[];
+      try {
+        const row = this.schema.mapper.rowOf(entity);
+        mutations = this.mutationsOf(entity, row, optionsOf(options, entity as never));
+      } catch (error) {
+        throw ofItem(error, 'putMany', i);
+      }
       const only = mutations[0]!;
       if (mutations.length !== 1 || only.kind !== 'put') return undefined;
       puts[i] = only;

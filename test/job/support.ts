@@ -40,6 +40,7 @@ export function workerOn(engine: Engine, options: { lives?: number; cluster?: bo
       capabilities: { ...engine.capabilities, sync: engine.capabilities.sync && options.cluster !== true },
       admin: engine.admin,
       table: (name) => guarded(engine.table(name)),
+      now: Date.now,
       close: () => engine.close(),
     },
     kill: () => {
