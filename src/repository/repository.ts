@@ -79,8 +79,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    if (compiler.plain && this.context.putsAlone) {
-      const puts = await compiler.plainPuts(entities, options as BulkWriteOptions<never> | undefined);
+    if (compiler.plain !== undefined && this.context.putsAlone) {
+      const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
       if (puts !== undefined) return this.context.access.table.putAll(puts, calls);
     }
     const changes: Change[] = [];

@@ -1,16 +1,17 @@
 /** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
 
-import { ConflictError, InvalidArgumentError, ofItem, UnsupportedError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { Delete, filters, Get, type Put, type RowMutation } from '../table/index.js';
+import { Delete, filters, Get, type RowMutation } from '../table/index.js';
 import type { Change, ChangeOperation, Expectation } from './change.js';
 import { draftOf, restoring, thawed } from './drafts.js';
 import { checkEntity, checkRequired } from './entity-checks.js';
 import { Expiry } from './expiry.js';
-import { applyWriteOptions, type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
+import { applyWriteOptions, type WriteOptions } from './options.js';
+import { PlainPuts } from './plain-puts.js';
 import { dropDynamic, isMissing, joinDeletes } from './replacement.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
@@ -29,8 +30,8 @@ export interface Prepared {
 
 export class WriteCompiler {
   readonly lock: VersionLock | undefined;
-  /** Whether puts are nothing but cells: no check, no hook, nothing to be read first. */
-  readonly plain: boolean;
+  /** Of entities whose puts are nothing but cells: no check, no hook, nothing to be read first. */
+  readonly plain: PlainPuts | undefined;
   /** The key's layout, if it keeps texts as ids. */
   readonly dictionaries: KeyDictionaries | undefined;
   private readonly expiry: Expiry | undefined;
@@ -56,11 +57,9 @@ export class WriteCompiler {
       ({ required, property }) => required && property !== schema.versionProperty,
     );
     this.stamped = lifecycle.stamped;
-    this.plain =
-      lifecycle.beforeWrite === undefined &&
-      lifecycle.afterWrite === undefined &&
-      this.lock === undefined &&
-      this.expiry === undefined;
+    const { lock, expiry, required } = this;
+    const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
+    this.plain = watched || lock || expiry ? undefined : new PlainPuts(schema, required);
   }
 
   /**
@@ -88,43 +87,6 @@ export class WriteCompiler {
       undo?.();
       throw error;
     }
-  }
-
-  /**
-   * The puts of entities that are nothing but cells, without a change for each; undefined where one of them is more than
-   * a put. Only of a `plain` compiler.
-   * @throws InvalidArgumentError as `prepare`.
-   */
-  async plainPuts(
-    entities: readonly unknown[],
-    options: BulkWriteOptions<never> | undefined,
-  ): Promise<Put[] | undefined> {
-    for (let i = 0; i < entities.length; i++) {
-      const given = entities[i];
-      try {
-        checkEntity(this.schema, given, 'put');
-        checkRequired(this.schema, this.required, given);
-      } catch (error) {
-        throw ofItem(error, 'putMany', i);
-      }
-    }
-    const checked = entities as readonly Entity[];
-    if (this.dictionaries !== undefined) await this.dictionaries.giveIds(checked);
-    const puts: Put[] = new Array(checked.length);
-    for (let i = 0; i < checked.length; i++) {
-      const entity = checked[i]!;
-      let mutations: RowMutation[];
-      try {
-        const row = this.schema.mapper.rowOf(entity);
-        mutations = this.mutationsOf(entity, row, optionsOf(options, entity as never));
-      } catch (error) {
-        throw ofItem(error, 'putMany', i);
-      }
-      const only = mutations[0]!;
-      if (mutations.length !== 1 || only.kind !== 'put') return undefined;
-      puts[i] = only;
-    }
-    return puts;
   }
 
   private async prepareLater(
