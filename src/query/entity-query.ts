@@ -3,7 +3,7 @@
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { AvroCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
-import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
+import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Result, Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
@@ -20,12 +20,20 @@ import {
 import { GroupedQuery } from './aggregate/grouped-query.js';
 import { Grouping } from './aggregate/groups.js';
 import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
+import {
+  type BulkOptions,
+  type BulkProgress,
+  changeAll,
+  type RowAction,
+  type RowChanger,
+} from './bulk-change.js';
 import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
 import { readPlanOf } from './entity-plan.js';
 import { type Explanation, explainQuery } from './explain.js';
 import type { FindOptions } from './find-options.js';
 import { describeKeyConditions, describeValue } from './key-conditions.js';
 import { RowLoader } from './loader.js';
+import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
 import { propertyNames } from './projection.js';
 import { prepareQuery } from './read-plan.js';
@@ -63,6 +71,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     access: TableAccess,
     protected readonly spec: QuerySpec,
     options: FindOptions,
+    private readonly changer?: RowChanger,
   ) {
     super(access, options);
   }
@@ -82,7 +91,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   select<Names extends keyof C['prototype'] & string>(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
   ): EntityQuery<C, Selected<C, Names>> {
-    return new EntityQuery(this.access, { ...this.spec, selected: names }, this.options);
+    return new EntityQuery(this.access, { ...this.spec, selected: names }, this.options, this.changer);
   }
 
   /**
@@ -180,12 +189,44 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return grouping;
   }
 
+  /**
+   * Deletes every row of the query, a batch after the other; each row is one atomic step, which meets the conditions of
+   * `where` once more: a row that has changed meanwhile stays. With `limit` at most so many. After an error, or with a
+   * limit, the same query goes on from the last `cursor`.
+   *
+   * @example
+   * ```ts
+   * const { changed } = await visits.find({ site: 's1' }).where({ bot: true }).deleteAll();
+   * ```
+   * @throws QueryError `ERR_FULL_SCAN` as every query; QueryError when the engine cannot decide a condition (see `recheck`).
+   */
+  deleteAll(options: BulkOptions = {}): Promise<BulkProgress> {
+    return this.changeAll('deleteAll', { kind: 'delete' }, options);
+  }
+
+  /**
+   * Changes columns of every row of the query, as `update` does: null deletes one, undefined leaves it alone; hooks run,
+   * `@Version` is counted up. In batches and steps as `deleteAll`; a row that is gone meanwhile is not made again.
+   * @throws QueryError as `deleteAll`.
+   */
+  updateAll(patch: Patch<C>, options: BulkOptions = {}): Promise<BulkProgress> {
+    return this.changeAll('updateAll', { kind: 'update', patch }, options);
+  }
+
+  private async changeAll(doing: string, action: RowAction, options: BulkOptions): Promise<BulkProgress> {
+    const { spec, changer } = this;
+    const names = spec.schema.key.parts.map(({ name }) => name);
+    const keys = this.with({ selected: names, slices: [], limit: undefined });
+    const page = (which: PageOptions): Promise<Page<object>> => keys.page(which) as Promise<Page<object>>;
+    return changeAll({ spec, signal: this.options.signal, changer, page }, doing, action, options);
+  }
+
   explain(): Explanation {
     return explainQuery(this.plan());
   }
 
   protected with(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
-    return new EntityQuery<C, T>(this.access, { ...this.spec, ...change }, options) as this;
+    return new EntityQuery<C, T>(this.access, { ...this.spec, ...change }, options, this.changer) as this;
   }
 
   protected forCounting(): BaseQuery<unknown> {

@@ -30,7 +30,7 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
 }
 
 /** The condition did not hold. Callers get an outcome in its place. */
-class Unmet extends RowanError {
+export class Unmet extends RowanError {
   constructor() {
     super('ERR_CONFLICT', 'The condition of a check did not hold.');
   }

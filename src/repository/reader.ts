@@ -3,6 +3,7 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
+import type { RowChanger } from '../query/bulk-change.js';
 import {
   checkFindOptions,
   checkReadOptions,
@@ -35,6 +36,9 @@ export class EntityReader<C extends KeyedClass> {
   private readonly dictionaries: KeyDictionaries | undefined;
   /** Columns of parts of which the key keeps only a digest or a bucket: a row must have the values asked for. */
   private readonly storedParts: readonly ColumnSchema[];
+
+  /** Changes the rows of queries; undefined where they are only read. */
+  protected readonly changer: RowChanger | undefined;
 
   constructor(
     readonly schema: EntitySchema,
@@ -166,7 +170,7 @@ export class EntityReader<C extends KeyedClass> {
     const { schema, timeRange } = this;
     const key = parseKeyConditions(schema.name, schema.key, prefix);
     const spec = emptySpec(schema, key, { timeRange, fullScan: options.fullScan ?? false });
-    return new Query<C>(this.access, spec, options);
+    return new Query<C>(this.access, spec, options, this.changer);
   }
 
   /** @throws KeyError when a key names one row in each salt, and so perhaps several. */

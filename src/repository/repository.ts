@@ -16,6 +16,7 @@ import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { OperationOptions, Result } from '../table/index.js';
 import { BatchBuilder, type RepositoryBatchOptions, runBatch } from './batch.js';
+import { BulkChanges } from './bulk-changes.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
@@ -43,6 +44,7 @@ const DELETED_AT_ONCE = 1000;
  */
 export class Repository<C extends KeyedClass> extends EntityReader<C> {
   private readonly compiler: WriteCompiler;
+  protected override readonly changer: BulkChanges;
 
   constructor(
     schema: EntitySchema,
@@ -50,6 +52,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ) {
     super(schema, context.access, undefined);
     this.compiler = new WriteCompiler(schema, context.now);
+    this.changer = new BulkChanges(context, schema, this.compiler);
   }
 
   /** The name that errors, explain and jobs call the entity by. */

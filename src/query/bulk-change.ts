@@ -1,0 +1,168 @@
+/** `deleteAll` and `updateAll`: changes of every row of a query, in batches. */
+
+import { InvalidArgumentError, QueryError, throwIfAborted, UnsupportedError } from '../errors.js';
+import type { EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { type Filter, filters } from '../table/index.js';
+import { type Condition, describeCondition } from './condition.js';
+import { checkCount, checkNames } from './find-options.js';
+import type { Page, PageOptions } from './page.js';
+import type { QuerySpec } from './plan.js';
+import { pushCondition } from './pushdown.js';
+
+/** What is done to each row. */
+export type RowAction = { readonly kind: 'delete' } | { readonly kind: 'update'; readonly patch: object };
+
+/** Changes rows by their keys: what the repository gives its queries. */
+export interface RowChanger {
+  /**
+   * Does the same to many rows, each for itself, as far as they are still there and pass the filter.
+   * @returns how many were changed. @throws the first failure, when all have been tried.
+   */
+  changeRows(
+    keys: readonly object[],
+    action: RowAction,
+    filter: Filter | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<number>;
+}
+
+/** How far a `deleteAll` or `updateAll` has come. */
+export interface BulkProgress {
+  /** Rows that met the query when they were read. */
+  readonly matched: number;
+  /** Rows that were changed; others were gone, or no longer met the conditions, when they were to be. */
+  readonly changed: number;
+  /** Goes on behind these rows, given as `cursor` to the same query; undefined when all are done. */
+  readonly cursor: string | undefined;
+}
+
+/** Options of `deleteAll` and `updateAll`. */
+export interface BulkOptions {
+  /** Rows read and changed at once. Default 1000. */
+  readonly batch?: number;
+  /** A cursor of an earlier run, which goes on behind it. Default: from the beginning. */
+  readonly cursor?: string | undefined;
+  /** Called after each batch. What it throws ends the run. */
+  readonly onProgress?: (progress: BulkProgress) => void;
+  /**
+   * Whether the step that changes a row must meet the conditions once more. False lets conditions take part that only
+   * Rowan can decide, as the row was when it was read. Default true.
+   */
+  readonly recheck?: boolean;
+}
+
+const BATCH = 1000;
+
+/** What of a query says which rows are changed. */
+export interface BulkQuery {
+  readonly spec: QuerySpec;
+  readonly signal: AbortSignal | undefined;
+  readonly changer: RowChanger | undefined;
+  page(options: PageOptions): Promise<Page<object>>;
+}
+
+/**
+ * Reads the keys of the query's rows and changes them, a batch after the other. Each row is one atomic step of its own.
+ * @throws QueryError where the query is none whose rows can be changed; what a change throws.
+ */
+export async function changeAll(
+  query: BulkQuery,
+  doing: string,
+  action: RowAction,
+  options: BulkOptions,
+): Promise<BulkProgress> {
+  checkOptions(doing, options);
+  if (action.kind === 'update') checkPatch(query.spec.schema, action.patch);
+  const { spec, signal } = query;
+  const changer = checkChangeable(query, doing);
+  const { batch = BATCH, onProgress, recheck = true } = options;
+  const filter = recheck ? filterAgain(spec, doing) : undefined;
+  let progress: BulkProgress = { matched: 0, changed: 0, cursor: options.cursor };
+  let left = spec.limit ?? Number.POSITIVE_INFINITY;
+  while (left > 0) {
+    throwIfAborted(signal);
+    const page = await query.page({ size: Math.min(batch, left), cursor: progress.cursor });
+    const { items } = page;
+    const changed = items.length === 0 ? 0 : await changer.changeRows(items, action, filter, signal);
+    left -= items.length;
+    progress = {
+      matched: progress.matched + items.length,
+      changed: progress.changed + changed,
+      cursor: page.cursor,
+    };
+    onProgress?.(progress);
+    if (page.cursor === undefined) break;
+  }
+  return progress;
+}
+
+function checkOptions(doing: string, options: BulkOptions): void {
+  checkNames(doing, options, ['batch', 'cursor', 'onProgress', 'recheck']);
+  const { onProgress, recheck } = options;
+  checkCount(`${doing}: batch`, options.batch);
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw new QueryError(`${doing}: onProgress is a function, not ${describe(onProgress)}.`);
+  }
+  if (recheck !== undefined && typeof recheck !== 'boolean') {
+    throw new QueryError(`${doing}: recheck is true or false, not ${describe(recheck)}.`);
+  }
+}
+
+function checkPatch(schema: EntitySchema, patch: unknown): void {
+  if (typeof patch === 'object' && patch !== null && !Array.isArray(patch)) return;
+  throw new InvalidArgumentError(
+    `${schema.name}: updateAll takes an object with the properties to change, not ${describe(patch)}.`,
+    { details: { entity: schema.name } },
+  );
+}
+
+/** Whole rows are changed, as they are now: what reads something else has none. */
+function checkChangeable({ spec, changer }: BulkQuery, doing: string): RowChanger {
+  const { schema } = spec;
+  const refuse = (why: string): never => {
+    throw new QueryError(`${doing} on ${schema.name}: ${why}`, { details: { entity: schema.name } });
+  };
+  if (spec.timeRange !== undefined)
+    refuse('rows of the past cannot be changed. Leave out asOf() and writtenBetween().');
+  if (spec.orderBy !== undefined) refuse('rows are changed in the order of the key. Leave out orderBy().');
+  if (spec.slices.length > 0)
+    refuse('rows are changed whole. Leave out slice(), and use mutate for entries.');
+  if (schema.columns.some(({ window }) => window !== undefined)) {
+    refuse(
+      'a row is a whole window of time, of which the query may want a part. Use mutate, or delete by key.',
+    );
+  }
+  if (changer === undefined) {
+    throw new UnsupportedError(
+      `${doing}: these rows can only be read. Ask the repository of ${schema.name}.`,
+    );
+  }
+  return changer;
+}
+
+/** What the step that changes a row checks again. What only asks the key's own parts never changes. */
+function filterAgain({ schema, where }: QuerySpec, doing: string): Filter | undefined {
+  const parts: Filter[] = [];
+  for (const condition of where) {
+    if (neverChanges(schema, condition)) continue;
+    const filter = pushCondition(condition, schema.columnsByProperty);
+    if (filter === undefined) {
+      throw new QueryError(
+        `${doing} on ${schema.name}: the engine cannot decide ${describeCondition(condition)} in the step that changes a row, so a ` +
+          'row may be changed that has ceased to meet it. Use conditions that it can, or accept that with recheck: false.',
+        { details: { entity: schema.name } },
+      );
+    }
+    parts.push(filter);
+  }
+  if (parts.length < 2) return parts[0];
+  return filters.all(...parts);
+}
+
+function neverChanges(schema: EntitySchema, condition: Condition): boolean {
+  if (condition.kind !== 'test') return condition.conditions.every((part) => neverChanges(schema, part));
+  if (condition.operator === 'in' && condition.values.length === 0) return true;
+  const { property } = condition;
+  return !schema.columnsByProperty.has(property) && schema.key.parts.some(({ name }) => name === property);
+}

@@ -1,0 +1,62 @@
+/** The writing half of `deleteAll` and `updateAll`. */
+
+import type { RowAction, RowChanger } from '../query/bulk-change.js';
+import type { EntitySchema } from '../schema/types.js';
+import type { Filter } from '../table/index.js';
+import { type Change, settle } from './change.js';
+import { Unmet } from './conditional.js';
+import { loadRowOfKey, type RepositoryContext } from './row-access.js';
+import type { Condition, WriteCompiler } from './write-compiler.js';
+
+export class BulkChanges implements RowChanger {
+  constructor(
+    private readonly context: RepositoryContext,
+    private readonly schema: EntitySchema,
+    private readonly compiler: WriteCompiler,
+  ) {}
+
+  async changeRows(
+    keys: readonly object[],
+    action: RowAction,
+    filter: Filter | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const condition: Condition = {
+      expects: filter === undefined ? [] : [{ kind: 'filter', filter }],
+      mismatch: () => new Unmet(),
+    };
+    const changes: Change[] = [];
+    for (const key of keys) changes.push(await this.compile(key, action, condition));
+    const outcomes = await this.context.executor.runAll(changes, signal && { signal });
+    let changed = 0;
+    let failure: unknown;
+    for (const [index, outcome] of outcomes.entries()) {
+      const change = changes[index]!;
+      if (!outcome.ok) {
+        change.failed?.();
+        if (!(outcome.error instanceof Unmet)) failure ??= outcome.error;
+        continue;
+      }
+      changed++;
+      try {
+        await settle(change);
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    if (failure !== undefined) throw failure;
+    return changed;
+  }
+
+  private async compile(given: object, action: RowAction, condition: Condition): Promise<Change> {
+    const { compiler, schema } = this;
+    const key = given as Readonly<Record<string, unknown>>;
+    const doing = action.kind === 'delete' ? 'deleteAll' : 'updateAll';
+    const row = await loadRowOfKey(schema, key, doing, false);
+    if (action.kind === 'delete') {
+      await compiler.beforeDelete(key);
+      return compiler.delete(row, key, undefined, condition);
+    }
+    return compiler.update(row, key, await compiler.preparePatch(key, action.patch), undefined, condition);
+  }
+}
