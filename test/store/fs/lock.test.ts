@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -96,6 +96,42 @@ describe('the socket in the folder, which holds between containers', () => {
     await expect(files.lock(deep)).rejects.toMatchObject({ code: 'ERR_LOCKED' });
     await lock.release();
     expect(fs.existsSync(join(deep, 'LOCK.sock'))).toBe(false);
+  });
+
+  it('keeps an opener out while its holder is too busy to answer', async () => {
+    const script = runScript('test/crash/busy-holder.ts', [join(directory, 'LOCK.sock')]);
+    await script.line((line) => line === 'busy');
+    // Those who knock fill its queue; the next is answered EAGAIN.
+    const knocks: Socket[] = [];
+    const answer = await new Promise<string>((resolve) => {
+      const knock = (): void => {
+        const socket = connect(join(directory, 'LOCK.sock'));
+        knocks.push(socket);
+        socket.once('connect', knock);
+        socket.once('error', (error) => resolve((error as NodeJS.ErrnoException).code ?? ''));
+      };
+      knock();
+    });
+    expect(answer).toBe('EAGAIN');
+    await expect(new NodeFileSystem().lock(directory)).rejects.toMatchObject({
+      code: 'ERR_LOCKED',
+      cause: 'EAGAIN',
+    });
+    expect(fs.statSync(join(directory, 'LOCK.sock')).isSocket()).toBe(true);
+    for (const socket of knocks) socket.destroy();
+    script.kill();
+    await script.exit;
+    await (await new NodeFileSystem().lock(directory)).release();
+  });
+
+  it('keeps an opener out when the answer says nothing of the holder', async () => {
+    const path = join(directory, 'LOCK.sock');
+    fs.symlinkSync('LOCK.sock', path);
+    await expect(new NodeFileSystem().lock(directory)).rejects.toMatchObject({
+      code: 'ERR_LOCKED',
+      cause: 'ELOOP',
+    });
+    expect(fs.lstatSync(path).isSymbolicLink()).toBe(true);
   });
 
   it('is left out where there can be none', async () => {

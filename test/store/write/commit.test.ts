@@ -12,6 +12,7 @@ import {
   Put,
   RowMutations,
   type Table,
+  tableDescriptor,
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { contents, createTable, put, readValue } from '../engine/support.js';
@@ -111,6 +112,24 @@ describe('a full disk', () => {
     await engine.close();
   });
 
+  test('a write without the log waits for those before it that wait for the disk', async () => {
+    const { engine, table, release } = await failing({ held: true });
+    const synced = table.put(put('r', 'waits'));
+    await turns(20);
+    let acknowledged = false;
+    const unlogged = table.put(put('s', 'behind').setDurability('SKIP_WAL'));
+    void unlogged.then(() => (acknowledged = true));
+    for (let i = 0; i < 20; i++) {
+      expect(await contents(table)).toEqual([]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(acknowledged).toBe(false);
+    release();
+    expect(await outcomes([synced, unlogged])).toEqual(['done', 'done']);
+    expect(await contents(table)).toEqual(['r f:q=waits', 's f:q=behind']);
+    await engine.close();
+  });
+
   test('an earlier write that is with the disk already is not rejected with those behind it', async () => {
     const { engine, table, files, release, reopened } = await failing({ held: true });
     const first = table.put(put('a', '1'));
@@ -150,6 +169,34 @@ describe('a full disk', () => {
     await engine.verify();
     await engine.close();
   });
+});
+
+test('writes to a family that is dropped while they wait for a sync that fails are rejected as all others', async () => {
+  let held = false;
+  const syncs: { end(): void; fail(error: unknown): void }[] = [];
+  const syncDelay = (): Promise<void> =>
+    held ? new Promise((end, fail) => syncs.push({ end, fail })) : Promise.resolve();
+  const fileSystem = new MemoryFileSystem({ syncDelay });
+  const engine = await openEmbedded('/db', { fileSystem, automatic: false });
+  const table = await createTable(engine, { f: {}, g: {} });
+  await table.put(put('r', 'old'));
+  held = true;
+  const syncing = async (count: number): Promise<void> => {
+    while (syncs.length < count) await new Promise((resolve) => setImmediate(resolve));
+  };
+  // The log holds all that came before the change already; it waits for the MANIFEST.
+  const altered = engine.admin.modifyTable(tableDescriptor('t', { f: {} }));
+  await syncing(1);
+  const both = new Put('r').addColumn('f', 'q', 'new').addColumn('g', 'q', 'gone');
+  const all = [table.put(both), table.put(put('s', 'behind', 'g'))];
+  await syncing(2);
+  syncs[0]!.end();
+  await altered;
+  all.push(table.put(put('t', 'later')));
+  syncs[1]!.fail(new Error('the disk is broken'));
+  expect(await outcomes(all)).toEqual(['ERR_READONLY', 'ERR_READONLY', 'ERR_READONLY']);
+  expect(await contents(table)).toEqual(['r f:q=old']);
+  await engine.close().catch(() => {});
 });
 
 describe('the end of a store with writes under way', () => {
