@@ -1,9 +1,13 @@
-/** What comments and tests cite by number exists: the rules of docs/semantics.md, and the invariants of src. */
+/**
+ * What comments and tests cite by number exists: the rules of docs/semantics.md, the promises of docs/durability.md, and the
+ * invariants of src.
+ */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { SUITES } from './proof/suites.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -34,6 +38,31 @@ test('every rule that src and test cite is one of them', () => {
   expect(cited.size).toBeGreaterThan(80);
   const unknown = [...cited].filter(([number]) => Number(number) < 1 || Number(number) > 88);
   expect(unknown).toEqual([]);
+});
+
+test('docs/durability.md lists the promises P1 to P9, and no other is cited', () => {
+  const page = readFileSync(join(root, 'docs/durability.md'), 'utf8');
+  const listed = [...page.matchAll(/^\| P(\d+) \| [^`\s]/gm)].map(([, number]) => Number(number));
+  expect(listed).toEqual(Array.from({ length: 9 }, (_, index) => index + 1));
+  const pages = readdirSync(join(root, 'docs'), { encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name): [string, string] => [name, readFileSync(join(root, 'docs', name), 'utf8')]);
+  const files = [
+    ...pages,
+    ...sources('src'),
+    ...sources('test/crash'),
+    ...sources('test/store'),
+    ...sources('test/proof'),
+  ];
+  const cited = found(files, /\bP(\d+)\b/g);
+  expect([...cited.keys()].filter((number) => Number(number) < 1 || Number(number) > 9)).toEqual([]);
+  // A span names both its ends, and the second is behind the first.
+  for (const [, first, last] of files.flatMap(([, text]) => [...text.matchAll(/\bP(\d)-P(\d)\b/g)]))
+    expect(Number(last)).toBeGreaterThan(Number(first));
+  for (const { promises, file } of SUITES) {
+    expect(promises).toMatch(/^P\d(-P\d)?(, P\d(-P\d)?)*$/);
+    expect(existsSync(join(root, file)), file).toBe(true);
+  }
 });
 
 test('every numbered invariant of src is stated once, asserted where it is stated, and no other is cited', () => {

@@ -5,6 +5,7 @@ import { RowanError } from '../errors.js';
 import {
   type Admin,
   canonicalTableName,
+  checkedDescriptor,
   checkSplitKeys,
   DEFAULT_NAMESPACE,
   parseTableName,
@@ -41,7 +42,8 @@ export class EmbeddedAdmin implements Admin {
     return this.core.catalog.namespaces();
   }
 
-  async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
+  async createTable(asked: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
+    const descriptor = checkedDescriptor(asked);
     const { namespace } = parseTableName(descriptor.name);
     this.checkNamespace(namespace);
     if (this.core.catalog.find(descriptor.name)) {
@@ -61,7 +63,8 @@ export class EmbeddedAdmin implements Admin {
     await this.core.catalog.truncateTable(state, splitKeys);
   }
 
-  async modifyTable(descriptor: TableDescriptor): Promise<void> {
+  async modifyTable(asked: TableDescriptor): Promise<void> {
+    const descriptor = checkedDescriptor(asked);
     await this.core.catalog.modifyTable(this.table(descriptor.name), descriptor);
   }
 

@@ -161,6 +161,7 @@ export function familyProblems(name: string, options: FamilyOptions): string[] {
     if (typeof all[option] !== 'boolean')
       problems.push(`${where}: ${option} is ${JSON.stringify(all[option])}; write true or false.`);
   }
+  problems.push(...textProblems(where, all));
   if (all.minVersions > all.versions) {
     problems.push(`${where}: minVersions ${all.minVersions} is above versions ${all.versions}.`);
   }
@@ -240,12 +241,63 @@ export function tableDescriptor(
   });
 }
 
+/**
+ * A descriptor of whatever making, held to every rule, as a copy that nobody else can change.
+ * @throws SchemaError as {@link tableDescriptor}, also when it is no descriptor at all.
+ */
+export function checkedDescriptor(descriptor: TableDescriptor): TableDescriptor {
+  const given: Partial<TableDescriptor> | null | undefined = descriptor;
+  if (
+    typeof given !== 'object' ||
+    given === null ||
+    typeof given.name !== 'string' ||
+    !isFamilies(given.families)
+  ) {
+    throw new SchemaError(
+      'A table is described by its name and a list of families. Make it with tableDescriptor().',
+    );
+  }
+  const { name, families, ...options } = descriptor;
+  return tableDescriptor(name, families, options);
+}
+
+function isFamilies(families: unknown): boolean {
+  return Array.isArray(families) && families.every((family) => typeof family?.name === 'string');
+}
+
+/** Of the settings that are kept and passed on as they are. */
+function textProblems(
+  where: string,
+  given: Partial<Pick<TableDescriptor, 'configuration' | 'metadata'>>,
+): string[] {
+  const problems: string[] = [];
+  for (const option of ['configuration', 'metadata'] as const) {
+    const value: unknown = given[option];
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      problems.push(
+        `${where}: ${option} is ${JSON.stringify(value)}; it is an object whose values are strings.`,
+      );
+      continue;
+    }
+    for (const [key, text] of Object.entries(value)) {
+      if (typeof text !== 'string')
+        problems.push(`${where}: ${option} "${key}" is ${JSON.stringify(text)}; write a string.`);
+    }
+  }
+  return problems;
+}
+
 function tableOptionProblems(name: string, all: Omit<TableDescriptor, 'name' | 'families'>): string[] {
   const problems: string[] = [];
   for (const option of ['readOnly', 'splitEnabled', 'compactionEnabled'] as const) {
     if (typeof all[option] !== 'boolean')
       problems.push(`Table "${name}": ${option} is ${JSON.stringify(all[option])}; write true or false.`);
   }
+  if (all.splitPolicy !== undefined && typeof all.splitPolicy !== 'string')
+    problems.push(
+      `Table "${name}": splitPolicy is ${JSON.stringify(all.splitPolicy)}; write the name of one.`,
+    );
+  problems.push(...textProblems(`Table "${name}"`, all));
   const integer = (option: 'maxFileSize' | 'memstoreFlushSize' | 'regionReplication', max: number): void => {
     const value = all[option];
     if (value === undefined || (Number.isSafeInteger(value) && value >= 1 && value <= max)) return;

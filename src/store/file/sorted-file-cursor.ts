@@ -2,12 +2,24 @@ import { EMPTY_BYTES } from '../../bytes/index.js';
 import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
 import { type BlockDecoder, createDecoder, type DataBlock } from '../encoding/index.js';
 import type { BlockIndex } from './block-index.js';
-import { ReadBuffer } from './data-block-source.js';
+import { type DataBlockSource, ReadBuffer } from './data-block-source.js';
+import type { FileMeta } from './file-meta.js';
 import type { FileCursorOptions } from './options.js';
-import type { SortedFileReader } from './sorted-file-reader.js';
 
 /** Cells that `reseek` tries one by one before it searches. */
 const WALK = 3;
+
+/** What a cursor asks of the file it stands in. */
+export interface CursorFile {
+  readonly meta: FileMeta;
+  readonly seq: number;
+  readonly root: BlockIndex;
+  readonly twoLevels: boolean;
+  readonly source: DataBlockSource;
+  leaf(number: number): BlockIndex;
+  /** Takes back a cursor that was closed. */
+  recycle(cursor: SortedFileCursor): void;
+}
 
 /**
  * A position in a sorted file. With the encodings NONE and ROW_INDEX_V1 its bytes are those of the block; with the
@@ -25,7 +37,7 @@ export class SortedFileCursor extends CellCursor {
   private rowKey: SeekKey | undefined;
   private inUse = false;
 
-  constructor(private readonly reader: SortedFileReader) {
+  constructor(private readonly reader: CursorFile) {
     super();
     this.decoder = createDecoder(reader.meta.encoding);
     this.index = reader.root;

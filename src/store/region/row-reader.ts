@@ -1,16 +1,23 @@
-import { type Cell, CellType, type Get, LATEST_TIMESTAMP, Result } from '../../table/index.js';
+import { type Cell, CellType, type Get, LATEST_TIMESTAMP, type Query, Result } from '../../table/index.js';
 import { compareToSeekKey, SeekKey } from '../cursor.js';
-import type { ReadHint } from '../scan/family-source.js';
+import type { FamilySource, ReadHint } from '../scan/family-source.js';
 import { RegionScanner } from '../scan/region-scanner.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { RowReader } from '../write/row-operations.js';
 import type { Region } from './region.js';
 
+/** What is asked of the store. */
+export interface RowReaderCore {
+  readonly settings: { readonly random: () => number };
+  now(): number;
+  /** The families of a region that a read asks for, in order. */
+  sourcesOf(region: Region, query: Query): readonly FamilySource[];
+}
+
 /** Reads rows of one region with every write so far, durable or not: what read-modify-write needs (R69). */
 export class UncommittedRowReader implements RowReader {
   constructor(
-    private readonly core: StoreCore,
+    private readonly core: RowReaderCore,
     private readonly state: TableState,
     private readonly region: Region,
   ) {}

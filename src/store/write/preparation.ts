@@ -15,10 +15,16 @@ import {
   RowMutations,
 } from '../../table/index.js';
 import { type Region, regionOf } from '../region/region.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
-import { nextTimestamp, type PreparedCell, prepareDelete, prepareDelta } from './row-operations.js';
+import type { RowClock } from './row-clock.js';
+import {
+  nextTimestamp,
+  type PreparedCell,
+  prepareDelete,
+  prepareDelta,
+  type RowReader,
+} from './row-operations.js';
 
 /** One row's cells, ready to be written. They are the caller's own until they are copied, in the same turn. */
 export class PreparedRow {
@@ -54,8 +60,16 @@ export function strictest(a: SettledDurability, b: SettledDurability): SettledDu
 /** How far counters with several versions may run ahead of the clock: milliseconds. */
 const MAX_AHEAD = 1_000;
 
+/** What the preparation asks of the store. */
+export interface PreparationCore {
+  readonly rowClock: RowClock;
+  readonly settings: { readonly durability: SettledDurability };
+  /** Reads the row with every write so far. */
+  rowReader(state: TableState, row: Uint8Array): RowReader;
+}
+
 export class Preparation {
-  constructor(private readonly core: StoreCore) {}
+  constructor(private readonly core: PreparationCore) {}
 
   /**
    * Checks a change and settles its cells, with every write so far in view. A put without a timestamp gets none below

@@ -15,11 +15,12 @@ import {
   type RowMutations,
 } from '../../table/index.js';
 import type { Memstore } from '../memstore/memstore.js';
+import type { Pressure } from '../pressure.js';
+import type { WriteRecordBuilder } from '../record/write-record.js';
 import type { FamilyStore } from '../region/family-store.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
-import type { SettledDurability } from './commit-queue.js';
-import { Preparation, type PreparedRow, strictest } from './preparation.js';
+import type { CommitHealth, CommitQueue, SettledDurability } from './commit-queue.js';
+import { Preparation, type PreparationCore, type PreparedRow, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
 import { asRowanError, checkIndependent, type StateChange } from './state-change.js';
 import { WrittenCells } from './written-cells.js';
@@ -27,13 +28,23 @@ import { WrittenCells } from './written-cells.js';
 /** What the log can take, and read again, in one record. */
 const MAX_RECORD_BYTES = 2 ** 30;
 
+/** What the writer asks of the store. */
+export interface WriterCore extends PreparationCore {
+  readonly commits: CommitQueue;
+  readonly journal: CommitHealth;
+  readonly pressure: Pressure;
+  readonly recordBuilder: WriteRecordBuilder;
+  /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
+  appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
+}
+
 export class TableWriter {
   private readonly preparation: Preparation;
   /** The clock of the store as the log has it, unless records were lost since. */
   private clockInLog = 0;
   private losses = 0;
 
-  constructor(private readonly core: StoreCore) {
+  constructor(private readonly core: WriterCore) {
     this.preparation = new Preparation(core);
   }
 
