@@ -170,3 +170,9 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
     });
   }
 }
+
+/** The error itself, or one that says that an action ended in something else. */
+export function asRowanError(error: unknown): RowanError {
+  if (error instanceof RowanError) return error;
+  return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
+}

@@ -1,5 +1,7 @@
 import { ClosedError } from '../errors.js';
 import type { Capabilities, Engine } from '../table/engine.js';
+import { ObservedTable } from '../table/observed-table.js';
+import { type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
 import { Cluster } from './client/cluster.js';
@@ -20,6 +22,7 @@ export class HBaseEngine implements Engine {
   readonly name = 'hbase';
   readonly capabilities = CAPABILITIES;
   readonly admin: HBaseAdmin;
+  private readonly observers = new WriteObservers();
   private closed = false;
 
   /** Made by {@link connectHBase}. */
@@ -33,7 +36,14 @@ export class HBaseEngine implements Engine {
 
   table(name: string): Table {
     if (this.closed) throw new ClosedError('The connection to HBase was closed.');
-    return new HBaseTable(this.cluster, name);
+    return new ObservedTable(new HBaseTable(this.cluster, name), this.observers, (other) =>
+      this.table(other),
+    );
+  }
+
+  observe(table: string, observer: WriteObserver): () => void {
+    if (this.closed) throw new ClosedError('The connection to HBase was closed.');
+    return this.observers.add(table, observer);
   }
 
   /** The clock of this machine: the servers stamp by theirs. */

@@ -22,6 +22,7 @@ export type { EmbeddedOptions } from '../store/options.js';
 export type { StoreStats } from '../store/stats.js';
 export type { VerifyReport } from '../store/verify.js';
 export {
+  type Additions,
   type Admin,
   ALL_VERSIONS,
   Append,
@@ -60,6 +61,7 @@ export {
   MAX_ROW_LENGTH,
   type Mutation,
   type MutationCell,
+  type ObservedWrite,
   type OperationOptions,
   Put,
   type Query,
@@ -76,8 +78,10 @@ export {
   type SyncTable,
   splitKeys,
   type Table,
+  type TableChange,
   type TableDescriptor,
   type TableOptions,
   TimeRange,
   tableDescriptor,
+  type WriteObserver,
 } from '../table/index.js';

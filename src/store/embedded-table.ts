@@ -1,8 +1,9 @@
 /** One table of an embedded store. */
 
-import { throwIfAborted, UnsupportedError } from '../errors.js';
+import { asRowanError, throwIfAborted, UnsupportedError } from '../errors.js';
 import {
   type Append,
+  type AtomicStep,
   type BatchAction,
   type BatchOptions,
   type BatchOutcome,
@@ -31,7 +32,6 @@ import { TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 import { ownCopy } from './write/own-copy.js';
-import { asRowanError } from './write/state-change.js';
 
 export class EmbeddedTable implements SyncTable {
   constructor(
@@ -141,6 +141,12 @@ export class EmbeddedTable implements SyncTable {
       group.map(({ table, change }) => ({ state: stateOf(table), change })),
     );
     return this.core.writer.commit(groups);
+  }
+
+  async atomic<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T> {
+    const waits = this.admission(options);
+    if (waits) await waits;
+    return this.core.writer.step(this.core.writableTable(this.name), decide);
   }
 
   scan(scan: Scan, options?: OperationOptions): ResultScanner {

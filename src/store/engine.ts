@@ -1,6 +1,6 @@
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 
-import type { Admin, Capabilities, Cell, Engine, SyncTable } from '../table/index.js';
+import type { Admin, Capabilities, Cell, Engine, SyncTable, WriteObserver } from '../table/index.js';
 import { BulkLoad, type BulkLoadResult } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
@@ -40,6 +40,11 @@ export class EmbeddedEngine implements Engine {
 
   now(): number {
     return this.core.clock();
+  }
+
+  observe(table: string, observer: WriteObserver): () => void {
+    this.core.checkOpen();
+    return this.core.observers.add(table, observer);
   }
 
   /** Resolves when no flush, compaction or split that the store began by itself is under way. */

@@ -4,7 +4,7 @@
  */
 
 import { RowanError } from '../errors.js';
-import { canonicalTableName, type Query } from '../table/index.js';
+import { canonicalTableName, type Query, WriteObservers } from '../table/index.js';
 import { FamilyWork } from './background/family-work.js';
 import type { JobExecutor } from './background/job.js';
 import { Maintenance } from './background/maintenance.js';
@@ -64,6 +64,7 @@ export class StoreCore {
   readonly catalog: Catalog;
   readonly collector: LogCollector;
   readonly scanners = new ScannerRegistry();
+  readonly observers = new WriteObservers();
   readonly pressure: Pressure;
   readonly maintenance: Maintenance;
   readonly writer: TableWriter;

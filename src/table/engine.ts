@@ -1,4 +1,5 @@
 import type { Admin } from './admin.js';
+import type { WriteObserver } from './observer.js';
 import type { Table } from './table.js';
 
 /** What an engine can do beyond the {@link Table} that all give. Asking for what one lacks is an `ERR_UNSUPPORTED`. */
@@ -25,5 +26,11 @@ export interface Engine {
   table(name: string): Table;
   /** The time by which writes are stamped and lives end, ms: the engine's own clock, or as near to it as is known here. */
   now(): number;
+  /**
+   * Has an observer told of every write of the table that goes through this engine, entities' writes and those below them
+   * alike; the function that ends it. Observers are no part of the table: they are to be added at each opening.
+   * @throws InvalidArgumentError when the observer has neither `before` nor `after`.
+   */
+  observe(table: string, observer: WriteObserver): () => void;
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ export * from './filter/filter.js';
 export * from './filter/filters.js';
 export * from './get.js';
 export * from './mutation.js';
+export * from './observer.js';
 export * from './query.js';
 export * from './raw-row.js';
 export * from './result.js';

@@ -84,6 +84,14 @@ export type CommitOutcome =
 /** Reads a row of this table, or of another of the store. */
 export type RowRead = (get: Get, table?: string) => Result;
 
+/** A step of writes under way: what is applied is seen by what is read after it, and by nobody else before the step ends. */
+export interface AtomicStep {
+  /** Sees every write so far, those of others that are not acknowledged yet, too, and those of this step. */
+  readonly read: RowRead;
+  /** The answers of increments and appends. @throws RowanError when the change is refused; what stands before it stays. */
+  apply(change: TableChange): Result;
+}
+
 /** A table that answers without leaving the thread (capability `sync`). */
 export interface SyncTable extends Table {
   /**
@@ -97,6 +105,11 @@ export interface SyncTable extends Table {
     decide: (read: RowRead) => readonly (readonly TableChange[])[],
     options?: OperationOptions,
   ): Promise<readonly CommitOutcome[]>;
+  /**
+   * Runs `decide`, and makes what it applies, of this table and of others, one step: all of it is applied, or nothing
+   * when it throws. It runs as that of `commit` does, and its step is of no use after it. Answers what `decide` answers.
+   */
+  atomic?<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T>;
   getSync(get: Get): Result;
   /** As `getSync`, into a row that is used again and again; false when there is nothing. */
   getRaw?(get: Get, into: RawRow): boolean;

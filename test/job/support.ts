@@ -41,6 +41,7 @@ export function workerOn(engine: Engine, options: { lives?: number; cluster?: bo
       admin: engine.admin,
       table: (name) => guarded(engine.table(name)),
       now: Date.now,
+      observe: (table, observer) => engine.observe(table, observer),
       close: () => engine.close(),
     },
     kill: () => {

@@ -20,7 +20,10 @@ import {
   type Scan,
   type Table,
   type TableDescriptor,
+  type WriteObserver,
+  WriteObservers,
 } from '../../src/table/index.js';
+import { ObservedTable } from '../../src/table/observed-table.js';
 import { ModelTable, type Surroundings } from './store.js';
 import { apply, checkAndMutate } from './write.js';
 
@@ -35,13 +38,20 @@ export class ModelEngine implements Engine {
   };
   readonly admin: ModelAdmin;
   private readonly tables = new Map<string, ModelTable>();
+  private readonly observers = new WriteObservers();
 
   constructor(private readonly surroundings: Surroundings) {
     this.admin = new ModelAdmin(this.tables, surroundings);
   }
 
-  table(name: string): ModelTableHandle {
-    return new ModelTableHandle(name, this.tables);
+  table(name: string): Table {
+    return new ObservedTable(new ModelTableHandle(name, this.tables), this.observers, (other) =>
+      this.table(other),
+    );
+  }
+
+  observe(table: string, observer: WriteObserver): () => void {
+    return this.observers.add(table, observer);
   }
 
   now(): number {

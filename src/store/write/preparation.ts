@@ -60,7 +60,7 @@ export function strictest(a: SettledDurability, b: SettledDurability): SettledDu
 /** How far counters with several versions may run ahead of the clock: milliseconds. */
 const MAX_AHEAD = 1_000;
 
-/** What the preparation asks of the store. */
+/** What changes are prepared against: the store, or a transaction's view of it. */
 export interface PreparationCore {
   readonly rowClock: RowClock;
   readonly settings: { readonly durability: SettledDurability };

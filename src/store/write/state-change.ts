@@ -1,7 +1,7 @@
 /** What several changes that share a record of the log must keep to. */
 
 import { toStringBinary } from '../../bytes/index.js';
-import { InvalidArgumentError, RowanError } from '../../errors.js';
+import { InvalidArgumentError } from '../../errors.js';
 import { CellType, LATEST_TIMESTAMP, type RowMutation, type RowMutations } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 
@@ -9,12 +9,6 @@ import type { TableState } from '../table-state.js';
 export interface StateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
-}
-
-/** The error itself, or one that says that an action ended in something else. */
-export function asRowanError(error: unknown): RowanError {
-  if (error instanceof RowanError) return error;
-  return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
 }
 
 /** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */

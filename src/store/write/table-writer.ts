@@ -3,7 +3,7 @@
  * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
  */
 
-import { InvalidArgumentError } from '../../errors.js';
+import { asRowanError, InvalidArgumentError } from '../../errors.js';
 import {
   type CheckAndMutate,
   type CheckAndMutateResult,
@@ -19,18 +19,18 @@ import type { Pressure } from '../pressure.js';
 import type { WriteRecordBuilder } from '../record/write-record.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { TableState } from '../table-state.js';
-import type { CommitHealth, CommitQueue, SettledDurability } from './commit-queue.js';
-import { Preparation, type PreparationCore, type PreparedRow, strictest } from './preparation.js';
+import type { CommitHealth, SettledDurability } from './commit-queue.js';
+import { Preparation, type PreparedRow, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
-import { asRowanError, checkIndependent, type StateChange } from './state-change.js';
+import { checkIndependent, type StateChange } from './state-change.js';
+import { type StepCore, WriteStep } from './write-step.js';
 import { WrittenCells } from './written-cells.js';
 
 /** What the log can take, and read again, in one record. */
 const MAX_RECORD_BYTES = 2 ** 30;
 
 /** What the writer asks of the store. */
-export interface WriterCore extends PreparationCore {
-  readonly commits: CommitQueue;
+export interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
   readonly pressure: Pressure;
   readonly recordBuilder: WriteRecordBuilder;
@@ -38,11 +38,22 @@ export interface WriterCore extends PreparationCore {
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
 }
 
+/** The numbers that rows were given in the log. */
+interface Logged {
+  readonly first: number;
+  readonly last: number;
+  readonly durability: SettledDurability;
+}
+
+const NOTHING_DONE = { rows: 0, cells: 0, upserts: 0 };
+
 export class TableWriter {
   private readonly preparation: Preparation;
   /** The clock of the store as the log has it, unless records were lost since. */
   private clockInLog = 0;
   private losses = 0;
+  /** A step's function runs. */
+  private stepping = false;
 
   constructor(private readonly core: WriterCore) {
     this.preparation = new Preparation(core);
@@ -50,6 +61,7 @@ export class TableWriter {
 
   /** Applies one change; resolves when it is as durable as it asks to be. */
   async mutate(state: TableState, change: RowMutation | RowMutations): Promise<Result> {
+    if (this.isObserved(state)) return this.step(state, (step) => step.applyTo(state, change));
     this.core.rowClock.now();
     const prepared = this.preparation.prepare(state, change);
     await this.write([prepared]);
@@ -67,14 +79,24 @@ export class TableWriter {
       await this.core.commits.confirmed();
       return { success: false, result: undefined };
     }
-    this.core.rowClock.now();
-    const prepared = this.preparation.prepare(state, check.action, outcome.timestamp);
-    await this.write([prepared]);
-    return { success: true, result: prepared.result.isEmpty ? undefined : prepared.result };
+    let result: Result;
+    if (this.isObserved(state)) {
+      result = await this.step(state, (step) => step.applyTo(state, check.action, outcome.timestamp));
+    } else {
+      this.core.rowClock.now();
+      const prepared = this.preparation.prepare(state, check.action, outcome.timestamp);
+      await this.write([prepared]);
+      ({ result } = prepared);
+    }
+    return { success: true, result: result.isEmpty ? undefined : result };
   }
 
   /** Puts, each for itself, in one record of the log: what became of each, undefined when it was written. */
   async putEach(state: TableState, puts: readonly Put[]): Promise<(unknown | undefined)[]> {
+    if (this.isObserved(state)) {
+      const outcomes = await this.commitInStep(puts.map((change) => [{ state, change }]));
+      return outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error));
+    }
     this.core.rowClock.now();
     const rows: PreparedRow[] = [];
     const errors: (unknown | undefined)[] = new Array(puts.length);
@@ -100,6 +122,9 @@ export class TableWriter {
    */
   async mutateAll(state: TableState, changes: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
     checkIndependent(changes.map((change) => ({ state, change })));
+    if (this.isObserved(state)) {
+      return this.step(state, (step) => changes.map((change) => step.applyTo(state, change)));
+    }
     this.core.rowClock.now();
     const rows = changes.map((change) => this.preparation.prepare(state, change));
     if (rows.length > 0) await this.write(rows);
@@ -113,6 +138,9 @@ export class TableWriter {
    */
   async commit(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
     checkIndependent(groups.flat());
+    if (groups.some((group) => group.some(({ state }) => this.isObserved(state)))) {
+      return this.commitInStep(groups);
+    }
     this.core.rowClock.now();
     const rows: PreparedRow[] = [];
     const outcomes = groups.map((group): CommitOutcome => {
@@ -131,20 +159,93 @@ export class TableWriter {
   }
 
   /**
+   * Runs `decide` in this turn: what it applies is one record of the log, whole or not at all. What it throws is thrown
+   * when what it may have read is durable, and nothing was written then.
+   */
+  async step<T>(state: TableState, decide: (step: WriteStep) => T): Promise<T> {
+    const { core } = this;
+    core.journal.checkWritable();
+    this.checkAlone();
+    core.rowClock.now();
+    const step = new WriteStep(core, this.preparation, this.addRow, state);
+    let answer: T;
+    this.stepping = true;
+    try {
+      answer = decide(step);
+      if (answer instanceof Promise) throw stepWaits(answer);
+    } catch (error) {
+      step.backTo(NOTHING_DONE);
+      this.stepping = false;
+      step.end();
+      await core.commits.confirmed();
+      throw error;
+    }
+    this.stepping = false;
+    step.end();
+    if (step.rows.length === 0) await core.commits.confirmed();
+    else await this.finish(step);
+    return answer;
+  }
+
+  /** Groups of changes, each whole or not at all, with what observers add to them. */
+  private commitInStep(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
+    const own = groups.find((group) => group.length > 0)?.[0]?.state;
+    if (own === undefined) return Promise.resolve(groups.map(() => ({ ok: true, results: [] })));
+    return this.step(own, (step) =>
+      groups.map((group): CommitOutcome => {
+        const before = step.savepoint();
+        try {
+          return { ok: true, results: group.map(({ state, change }) => step.applyTo(state, change)) };
+        } catch (error) {
+          step.backTo(before);
+          return { ok: false, error: asRowanError(error) };
+        }
+      }),
+    );
+  }
+
+  private isObserved(state: TableState): boolean {
+    return this.core.observers.of(state.name) !== undefined;
+  }
+
+  /** Has the log take what stands in memory already. */
+  private finish(step: WriteStep): Promise<void> {
+    const { rows, cells, upserts } = step;
+    let logged: Logged;
+    try {
+      logged = this.log(rows);
+    } catch (error) {
+      step.backTo(NOTHING_DONE);
+      throw error;
+    }
+    for (let i = 0; i < rows.length; i++) {
+      const { region } = rows[i]!;
+      region.writeRequests++;
+      this.core.pressure.wrote(region, step.bytes[i]!);
+    }
+    return this.core.commits.commit(
+      logged.last,
+      logged.durability,
+      cells,
+      upserts.count > 0 ? upserts : undefined,
+    );
+  }
+
+  private readonly addRow = (
+    row: PreparedRow,
+    seq: number,
+    written: WrittenCells,
+    superseding: WrittenCells | undefined,
+  ): number => this.add(row, seq, written, superseding);
+
+  /**
    * Writes the rows in this turn; resolves when they are acknowledged.
    * @throws RowanError when the log cannot take them: nothing was written.
    */
   private write(rows: readonly PreparedRow[]): Promise<void> {
     const core = this.core;
     core.journal.checkWritable();
-    let durability: SettledDurability = 'SKIP_WAL';
-    for (let i = 0; i < rows.length; i++) durability = strictest(durability, rows[i]!.durability);
-    const { highest } = core.rowClock;
-    const tellsClock =
-      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
-    const count = tellsClock ? rows.length + 1 : rows.length;
-    const first = core.commits.allocate(count);
-    if (durability !== 'SKIP_WAL') this.append(rows, first, count, tellsClock ? highest : undefined);
+    const { first, last, durability } = this.log(rows);
     const cells = new WrittenCells();
     const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
     try {
@@ -157,7 +258,22 @@ export class TableWriter {
       cells.takeBack();
       throw error;
     }
-    return core.commits.commit(first + count - 1, durability, cells, upserts);
+    return core.commits.commit(last, durability, cells, upserts);
+  }
+
+  /** Numbers the rows and appends them to the log. @throws RowanError when it cannot take them. */
+  private log(rows: readonly PreparedRow[]): Logged {
+    const { core } = this;
+    this.checkAlone();
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (let i = 0; i < rows.length; i++) durability = strictest(durability, rows[i]!.durability);
+    const { highest } = core.rowClock;
+    const tellsClock =
+      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
+    const count = tellsClock ? rows.length + 1 : rows.length;
+    const first = core.commits.allocate(count);
+    if (durability !== 'SKIP_WAL') this.append(rows, first, count, tellsClock ? highest : undefined);
+    return { first, last: first + count - 1, durability };
   }
 
   /** Puts a row's cells into the memstores of their families; the bytes of their values. */
@@ -190,6 +306,14 @@ export class TableWriter {
       bytes += value.length;
     }
     return bytes;
+  }
+
+  /** The numbers of a step's rows are not given yet: another write would take them. */
+  private checkAlone(): void {
+    if (!this.stepping) return;
+    throw new InvalidArgumentError(
+      'A write was begun inside a step of writes. Apply it to the step (`apply`), or answer it from the observer.',
+    );
   }
 
   private append(
@@ -234,6 +358,13 @@ function memstoreFor(store: FamilyStore): Memstore {
   // What cannot be named by a place in it goes to the next.
   if (store.version.active.crowded) store.freeze();
   return store.version.active;
+}
+
+function stepWaits(answer: Promise<unknown>): InvalidArgumentError {
+  answer.catch(() => undefined);
+  return new InvalidArgumentError(
+    'The function of an atomic step answered a promise. It runs in one turn: read and apply in it without waiting.',
+  );
 }
 
 function tooLarge(bytes: number): InvalidArgumentError {

@@ -30,6 +30,30 @@ export class WrittenCells {
     this.backwards((memstore, ref) => memstore.takeBack(ref));
   }
 
+  /** Takes those behind the first `count` out of memory, the last first. */
+  takeBackTo(count: number): void {
+    while (this.refs.length > count) {
+      const run = this.memstores.length - 1;
+      const memstore = this.memstores[run]!;
+      const from = Math.max(count, this.starts[run]!);
+      if (!memstore.freed)
+        for (let i = this.refs.length - 1; i >= from; i--) memstore.takeBack(this.refs[i]!);
+      this.refs.length = from;
+      if (from > this.starts[run]!) return;
+      this.memstores.pop();
+      this.starts.pop();
+    }
+  }
+
+  /** Forgets those behind the first `count`. */
+  forgetTo(count: number): void {
+    this.refs.length = count;
+    while (this.starts.length > 0 && this.starts[this.starts.length - 1]! >= count) {
+      this.memstores.pop();
+      this.starts.pop();
+    }
+  }
+
   /** Drops what each of them has made superfluous (R70), where its memstore is still written to. */
   dropOlder(readPoint: number): void {
     this.backwards((memstore, ref) => {

@@ -1,0 +1,150 @@
+/**
+ * A step of writes: changes of any rows and tables that are made one after the other in one turn of the event loop, each
+ * seen by what is read and changed behind it, and that are one record of the log. They stand in the memstores at once,
+ * with numbers that no reader's read point has reached; what is taken back leaves nothing behind.
+ */
+
+import { InvalidArgumentError } from '../../errors.js';
+import type { AtomicStep, Get, Result, TableChange, WriteObservers } from '../../table/index.js';
+import type { TableState } from '../table-state.js';
+import type { CommitQueue } from './commit-queue.js';
+import type { Preparation, PreparationCore, PreparedRow } from './preparation.js';
+import { WrittenCells } from './written-cells.js';
+
+/** What steps ask of the store. */
+export interface StepCore extends PreparationCore {
+  readonly commits: CommitQueue;
+  readonly observers: WriteObservers;
+  /** @throws RowanError when there is no such table, or none that takes writes now. */
+  writableTable(name: string): TableState;
+}
+
+/** Observers that answer each other's changes for ever are stopped here. */
+const MOST_NESTED = 16;
+
+/** Puts a prepared row's cells into the memstores; the bytes of their values. */
+export type AddRow = (
+  row: PreparedRow,
+  seq: number,
+  written: WrittenCells,
+  superseding: WrittenCells | undefined,
+) => number;
+
+/** How far a step had come. */
+interface Savepoint {
+  readonly rows: number;
+  readonly cells: number;
+  readonly upserts: number;
+}
+
+export class WriteStep implements AtomicStep {
+  readonly rows: PreparedRow[] = [];
+  readonly cells = new WrittenCells();
+  readonly upserts = new WrittenCells();
+  /** Of the values of each row. */
+  readonly bytes: number[] = [];
+  private readonly first: number;
+  private depth = 0;
+  private ended = false;
+
+  constructor(
+    private readonly core: StepCore,
+    private readonly preparation: Preparation,
+    private readonly add: AddRow,
+    /** The table that is meant where none is named. */
+    private readonly own: TableState,
+  ) {
+    this.first = core.commits.lastSeq + 1;
+  }
+
+  readonly read = (get: Get, table?: string): Result => {
+    this.checkRunning();
+    return this.core.rowReader(this.stateOf(table), get.row).read(get);
+  };
+
+  apply({ table, change }: TableChange): Result {
+    this.checkRunning();
+    return this.applyTo(this.stateOf(table), change);
+  }
+
+  /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
+  applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
+    const observers = this.core.observers.of(state.name);
+    if (observers === undefined) return this.write(state, change, notBefore);
+    if (this.depth === MOST_NESTED) throw tooDeep(state.name);
+    this.depth++;
+    const write = {
+      table: state.name,
+      change,
+      read: (get: Get, table = state.name) => this.read(get, table),
+    };
+    for (const { before } of observers) this.applyAll(before?.(write));
+    const result = this.write(state, change, notBefore);
+    for (const { after } of observers) this.applyAll(after?.(write));
+    this.depth--;
+    return result;
+  }
+
+  private applyAll(changes: unknown): void {
+    if (changes === undefined) return;
+    if (!Array.isArray(changes)) throw asynchronous();
+    for (const change of changes as readonly TableChange[]) this.apply(change);
+  }
+
+  private write(state: TableState, change: TableChange['change'], notBefore: number): Result {
+    const row = this.preparation.prepare(state, change, notBefore);
+    const before = this.savepoint();
+    this.rows.push(row);
+    try {
+      this.bytes.push(this.add(row, this.first + before.rows, this.cells, row.upserts && this.upserts));
+    } catch (error) {
+      this.backTo(before);
+      throw error;
+    }
+    return row.result;
+  }
+
+  savepoint(): Savepoint {
+    return { rows: this.rows.length, cells: this.cells.count, upserts: this.upserts.count };
+  }
+
+  /** Takes back what was applied since. */
+  backTo(point: Savepoint): void {
+    this.cells.takeBackTo(point.cells);
+    this.upserts.forgetTo(point.upserts);
+    this.rows.length = point.rows;
+    this.bytes.length = Math.min(this.bytes.length, point.rows);
+    this.depth = 0;
+  }
+
+  /** Nothing more can be read or applied through it. */
+  end(): void {
+    this.ended = true;
+  }
+
+  private stateOf(table: string | undefined): TableState {
+    return table === undefined || table === this.own.name ? this.own : this.core.writableTable(table);
+  }
+
+  private checkRunning(): void {
+    if (!this.ended) return;
+    throw new InvalidArgumentError(
+      'This step of writes has ended. Read and apply in the function that it was given to, before it returns.',
+    );
+  }
+}
+
+function tooDeep(table: string): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `Observers of writes have answered each other's changes ${MOST_NESTED} deep, the last of table "${table}". ` +
+      'An observer must not add changes that lead back to it.',
+    { details: { table } },
+  );
+}
+
+function asynchronous(): InvalidArgumentError {
+  return new InvalidArgumentError(
+    'An observer of writes answers a list of changes, or nothing, and on the embedded engine at once: what it adds is ' +
+      'one step with the write. Do not give it async functions.',
+  );
+}

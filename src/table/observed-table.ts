@@ -1,0 +1,150 @@
+/** A table of an engine whose calls go somewhere else, with observers around its writes. */
+
+import { asRowanError } from '../errors.js';
+import { Get } from './get.js';
+import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
+import type { Additions, ObservedWrite, WriteObserver, WriteObservers } from './observer.js';
+import type { Result } from './result.js';
+import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
+import type { Scan } from './scan.js';
+import type {
+  BatchAction,
+  BatchOptions,
+  BatchOutcome,
+  OperationOptions,
+  ResultScanner,
+  Table,
+} from './table.js';
+
+type Written = RowMutation | RowMutations;
+
+/** Without observers every call is the inner table's, in the same turn. */
+export class ObservedTable implements Table {
+  constructor(
+    private readonly inner: Table,
+    private readonly observers: WriteObservers,
+    /** Tables of the same engine, observed too. */
+    private readonly tableOf: (name: string) => Table,
+  ) {}
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  get(get: Get, options?: OperationOptions): Promise<Result> {
+    return this.inner.get(get, options);
+  }
+
+  getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
+    return this.inner.getAll(gets, options);
+  }
+
+  exists(get: Get, options?: OperationOptions): Promise<boolean> {
+    return this.inner.exists(get, options);
+  }
+
+  scan(scan: Scan, options?: OperationOptions): ResultScanner {
+    return this.inner.scan(scan, options);
+  }
+
+  put(put: Put, options?: OperationOptions): Promise<void> {
+    return this.around([put], options, () => this.inner.put(put, options));
+  }
+
+  putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+    return this.around(puts, options, () => this.inner.putAll(puts, options));
+  }
+
+  delete(del: Delete, options?: OperationOptions): Promise<void> {
+    return this.around([del], options, () => this.inner.delete(del, options));
+  }
+
+  increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+    return this.around([increment], options, () => this.inner.increment(increment, options));
+  }
+
+  append(append: Append, options?: OperationOptions): Promise<Result> {
+    return this.around([append], options, () => this.inner.append(append, options));
+  }
+
+  mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+    return this.around([mutations], options, () => this.inner.mutateRow(mutations, options));
+  }
+
+  async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
+    const observers = this.observers.of(this.name);
+    if (observers === undefined) return this.inner.checkAndMutate(check, options);
+    await this.tell('before', observers, [check.action], options);
+    const outcome = await this.inner.checkAndMutate(check, options);
+    if (outcome.success) await this.tell('after', observers, [check.action], options);
+    return outcome;
+  }
+
+  async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    const observers = this.observers.of(this.name);
+    if (observers === undefined) return this.inner.batch(actions, options);
+    const refused = new Map<number, BatchOutcome>();
+    for (const [index, action] of actions.entries()) {
+      try {
+        await this.tell('before', observers, writesOf(action), options);
+      } catch (error) {
+        if (options?.atomic) throw error;
+        refused.set(index, { ok: false, error: asRowanError(error) });
+      }
+    }
+    const sent = actions.filter((_, index) => !refused.has(index));
+    const answers = sent.length === 0 ? [] : await this.inner.batch(sent, options);
+    let next = 0;
+    const outcomes = actions.map((_, index) => refused.get(index) ?? answers[next++]!);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.ok && outcome.success !== false) {
+        await this.tell('after', observers, writesOf(actions[index]!), options);
+      }
+    }
+    return outcomes;
+  }
+
+  private async around<T>(
+    changes: readonly Written[],
+    options: OperationOptions | undefined,
+    call: () => Promise<T>,
+  ): Promise<T> {
+    const observers = this.observers.of(this.name);
+    if (observers === undefined) return call();
+    await this.tell('before', observers, changes, options);
+    const answer = await call();
+    await this.tell('after', observers, changes, options);
+    return answer;
+  }
+
+  private async tell(
+    moment: keyof WriteObserver,
+    observers: readonly WriteObserver[],
+    changes: readonly Written[],
+    options: OperationOptions | undefined,
+  ): Promise<void> {
+    for (const change of changes) {
+      const write: ObservedWrite = {
+        table: this.name,
+        change,
+        read: (get, table = this.name) => this.tableOf(table).get(get, options),
+      };
+      for (const observer of observers) await this.add(await observer[moment]?.(write), options);
+    }
+  }
+
+  private async add(additions: Additions, options: OperationOptions | undefined): Promise<void> {
+    if (additions === undefined) return;
+    for (const { table, change } of additions)
+      await this.tableOf(table).batch([change], options).then(thrown);
+  }
+}
+
+function writesOf(action: BatchAction): readonly Written[] {
+  if (action instanceof Get) return [];
+  return action.kind === 'checkAndMutate' ? [action.action] : [action];
+}
+
+function thrown(outcomes: readonly BatchOutcome[]): void {
+  for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+}

@@ -1,0 +1,80 @@
+/** Observers: what is told of every write of a table, whoever makes it, and may add to it or refuse it. */
+
+import { InvalidArgumentError } from '../errors.js';
+import { describe } from './checks.js';
+import type { Get } from './get.js';
+import type { RowMutation } from './mutation.js';
+import type { Result } from './result.js';
+import type { RowMutations } from './row-mutations.js';
+import type { TableChange } from './table.js';
+import { canonicalTableName } from './table-name.js';
+
+/** A change of one row, as an observer sees it. It must not be altered. */
+export interface ObservedWrite {
+  readonly table: string;
+  readonly change: RowMutation | RowMutations;
+  /**
+   * Reads a row of this table, or of another: on the embedded engine as it is at this point of the step, at once; on
+   * HBase with a call of its own.
+   */
+  read(get: Get, table?: string): Result | Promise<Result>;
+}
+
+/** Changes that are to be made with the observed one; nothing: none. */
+export type Additions = readonly TableChange[] | undefined;
+
+/**
+ * Told of each change of a row: puts, deletes, increments, appends and row mutations, those of batches and those of checks
+ * that held. Bulk loads pass it by.
+ *
+ * On the embedded engine both functions run in the step of the write and answer at once; what they answer is written in
+ * the same step, what they throw keeps the whole step out. On HBase `before` runs before the call is sent (its additions
+ * are sent ahead of it; what it throws keeps the call back) and `after` when it has succeeded (its additions follow, and
+ * what it throws is thrown to the writer although the write stands): other writers, and a crash, may come in between.
+ */
+export interface WriteObserver {
+  before?(write: ObservedWrite): Additions | Promise<Additions>;
+  after?(write: ObservedWrite): Additions | Promise<Additions>;
+}
+
+/** The observers of an engine's tables, in the order in which they were added. */
+export class WriteObservers {
+  private readonly byTable = new Map<string, readonly WriteObserver[]>();
+
+  /** Those of a table; undefined when there are none. `name` as {@link canonicalTableName} gives it. */
+  of(name: string): readonly WriteObserver[] | undefined {
+    return this.byTable.size === 0 ? undefined : this.byTable.get(name);
+  }
+
+  /** Adds one; the function that takes it away again. @throws InvalidArgumentError when it is none. */
+  add(table: string, observer: WriteObserver): () => void {
+    const given: unknown = observer;
+    if (
+      typeof given !== 'object' ||
+      given === null ||
+      !isFunctionOrNothing(observer.before) ||
+      !isFunctionOrNothing(observer.after) ||
+      (observer.before === undefined && observer.after === undefined)
+    ) {
+      throw new InvalidArgumentError(
+        `observe takes an object with a function "before", "after" or both, not ${describe(given)}.`,
+      );
+    }
+    const name = canonicalTableName(table);
+    // One entry for each call, so that what was added twice is taken away once for each.
+    const entry: WriteObserver = {
+      ...(observer.before && { before: (write) => observer.before!(write) }),
+      ...(observer.after && { after: (write) => observer.after!(write) }),
+    };
+    this.byTable.set(name, [...(this.byTable.get(name) ?? []), entry]);
+    return () => {
+      const left = (this.byTable.get(name) ?? []).filter((each) => each !== entry);
+      if (left.length === 0) this.byTable.delete(name);
+      else this.byTable.set(name, left);
+    };
+  }
+}
+
+function isFunctionOrNothing(value: unknown): boolean {
+  return value === undefined || typeof value === 'function';
+}

@@ -1,0 +1,155 @@
+/** Steps of writes: each change sees those before it, and all are one write or none. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  ALL_VERSIONS,
+  Append,
+  Delete,
+  Get,
+  Increment,
+  Put,
+  type RowMutation,
+  RowMutations,
+  Scan,
+  type SyncTable,
+} from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
+import { createTable, memoryStore, put, type TestStore } from '../engine/support.js';
+
+type AtomicTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
+
+async function opened(): Promise<{ store: TestStore; table: AtomicTable }> {
+  const store = await memoryStore();
+  const table = (await createTable(store.engine, { f: { versions: 1 }, g: { versions: 3 } })) as AtomicTable;
+  return { store, table };
+}
+
+const add = (row: string, family = 'f'): Increment => new Increment(row).addColumn(family, 'n', 1n);
+const count = (table: SyncTable, row: string, family = 'f'): bigint =>
+  Buffer.from(table.getSync(new Get(row)).getValue(family, 'n')!).readBigInt64BE();
+
+/** Every version of every cell, without times. */
+function versions(table: SyncTable): unknown[] {
+  const scan = new Scan().readVersions(ALL_VERSIONS);
+  return [...table.scanSync(scan)].flatMap((result) =>
+    result.cells.map((cell) => [
+      Buffer.from(cell.row).toString(),
+      cell.family,
+      Buffer.from(cell.qualifier).toString(),
+      Buffer.from(cell.value).toString('hex'),
+    ]),
+  );
+}
+
+describe('a step of writes', () => {
+  test('shows each change to those behind it, and to nobody else before it is written', async () => {
+    const { table } = await opened();
+    const apply = (change: RowMutation | RowMutations) => ({ table: 't', change });
+    const step = table.atomic((step) => {
+      step.apply(apply(add('a')));
+      step.apply(apply(add('a')));
+      expect(step.read(new Get('a')).getValue('f', 'n')).toEqual(Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 2));
+      step.apply(apply(new Delete('a')));
+      expect(step.read(new Get('a')).isEmpty).toBe(true);
+      step.apply(apply(add('a')));
+      return step.apply(apply(add('a')));
+    });
+    expect(table.getSync(new Get('a')).isEmpty).toBe(true);
+    expect((await step).getValue('f', 'n')?.at(-1)).toBe(2);
+    expect(count(table, 'a')).toBe(2n);
+  });
+
+  test('leaves nothing behind when it throws, and what stood there stands', async () => {
+    const { store, table } = await opened();
+    await table.put(put('a', 'before'));
+    await table.increment(add('a', 'g'));
+    const before = versions(table);
+    const seq = store.engine.stats();
+    const failed = table.atomic((step) => {
+      step.apply({ table: 't', change: put('a', 'after') });
+      step.apply({ table: 't', change: add('a', 'g') });
+      step.apply({ table: 't', change: new Delete('a') });
+      step.apply({ table: 't', change: put('b', 'new') });
+      throw new Error('no');
+    });
+    await expect(failed).rejects.toThrow('no');
+    expect(versions(table)).toEqual(before);
+    expect(store.engine.stats().openScanners).toBe(seq.openScanners);
+    await table.increment(add('a', 'g'));
+    expect(count(table, 'a', 'g')).toBe(2n);
+    await store.reopen();
+    expect(count(store.engine.table('t'), 'a', 'g')).toBe(2n);
+    await store.engine.close();
+  });
+
+  test('refuses functions that wait, writes beside it, and use behind its end', async () => {
+    const { table } = await opened();
+    await expect(
+      table.atomic(async (step) => step.apply({ table: 't', change: put('a', '1') })),
+    ).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+    let beside: Promise<void> | undefined;
+    let kept: { read(get: Get): unknown } | undefined;
+    await table.atomic((step) => {
+      kept = step;
+      step.apply({ table: 't', change: put('a', '2') });
+      beside = table.put(put('b', '3'));
+      beside.catch(() => undefined);
+    });
+    await expect(beside).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+    expect(() => kept!.read(new Get('a'))).toThrow(/has ended/);
+    expect(versions(table)).toHaveLength(1);
+    await expect(
+      table.atomic((step) => step.apply({ table: 'none', change: put('a', '1') })),
+    ).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
+  });
+
+  test('comes to what its changes come to when they are made one after the other', async () => {
+    const row = fc.constantFrom('a', 'b');
+    const family = fc.constantFrom('f', 'g');
+    const qualifier = fc.constantFrom('n', 'm');
+    const change: fc.Arbitrary<RowMutation> = fc.oneof(
+      fc
+        .tuple(row, family, qualifier, fc.nat(9), fc.option(fc.constantFrom(5, 1_600_000_000_000)))
+        .map(([r, f, q, v, time]) => new Put(r).addColumn(f, q, Buffer.alloc(8, v), time ?? undefined)),
+      fc.tuple(row, family, qualifier).map(([r, f, q]) => new Increment(r).addColumn(f, q, 3n)),
+      fc.tuple(row, family).map(([r, f]) => new Append(r).addColumn(f, 't', 'x')),
+      row.map((r) => new Delete(r)),
+      fc.tuple(row, family).map(([r, f]) => new Delete(r).addFamily(f)),
+      fc.tuple(row, family, qualifier).map(([r, f, q]) => new Delete(r).addColumns(f, q)),
+      fc.tuple(row, family, qualifier).map(([r, f, q]) => new Delete(r).addColumn(f, q)),
+    );
+    const changes = fc.array(
+      fc.oneof(
+        change,
+        fc
+          .array(change, { minLength: 1, maxLength: 3 })
+          .map((all) => new RowMutations('a').add(...all.filter((each) => isOf(each, 'a'))))
+          .filter(({ mutations }) => mutations.length > 0),
+      ),
+      { maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(changes, changes, async (first, second) => {
+        const one = await opened();
+        const other = await opened();
+        for (const all of [first, second]) {
+          await one.table.atomic((step) => {
+            for (const each of all) step.apply({ table: 't', change: each });
+          });
+          for (const each of all) await other.table.batch([each]);
+          expect(versions(one.table)).toEqual(versions(other.table));
+        }
+        await one.store.reopen();
+        expect(versions(one.store.engine.table('t'))).toEqual(versions(other.table));
+        await one.store.engine.close();
+        await other.store.engine.close();
+      }),
+      { numRuns: scaled(40, 400, 4000) },
+    );
+  });
+});
+
+function isOf(mutation: RowMutation, row: string): boolean {
+  return Buffer.from(mutation.row).toString() === row;
+}
