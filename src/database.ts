@@ -1,6 +1,7 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
+import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_ADMIN_OPTIONS,
   CONNECT_OPTIONS,
@@ -17,13 +18,13 @@ import {
   type TablesEvent,
 } from './database/options.js';
 import {
+  adoptMarkers,
   checkTables,
   type EnsuredTables,
   ensureTables,
   type LiveTables,
   readLiveTables,
   registerSchemas,
-  storedMarkers,
   systemTables,
 } from './ddl/index.js';
 import { QueryError } from './errors.js';
@@ -151,21 +152,24 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
   tables: EnsuredTables | undefined;
+  /** What is declared, and how it is brought to the tables: `plan`, `apply`, `history` (docs/schema.md). */
+  readonly schema: LiveSchema;
 
   constructor(
-    public schema: Schema,
+    private declared: Schema,
     readonly engine: E,
     private readonly handling: TableHandling = 'ignore',
     private readonly onEvent?: (event: TablesEvent) => void,
     private readonly reading: Reading = {},
   ) {
+    this.schema = new LiveSchema(engine, () => this.declared);
     this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
   }
 
   /** Opens the tables of the schema, as it was said they be handled. */
   async ready(): Promise<void> {
     if (this.handling === 'ignore') return;
-    await this.adopt(this.schema);
+    await this.adopt(this.declared);
   }
 
   /**
@@ -173,9 +177,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws as {@link open}: then the database is as before.
    */
   async add(...entities: readonly EntityClass[]): Promise<void> {
-    const known = this.schema.entities.map(({ target }) => target);
+    const known = this.declared.entities.map(({ target }) => target);
     const schema = compileSchema([...known, ...entities]);
-    if (this.handling === 'ignore') this.schema = schema;
+    if (this.handling === 'ignore') this.declared = schema;
     else await this.adopt(schema);
     this.bound.clear();
   }
@@ -184,12 +188,10 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private async adopt(declared: Schema): Promise<void> {
     const tables = [...declared.tables, ...systemTables(declared)];
     const live = await readLiveTables(this.admin, tables);
-    const markers = storedMarkers(declared.entities, live);
-    const targets = declared.entities.map(({ target }) => target);
-    const schema = markers.size === 0 ? declared : compileSchema(targets, markers);
+    const schema = adoptMarkers(declared, live);
     this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
     await registerSchemas(this.avro, schema);
-    this.schema = schema;
+    this.declared = schema;
   }
 
   private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {
@@ -217,7 +219,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * ```
    */
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
-    const declared = this.schema.entity(target).table;
+    const declared = this.declared.entity(target).table;
     const table = renamedTable(declared, name);
     if (this.handling !== 'ignore' && !this.renamed.has(table.descriptor.name)) {
       await this.handle([table], await readLiveTables(this.admin, [table]));
@@ -287,7 +289,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError when a table lacks a declared family, or was written with other keys or codecs.
    */
   createTables(): Promise<EnsuredTables> {
-    return ensureTables(this.engine.admin, [...this.schema.tables, ...systemTables(this.schema)]);
+    return ensureTables(this.engine.admin, [...this.declared.tables, ...systemTables(this.declared)]);
   }
 
   /**
@@ -296,7 +298,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError with every incompatibility that the columns' `compatibility` does not allow.
    */
   registerSchemas(): Promise<void> {
-    return registerSchemas(this.avro, this.schema);
+    return registerSchemas(this.avro, this.declared);
   }
 
   /**
@@ -321,7 +323,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private boundSchema(target: EntityClass): EntitySchema {
     let bound = this.bound.get(target);
     if (bound === undefined) {
-      bound = bindDictionaries(this.schema.entity(target), (name) => this.dictionary(name));
+      bound = bindDictionaries(this.declared.entity(target), (name) => this.dictionary(name));
       this.bound.set(target, bound);
     }
     return bound;

@@ -106,6 +106,7 @@ export {
   uuid,
   type ValueCodec,
 } from './codec/index.js';
+export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export {
   type AdminConnection,
   type ConnectAdminOptions,
@@ -120,7 +121,27 @@ export {
   type TableHandling,
   type TablesEvent,
 } from './database.js';
-export { createScript, createTableStatement, type EnsuredTables, schemaScript } from './ddl/index.js';
+export {
+  type Allowance,
+  type AppliedPlan,
+  type ApplyOptions,
+  type Contradiction,
+  createScript,
+  createTableStatement,
+  describePlan,
+  type EnsuredTables,
+  type PlanOptions,
+  type PlanRecord,
+  planScript,
+  type ReadPlanRecord,
+  type RecordedStep,
+  type SchemaPlan,
+  type SchemaStep,
+  type StepClass,
+  type StepKind,
+  schemaScript,
+  type UnmanagedSetting,
+} from './ddl/index.js';
 export {
   ClosedError,
   ConflictError,

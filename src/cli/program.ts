@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
+import { addSchemaCommand } from './commands/schema.js';
 import { addStoreCommand } from './commands/store.js';
 import { addToolCommands } from './commands/tools.js';
 import type { CliContext } from './context.js';
@@ -42,6 +43,7 @@ function buildProgram(context: CliContext): Command {
     .exitOverride();
   addDdlCommand(program, context);
   addHotspotsCommand(program, context);
+  addSchemaCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);
   return program;

@@ -29,7 +29,7 @@ export function createNamespaceStatements(tables: readonly CreatableTable[]): st
 
 /** One `create` statement with every option of the families, the table's options that are not the default, and SPLITS. */
 export function createTableStatement({ descriptor, splitKeys }: CreatableTable): string {
-  const clauses = descriptor.families.map((family) => hash(familyOptions(family)));
+  const clauses = descriptor.families.map(familyClause);
   const options = tableOptions(descriptor);
   if (options.length > 0) clauses.push(hash(options));
   if (splitKeys.length > 0) clauses.push(`SPLITS => ${list(splitKeys.map(rubyBinary))}`);
@@ -65,26 +65,46 @@ export function createScript(
   return lines.join('\n');
 }
 
+/** The shell's names of a family's options, in the order in which they are written. */
+export const SHELL_FAMILY_OPTIONS = {
+  versions: 'VERSIONS',
+  minVersions: 'MIN_VERSIONS',
+  ttl: 'TTL',
+  compression: 'COMPRESSION',
+  dataBlockEncoding: 'DATA_BLOCK_ENCODING',
+  bloomFilter: 'BLOOMFILTER',
+  blockSize: 'BLOCKSIZE',
+  blockCache: 'BLOCKCACHE',
+  inMemory: 'IN_MEMORY',
+  keepDeletedCells: 'KEEP_DELETED_CELLS',
+  newVersionBehavior: 'NEW_VERSION_BEHAVIOR',
+  replicationScope: 'REPLICATION_SCOPE',
+  cacheDataOnWrite: 'CACHE_DATA_ON_WRITE',
+  prefetchBlocksOnOpen: 'PREFETCH_BLOCKS_ON_OPEN',
+} as const satisfies Record<keyof Omit<FamilyDescriptor, 'name' | 'configuration' | 'metadata'>, string>;
+
+/** The shell's names of a table's options. */
+export const SHELL_TABLE_OPTIONS = {
+  maxFileSize: 'MAX_FILESIZE',
+  memstoreFlushSize: 'MEMSTORE_FLUSHSIZE',
+  durability: 'DURABILITY',
+  readOnly: 'READONLY',
+  splitEnabled: 'SPLIT_ENABLED',
+  compactionEnabled: 'COMPACTION_ENABLED',
+  regionReplication: 'REGION_REPLICATION',
+  splitPolicy: 'SPLIT_POLICY',
+} as const satisfies Record<
+  keyof Omit<TableDescriptor, 'name' | 'families' | 'configuration' | 'metadata'>,
+  string
+>;
+
 /** Every option of the shell's `cfd` that a declaration can set, so that the script does not depend on defaults. */
-function familyOptions(family: FamilyDescriptor): string[] {
-  const options: [string, string | number | boolean][] = [
-    ['NAME', family.name],
-    ['VERSIONS', family.versions],
-    ['MIN_VERSIONS', family.minVersions],
-    ['TTL', family.ttl === FOREVER ? 'FOREVER' : family.ttl],
-    ['COMPRESSION', family.compression],
-    ['DATA_BLOCK_ENCODING', family.dataBlockEncoding],
-    ['BLOOMFILTER', family.bloomFilter],
-    ['BLOCKSIZE', family.blockSize],
-    ['BLOCKCACHE', family.blockCache],
-    ['IN_MEMORY', family.inMemory],
-    ['KEEP_DELETED_CELLS', family.keepDeletedCells],
-    ['NEW_VERSION_BEHAVIOR', family.newVersionBehavior],
-    ['REPLICATION_SCOPE', family.replicationScope],
-    ['CACHE_DATA_ON_WRITE', family.cacheDataOnWrite],
-    ['PREFETCH_BLOCKS_ON_OPEN', family.prefetchBlocksOnOpen],
-  ];
-  return [...options.map(([name, value]) => `${name} => ${rubyValue(value)}`), ...settings(family)];
+export function familyClause(family: FamilyDescriptor): string {
+  const options = Object.entries(SHELL_FAMILY_OPTIONS).map(([option, name]) => {
+    const value = family[option as keyof typeof SHELL_FAMILY_OPTIONS];
+    return `${name} => ${rubyValue(option === 'ttl' && value === FOREVER ? 'FOREVER' : value)}`;
+  });
+  return hash([`NAME => ${rubyString(family.name)}`, ...options, ...settings(family)]);
 }
 
 function tableOptions(table: TableDescriptor): string[] {

@@ -106,7 +106,7 @@ function checkTable(table: TableSchema, live: TableDescriptor): void {
     .filter((family) => !stored.includes(family.name))
     .map(
       (family) =>
-        `The family "${family.name}" is declared but not there; the table has ${stored.join(', ')}. Add it with modifyTable of openAdmin(...) or connectAdmin(...), or correct the declaration.`,
+        `The family "${family.name}" is declared but not there; the table has ${stored.join(', ')}. Add it with "rowan schema apply", or with schema.apply() of a database opened with tables: 'ignore'; or correct the declaration.`,
     );
   refuse(name, [...problems, ...stampProblems(table, live)]);
 }

@@ -1,5 +1,34 @@
+export { adoptMarkers } from './adopt.js';
+export {
+  type Applicable,
+  type AppliedPlan,
+  type ApplyOptions,
+  applySchema,
+  schemaHistory,
+} from './apply/apply.js';
+export { controlTableDescriptor } from './apply/control-table.js';
+export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.js';
+export { dropTable, ensureTable } from './concurrent-tables.js';
 export * from './create-table.js';
 export * from './ensure-tables.js';
+export { type Admission, type Allowance, admit } from './plan/admission.js';
+export { type SubjectState, subjectStates } from './plan/avro.js';
+export { allowanceOf, describePlan } from './plan/describe.js';
+export { readSchemaState } from './plan/live-state.js';
+export { planSchema } from './plan/plan.js';
+export { planScript } from './plan/shell-script.js';
+export { readSnapshot, snapshotRegistry, writeSnapshot } from './plan/snapshot.js';
+export type {
+  Contradiction,
+  PlanOptions,
+  SchemaPlan,
+  SchemaState,
+  SchemaStep,
+  StepClass,
+  StepKind,
+  TableState,
+  UnmanagedSetting,
+} from './plan/types.js';
 export * from './register-schemas.js';
 export * from './ruby.js';
 export * from './system-tables.js';

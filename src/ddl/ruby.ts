@@ -23,6 +23,14 @@ export function rubyBinary(bytes: Uint8Array): string {
   return `'${toStringBinary(bytes).replaceAll("'", '\\x27')}'`;
 }
 
+/**
+ * Bytes for an argument that the shell takes as they are in Ruby (`split`, rows): in double quotes, where Ruby reads the
+ * escapes itself.
+ */
+export function rubyBytes(bytes: Uint8Array): string {
+  return `"${[...bytes].map((byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')}"`;
+}
+
 /** A text, number or boolean. */
 export function rubyValue(value: string | number | boolean): string {
   return typeof value === 'string' ? rubyString(value) : String(value);

@@ -65,8 +65,20 @@ export function placeOf({ family, qualifier }: Pick<StampedColumn, 'family' | 'q
 }
 
 export function writeStamp({ entity, key, marker, columns }: RecordStamp): string {
-  const sorted = [...columns].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  const sorted = [...columns].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)).map(inOrder);
   return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted });
+}
+
+/** One text for one column, in whatever order its fields were read. */
+function inOrder({ family, qualifier, kind, codec, keyCodec, property }: StampedColumn): StampedColumn {
+  return {
+    family,
+    qualifier,
+    kind,
+    codec,
+    ...(keyCodec === undefined ? {} : { keyCodec }),
+    ...(property === undefined ? {} : { property }),
+  };
 }
 
 /** The stamp, or a sentence that says why it cannot be read. */

@@ -9,6 +9,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { ensureTable } from '../ddl/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
 import { CounterSet } from './counters.js';
@@ -18,7 +19,6 @@ import { ProgressMeter } from './progress.js';
 import { sleep } from './sleep.js';
 import { planSplits } from './split-plan.js';
 import { type SplitEnvironment, SplitRun } from './split-run.js';
-import { ensureTable } from './tables.js';
 import { Throttle } from './throttle.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 

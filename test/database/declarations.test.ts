@@ -271,7 +271,7 @@ describe('families', () => {
       columns: columns({ a, e: ['e:e', text] }),
     });
     await expect(evolve([entity({ columns: columns({ a }) })], [grown])).rejects.toThrow(
-      /family "e" is declared but not there.*openAdmin/,
+      /family "e" is declared but not there.*rowan schema apply/,
     );
     {
       await using store = await openAdmin({ path: '/store', fileSystem });

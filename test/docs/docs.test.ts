@@ -4,7 +4,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -133,9 +133,8 @@ describe.each(MENTIONS)('what %s mentions is there', (page) => {
 });
 
 function commandSources(): string {
-  return ['ddl', 'hotspots', 'store']
-    .map((name) => join(ROOT, `src/cli/commands/${name}.ts`))
-    .filter(existsSync)
-    .map((path) => readFileSync(path, 'utf8'))
+  const folder = join(ROOT, 'src/cli/commands');
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
     .join('\n');
 }

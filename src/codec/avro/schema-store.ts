@@ -1,7 +1,9 @@
 /** Where the schemas of Avro columns are kept, and what a new one is held against before anything is written with it. */
 
+import { toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import { incompatibilities } from './compatibility.js';
+import { fingerprintOf } from './fingerprint.js';
 import { knownSchema, learnSchema, UnknownSchemaError } from './known-schemas.js';
 import type { AvroSchema } from './schema.js';
 
@@ -107,6 +109,11 @@ export class AvroRegistry {
       if (level === 'forward' || level === 'full') add('forward', stored, schema);
     }
     return problems;
+  }
+
+  /** Whether a subject was registered with this very schema. */
+  async has(subject: string, schema: AvroSchema): Promise<boolean> {
+    return (await this.store.versions(subject)).includes(toHex(fingerprintOf(schema)));
   }
 
   /**

@@ -1,9 +1,9 @@
 /** Typed jobs: from a source, through map, combine and reduce, to a sink (docs/jobs.md). */
 
+import { dropTable, ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Engine, type Result, Scan } from '../../table/index.js';
 import { runJob } from '../runner.js';
-import { dropTable, ensureTable } from '../tables.js';
 import type {
   JobDefinition,
   JobOutcome,

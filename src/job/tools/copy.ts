@@ -1,5 +1,6 @@
 /** Copies cells between tables, of one engine or of two (HBase CopyTable). */
 
+import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import {
   type BatchAction,
@@ -10,7 +11,6 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { runJob } from '../runner.js';
-import { ensureTable } from '../tables.js';
 import type { JobOutcome } from '../types.js';
 import { writeOfCells } from './row-cells.js';
 import {

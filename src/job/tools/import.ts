@@ -3,6 +3,7 @@
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32, fromHex } from '../../bytes/index.js';
+import { ensureTable } from '../../ddl/index.js';
 import { CorruptionError, InvalidArgumentError } from '../../errors.js';
 import {
   type Engine,
@@ -13,7 +14,6 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { runJob } from '../runner.js';
-import { ensureTable } from '../tables.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.js';
 import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
 import { writeRows } from './copy.js';

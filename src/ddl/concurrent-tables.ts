@@ -1,14 +1,13 @@
-/** Tables that jobs need, made and dropped by workers that do not wait for each other. */
+/** Tables that are made and dropped by several who do not wait for each other. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { RowanError } from '../errors.js';
 import type { Admin, TableDescriptor } from '../table/index.js';
-import { sleep } from './sleep.js';
 
 const TRIES = 8;
 const FIRST_WAIT_MS = 50;
-const never = new AbortController().signal;
 
-/** Makes the table if it is not there; another worker may be making it at the same time. */
+/** Makes the table if it is not there; another one may be making it at the same time. */
 export async function ensureTable(
   admin: Admin,
   descriptor: TableDescriptor,
@@ -20,7 +19,7 @@ export async function ensureTable(
   );
 }
 
-/** Drops the table if it is there; another worker may be dropping it at the same time. */
+/** Drops the table if it is there; another one may be dropping it at the same time. */
 export async function dropTable(admin: Admin, name: string): Promise<void> {
   await trying(
     async () => !(await admin.tableExists(name)),
@@ -31,7 +30,7 @@ export async function dropTable(admin: Admin, name: string): Promise<void> {
   );
 }
 
-/** What another worker's doing the same looks like. */
+/** What another one's doing the same looks like. */
 const MEANWHILE: ReadonlySet<string> = new Set([
   'ERR_TABLE_EXISTS',
   'ERR_TABLE_NOT_FOUND',
@@ -46,7 +45,7 @@ async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>):
     } catch (error) {
       const passing = error instanceof RowanError && (error.retryable || MEANWHILE.has(error.code));
       if (!passing || tries >= TRIES) throw error;
-      await sleep(FIRST_WAIT_MS * 2 ** tries, never);
+      await delay(FIRST_WAIT_MS * 2 ** tries);
     }
   }
 }

@@ -1,0 +1,214 @@
+/** `rowan schema diff|plan|apply|check|history`: the life of a schema (docs/schema.md). */
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { SchemaTools } from '../../database/live-schema.js';
+import {
+  type Allowance,
+  adoptMarkers,
+  allowanceOf,
+  describePlan,
+  planSchema,
+  planScript,
+  type ReadPlanRecord,
+  readSnapshot,
+  type SchemaPlan,
+  schemaHistory,
+  snapshotRegistry,
+  subjectStates,
+  systemTables,
+  writeSnapshot,
+} from '../../ddl/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { CliContext } from '../context.js';
+import { withEngines } from '../engines.js';
+import { loadSchema } from '../load-entities.js';
+
+const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
+const MODULE = 'path of the compiled module that exports the entities';
+
+interface PlanFlags {
+  readonly format: 'text' | 'json' | 'shell';
+  readonly prune?: boolean;
+  readonly allow: readonly Allowance[];
+}
+
+interface ApplyFlags extends PlanFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly expect?: string;
+  readonly compact: boolean;
+  readonly wait?: string;
+}
+
+export function addSchemaCommand(program: Command, context: CliContext): void {
+  const schema = program
+    .command('schema')
+    .description('Hold declarations against tables, plan what brings the tables in line, and do it.');
+  planning(schema.command('diff'))
+    .description('Prints what is not as declared; exit code 1 when something is.')
+    .argument('<module>', MODULE)
+    .argument('<place>', PLACE)
+    .action((module: string, place: string, flags: PlanFlags) =>
+      withSchema(module, place, async (tools) => {
+        const plan = await tools.plan(pruning(flags));
+        print(context, plan, flags);
+        if (differs(plan)) throw new InvalidArgumentError(summary(plan));
+      }),
+    );
+  planning(schema.command('plan'))
+    .description(
+      'Prints the steps that bring the tables in line, each with its class and why. Changes nothing.',
+    )
+    .argument('<module>', MODULE)
+    .argument('<place>', PLACE)
+    .action((module: string, place: string, flags: PlanFlags) =>
+      withSchema(module, place, async (tools) => print(context, await tools.plan(pruning(flags)), flags)),
+    );
+  planning(schema.command('apply'))
+    .description(
+      'Applies the plan, under a lock, and keeps it in the history. Steps that lose data, need the table disabled or ' +
+        'change what is read wait for --allow. On HBase it only prints the plan without --yes.',
+    )
+    .argument('<module>', MODULE)
+    .argument('<place>', PLACE)
+    .option('--yes', 'apply it on HBase')
+    .option('--dry-run', 'only print the plan')
+    .option('--expect <checksum>', 'only the plan of this checksum')
+    .option('--no-compact', 'leave major compactions to the server')
+    .option('--wait <ms>', "milliseconds to wait for another one's lock; default 60000")
+    .action((module: string, place: string, flags: ApplyFlags) =>
+      withSchema(module, place, (tools) => apply(tools, place, flags, context)),
+    );
+  planning(schema.command('check'))
+    .description('Holds the declarations against a snapshot in the repository; exit code 1 when they differ.')
+    .argument('<module>', MODULE)
+    .argument('<file>', 'the snapshot')
+    .option('--snapshot', 'write the file anew')
+    .action((module: string, file: string, flags: PlanFlags & { snapshot?: boolean }) =>
+      check(module, file, flags, context),
+    );
+  schema
+    .command('history')
+    .description('Prints the plans that were applied, oldest first.')
+    .argument('<place>', PLACE)
+    .option('--json', 'as JSON')
+    .action((place: string, flags: { json?: boolean }) =>
+      withEngines([{ place }], async ([engine]) => {
+        const entries = await schemaHistory(engine!);
+        context.write(flags.json === true ? `${JSON.stringify(entries, null, 2)}\n` : asText(entries));
+      }),
+    );
+}
+
+function planning(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--format <format>', 'what to print').choices(['text', 'json', 'shell']).default('text'),
+    )
+    .option('--prune', 'unset settings that are not declared')
+    .addOption(
+      new Option('--allow <what>', 'meaning, offline, or data-loss:ID of a step; may be repeated')
+        .argParser((what: string, all: readonly string[]) => [...all, what])
+        .default([], 'nothing'),
+    );
+}
+
+function pruning({ prune }: PlanFlags): { readonly prune?: boolean } {
+  return prune === true ? { prune } : {};
+}
+
+async function withSchema(
+  module: string,
+  place: string,
+  use: (tools: SchemaTools) => Promise<unknown>,
+): Promise<void> {
+  const schema = await loadSchema(module);
+  await withEngines([{ place }], ([engine]) => use(new SchemaTools(engine!, () => schema)));
+}
+
+function print(context: CliContext, plan: SchemaPlan, { format, allow }: PlanFlags): void {
+  if (format === 'json') context.write(`${JSON.stringify(plan, null, 2)}\n`);
+  else context.write(format === 'shell' ? planScript(plan, allow) : describePlan(plan, allow));
+}
+
+function differs({ steps, contradictions }: SchemaPlan): boolean {
+  return steps.length + contradictions.length > 0;
+}
+
+function summary({ steps, contradictions }: SchemaPlan): string {
+  return `Not as declared: ${steps.length} steps, ${contradictions.length} contradictions.`;
+}
+
+async function apply(
+  tools: SchemaTools,
+  place: string,
+  flags: ApplyFlags,
+  context: CliContext,
+): Promise<void> {
+  if (flags.dryRun === true || (place.startsWith('hbase:') && flags.yes !== true)) {
+    print(context, await tools.plan(pruning(flags)), flags);
+    if (flags.dryRun !== true) context.writeError('Nothing was done. Give --yes to apply it.\n');
+    return;
+  }
+  const { plan, done, held } = await tools.apply({
+    ...pruning(flags),
+    allow: flags.allow,
+    compact: flags.compact,
+    ...(flags.expect === undefined ? {} : { expect: flags.expect }),
+    ...(flags.wait === undefined ? {} : { lockWaitMs: Number(flags.wait) }),
+    onStep: ({ id }) => {
+      if (flags.format !== 'json') context.write(`done ${id}\n`);
+    },
+  });
+  if (flags.format === 'json') {
+    const ids = (steps: typeof done): string[] => steps.map(({ id }) => id);
+    context.write(`${JSON.stringify({ plan: plan.checksum, done: ids(done), held: ids(held) }, null, 2)}\n`);
+    return;
+  }
+  for (const step of held) context.write(`held ${step.id}  waits for --allow ${allowanceOf(step)}\n`);
+  if (plan.steps.length === 0) context.write('Everything is as declared.\n');
+}
+
+async function check(
+  module: string,
+  file: string,
+  flags: PlanFlags & { snapshot?: boolean },
+  context: CliContext,
+): Promise<void> {
+  const declared = await loadSchema(module);
+  const before = existsSync(file) ? readSnapshot(readFileSync(file, 'utf8')) : undefined;
+  if (flags.snapshot === true) {
+    writeFileSync(file, writeSnapshot([...declared.tables, ...systemTables(declared)], before?.schemas));
+    return;
+  }
+  if (before === undefined) {
+    throw new InvalidArgumentError(`There is no snapshot ${file}. Write it with --snapshot, and commit it.`);
+  }
+  const descriptors = new Map([...before.state.tables].map(([name, { descriptor }]) => [name, descriptor]));
+  const schema = adoptMarkers(declared, descriptors);
+  const subjects = await subjectStates(await snapshotRegistry(before.schemas), schema.entities);
+  const tables = [...schema.tables, ...systemTables(schema)];
+  const plan = planSchema(tables, before.state, subjects, pruning(flags));
+  const names = new Set(tables.map(({ descriptor }) => descriptor.name));
+  const gone = [...before.state.tables.keys()].filter((name) => !names.has(name));
+  print(context, plan, flags);
+  for (const name of gone)
+    context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);
+  if (differs(plan) || gone.length > 0) {
+    throw new InvalidArgumentError(
+      `The declarations are not those of ${file}. If the change is meant, write it anew with --snapshot and commit it.`,
+    );
+  }
+}
+
+function asText(entries: readonly ReadPlanRecord[]): string {
+  if (entries.length === 0) return 'No plan was applied here.\n';
+  const lines = entries.flatMap(({ number, plan, state, begun, by, steps, held, error, intact }) => [
+    `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
+    ...steps.map(({ id, class: kind }) => `    ${id}  [${kind}]`),
+    ...held.map((id) => `    held ${id}`),
+    ...(error === undefined ? [] : [`    ${error}`]),
+  ]);
+  return `${lines.join('\n')}\n`;
+}

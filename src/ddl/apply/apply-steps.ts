@@ -1,0 +1,77 @@
+/** Does the steps of a plan to an engine's tables. */
+
+import { fromHex } from '../../bytes/index.js';
+import { SchemaError } from '../../errors.js';
+import { type Admin, DEFAULT_NAMESPACE, type TableDescriptor } from '../../table/index.js';
+import { changedDescriptor } from '../plan/change-descriptor.js';
+import type { SchemaStep } from '../plan/types.js';
+
+/** What steps are done with. */
+export interface StepTools {
+  readonly admin: Admin;
+  /** Registers the Avro schema of a subject. */
+  readonly register: (subject: string) => Promise<void>;
+  /** Called before each change: throws when it must not be made any more (the lock was lost). */
+  readonly guard: () => Promise<void>;
+  /** Called for each step that is done. */
+  readonly done: (step: SchemaStep) => Promise<void>;
+}
+
+const ALTERS: ReadonlySet<string> = new Set(['add-family', 'drop-family', 'set', 'stamp']);
+
+/** In the order of the plan; the steps that alter one table are one change, made where the first of them stands. */
+export async function applySteps(steps: readonly SchemaStep[], tools: StepTools): Promise<void> {
+  const altered = new Set<string>();
+  for (const step of steps) {
+    if (!ALTERS.has(step.kind)) {
+      await tools.guard();
+      await applyOne(step, tools);
+      await tools.done(step);
+      continue;
+    }
+    if (altered.has(step.table)) continue;
+    altered.add(step.table);
+    const changes = steps.filter(({ kind, table }) => ALTERS.has(kind) && table === step.table);
+    await tools.guard();
+    await alter(step.table, changes, tools.admin);
+    for (const change of changes) await tools.done(change);
+  }
+}
+
+async function applyOne(step: SchemaStep, { admin, register }: StepTools): Promise<void> {
+  const { kind, table, family } = step;
+  switch (kind) {
+    case 'create-namespace':
+      if (table !== DEFAULT_NAMESPACE) await admin.createNamespace(table);
+      return;
+    case 'create-table': {
+      const { descriptor, splitKeys } = step.to as { descriptor: TableDescriptor; splitKeys: string[] };
+      await admin.createTable(descriptor, splitKeys.map(fromHex));
+      return;
+    }
+    case 'register-schema':
+      await register(step.option!);
+      return;
+    case 'split':
+      await admin.split(table, fromHex(step.to as string));
+      return;
+    case 'compact':
+      await admin.majorCompact(table, family);
+      return;
+    default:
+      throw new SchemaError(`The step ${step.id} is not one that is applied.`);
+  }
+}
+
+async function alter(table: string, steps: readonly SchemaStep[], admin: Admin): Promise<void> {
+  const live = await admin.getDescriptor(table);
+  const target = changedDescriptor(live, steps);
+  const offline = steps.some((step) => step.class === 'offline') && (await admin.isTableEnabled(table));
+  if (!offline) return admin.modifyTable(target);
+  await admin.disableTable(table);
+  try {
+    await admin.modifyTable(target);
+  } finally {
+    await admin.enableTable(table);
+  }
+}

@@ -1,0 +1,138 @@
+/** Plans and applies under the lock, and keeps the history. */
+
+import { hostname, userInfo } from 'node:os';
+import { ConflictError, InvalidArgumentError, SchemaError } from '../../errors.js';
+import { checkOptions } from '../../table/checks.js';
+import type { Engine } from '../../table/index.js';
+import { ensureTable } from '../concurrent-tables.js';
+import { type Allowance, admit } from '../plan/admission.js';
+import type { PlanOptions, SchemaPlan, SchemaStep } from '../plan/types.js';
+import { applySteps } from './apply-steps.js';
+import { ControlTable, controlTableDescriptor } from './control-table.js';
+import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
+import { SchemaLock } from './lock.js';
+
+export interface ApplyOptions extends PlanOptions {
+  /** Steps that are done only when they are allowed: `meaning`, `offline`, `data-loss:` and the id of a step. */
+  readonly allow?: readonly Allowance[];
+  /** The checksum of the plan that was looked at: another plan is not applied. */
+  readonly expect?: string;
+  /** Whether families are compacted whose files are to be rewritten. Default true. */
+  readonly compact?: boolean;
+  /** Milliseconds without a sign of life after which another one's lock is taken over. Default 30,000. */
+  readonly leaseMs?: number;
+  /** Milliseconds that another one's lock is waited for. Default 60,000. */
+  readonly lockWaitMs?: number;
+  /** Who applies, for the history. Default: user@host. */
+  readonly by?: string;
+  /** Called for each step when it is done. */
+  readonly onStep?: (step: SchemaStep) => void;
+}
+
+export interface AppliedPlan {
+  readonly plan: SchemaPlan;
+  readonly done: readonly SchemaStep[];
+  /** Steps that were not allowed. */
+  readonly held: readonly SchemaStep[];
+  /** Undefined when there was nothing to do. */
+  readonly entry: PlanRecord | undefined;
+}
+
+/** What is applied, and how it is planned: made anew once the lock is held. */
+export interface Applicable {
+  readonly engine: Engine;
+  readonly plan: () => Promise<SchemaPlan>;
+  readonly register: (subject: string) => Promise<void>;
+}
+
+const APPLY_OPTIONS: Readonly<Record<keyof ApplyOptions, true>> = {
+  prune: true,
+  allow: true,
+  expect: true,
+  compact: true,
+  leaseMs: true,
+  lockWaitMs: true,
+  by: true,
+  onStep: true,
+};
+
+const SHORTEST_LEASE_MS = 100;
+
+/**
+ * Applies what is allowed of the plan.
+ * @throws SchemaError when there are contradictions: nothing was done; InvalidArgumentError on an allowance that names
+ * nothing; ConflictError when the plan is another than the expected one; RowanError `ERR_LOCKED`. When a step fails its
+ * error is thrown, the steps before it stand, and the history says so.
+ */
+export async function applySchema(target: Applicable, options: ApplyOptions = {}): Promise<AppliedPlan> {
+  checkOptions('apply', options, APPLY_OPTIONS);
+  const leaseMs = milliseconds('leaseMs', options.leaseMs ?? 30_000, SHORTEST_LEASE_MS);
+  const waitMs = milliseconds('lockWaitMs', options.lockWaitMs ?? 60_000, 0);
+  const { engine } = target;
+  await ensureTable(engine.admin, controlTableDescriptor());
+  const control = new ControlTable(engine.table(controlTableDescriptor().name));
+  const by = options.by ?? whoami();
+  const lock = await SchemaLock.acquire(control, `${by} (process ${process.pid})`, { leaseMs, waitMs });
+  try {
+    const plan = await target.plan();
+    refuse(plan, options.expect);
+    const { admitted, held } = admit(plan, options.allow ?? []);
+    const steps = options.compact === false ? admitted.filter(({ kind }) => kind !== 'compact') : admitted;
+    if (steps.length === 0) return { plan, done: [], held, entry: undefined };
+    const writer = await HistoryWriter.begin(control, plan, held, by, Date.now());
+    try {
+      await applySteps(steps, {
+        admin: engine.admin,
+        register: target.register,
+        guard: () => lock.check(),
+        done: async (step) => {
+          await writer.done(step);
+          options.onStep?.(step);
+        },
+      });
+    } catch (error) {
+      // Who cannot write it either has lost the lock or the engine: the next one finds the entry `running`.
+      await writer.end('failed', Date.now(), error).catch(() => undefined);
+      throw error;
+    }
+    return { plan, done: steps, held, entry: await writer.end('done', Date.now()) };
+  } finally {
+    await lock.release();
+  }
+}
+
+/** The plans that were applied, oldest first; none where nothing was ever applied. */
+export async function schemaHistory(engine: Engine): Promise<ReadPlanRecord[]> {
+  const { name } = controlTableDescriptor();
+  if (!(await engine.admin.tableExists(name))) return [];
+  return readHistory(new ControlTable(engine.table(name)));
+}
+
+function refuse({ contradictions, checksum }: SchemaPlan, expected: string | undefined): void {
+  if (contradictions.length > 0) {
+    const lines = contradictions.map(({ table, message }) => `Table "${table}": ${message}`);
+    throw new SchemaError(`Nothing was applied:\n${lines.join('\n')}`, lines);
+  }
+  if (expected !== undefined && expected !== checksum) {
+    throw new ConflictError(
+      `The plan is ${checksum} by now, not ${expected}: tables or declarations have changed. Look at the plan again.`,
+      { details: { plan: checksum, expected } },
+    );
+  }
+}
+
+function milliseconds(name: string, value: number, least: number): number {
+  if (Number.isSafeInteger(value) && value >= least && value < 2 ** 31) return value;
+  throw new InvalidArgumentError(
+    `apply: ${name} is ${String(value)}; it is a whole number of milliseconds from ${least} on.`,
+  );
+}
+
+function whoami(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    // Containers run processes of users that have no name.
+    return `${process.getuid?.() ?? 'somebody'}@${hostname()}`;
+  }
+}

@@ -1,0 +1,83 @@
+/** What a plan of a schema is made of: plain values, so that it can be printed, kept and compared. */
+
+import type { TableDescriptor } from '../../table/index.js';
+
+/** What a step costs; docs/schema.md says what `apply` does with each. */
+export type StepClass = 'online' | 'rewrite' | 'meaning' | 'offline' | 'data-loss' | 'manual';
+
+export type StepKind =
+  | 'create-namespace'
+  | 'create-table'
+  | 'add-family'
+  | 'drop-family'
+  /** One option or setting of a table or family. */
+  | 'set'
+  /** What the table's metadata keeps of an entity. */
+  | 'stamp'
+  | 'register-schema'
+  | 'split'
+  | 'compact'
+  | 'job';
+
+/** One step from the tables as they are to those declared. */
+export interface SchemaStep {
+  /** Stable from run to run: `versions:shop:crm/d`, `drop-family:shop:crm/old`. */
+  readonly id: string;
+  readonly kind: StepKind;
+  readonly class: StepClass;
+  /** A sentence. */
+  readonly why: string;
+  /** "namespace:name"; of `create-namespace` the namespace. */
+  readonly table: string;
+  readonly family?: string;
+  /** Of `set`: as in `@Table`; of settings `configuration.hbase.x`, `metadata.x`. Of `stamp`: the name in the metadata. */
+  readonly option?: string;
+  /** Undefined: it is not there, or is to be removed. */
+  readonly from?: unknown;
+  readonly to?: unknown;
+}
+
+/** Something that a table has and its declaration does not speak of. */
+export interface UnmanagedSetting {
+  readonly table: string;
+  readonly family?: string;
+  /** `configuration.x`, `metadata.x`, or `record type 3 (Invoice)`. */
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What no step mends. */
+export interface Contradiction {
+  readonly table: string;
+  /** What is wrong, and what to do. */
+  readonly message: string;
+}
+
+export interface SchemaPlan {
+  /** In the order in which they are done. Empty: everything is as declared, but for contradictions. */
+  readonly steps: readonly SchemaStep[];
+  readonly unmanaged: readonly UnmanagedSetting[];
+  readonly contradictions: readonly Contradiction[];
+  /** Of the steps and contradictions: the first 16 hex digits of a SHA-256. */
+  readonly checksum: string;
+}
+
+/** A table as it is, or as a snapshot has it. */
+export interface TableState {
+  readonly descriptor: TableDescriptor;
+  /** Where regions begin, without the first. */
+  readonly splitKeys: readonly Uint8Array[];
+  /** A disabled table cannot be split or compacted. */
+  readonly enabled: boolean;
+}
+
+/** Tables as they are: what a declaration is held against. */
+export interface SchemaState {
+  readonly namespaces: ReadonlySet<string>;
+  readonly tables: ReadonlyMap<string, TableState>;
+}
+
+export interface PlanOptions {
+  /** Unset what tables have and declarations do not speak of. Default false. */
+  readonly prune?: boolean;
+}

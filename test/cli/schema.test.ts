@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
+import { openAdmin } from '../../src/database.js';
+import { tableDescriptor } from '../../src/table/index.js';
+
+const MODULE = fileURLToPath(new URL('fixtures/entities.ts', import.meta.url));
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rowan-schema-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const code = await runCli(args, {
+    write: (text) => {
+      out += text;
+    },
+    writeError: (text) => {
+      err += text;
+    },
+  });
+  return { code, out, err };
+}
+
+async function makeStore(): Promise<string> {
+  const path = join(folder, 'store');
+  await using store = await openAdmin({ path });
+  await store.admin.createTable(tableDescriptor('notes', { n: { versions: 3 }, old: {} }));
+  return path;
+}
+
+test('diff, plan, apply, history on an embedded store', async () => {
+  const store = await makeStore();
+  const diff = await run('schema', 'diff', MODULE, store);
+  expect(diff.code).toBe(1);
+  expect(diff.out).toContain('- drop-family:notes/old  [data-loss]');
+  const plan = JSON.parse((await run('schema', 'plan', MODULE, store, '--format', 'json')).out);
+  expect(plan.steps.map(({ id }: { id: string }) => id)).toEqual([
+    'create-namespace:shop',
+    'drop-family:notes/old',
+    'versions:notes/n',
+    'stamp:notes/rowan.record',
+    'create-table:shop:crm',
+  ]);
+  const script = await run('schema', 'plan', MODULE, store, '--format', 'shell');
+  expect(script.out).toMatch(
+    /^# Plan [0-9a-f]{16}.*create_namespace 'shop'.*create 'shop:crm'.*# Held back/s,
+  );
+  const dry = await run('schema', 'apply', MODULE, store, '--dry-run');
+  expect(dry.out).toContain('+ create-table:shop:crm');
+  const wrong = await run('schema', 'apply', MODULE, store, '--allow', 'data-loss');
+  expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('data-loss:drop-family:notes/old')]);
+  const stale = await run('schema', 'apply', MODULE, store, '--expect', '0123456789abcdef');
+  expect([stale.code, stale.err]).toEqual([1, expect.stringContaining('ERR_CONFLICT')]);
+  const applied = await run('schema', 'apply', MODULE, store, '--expect', plan.checksum);
+  expect(applied).toMatchObject({ code: 0, err: '' });
+  expect(applied.out).toContain('done create-table:shop:crm\n');
+  expect(applied.out).toContain('held versions:notes/n  waits for --allow data-loss:versions:notes/n\n');
+  const rest = ['--allow', 'data-loss:versions:notes/n', '--allow', 'data-loss:drop-family:notes/old'];
+  expect((await run('schema', 'apply', MODULE, store, ...rest, '--format', 'json')).code).toBe(0);
+  expect(await run('schema', 'diff', MODULE, store)).toMatchObject({
+    code: 0,
+    out: 'Everything is as declared.\n',
+  });
+  const history = await run('schema', 'history', store);
+  expect(history.out).toMatch(/^1 {2}\S+ {2}done {2}plan [0-9a-f]{16}.*held versions:notes\/n.*\n2 {2}/s);
+  const entries = JSON.parse((await run('schema', 'history', store, '--json')).out);
+  expect(entries).toMatchObject([{ intact: true }, { intact: true, held: [] }]);
+});
+
+test('check holds declarations against a snapshot in the repository', async () => {
+  const file = join(folder, 'schema.json');
+  expect((await run('schema', 'check', MODULE, file)).err).toContain('Write it with --snapshot');
+  expect((await run('schema', 'check', MODULE, file, '--snapshot')).code).toBe(0);
+  expect(await run('schema', 'check', MODULE, file)).toMatchObject({ code: 0, err: '' });
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace('"compression": "SNAPPY"', '"compression": "GZ"'));
+  const changed = await run('schema', 'check', MODULE, file);
+  expect(changed.code).toBe(1);
+  expect(changed.out).toContain('compression:shop:crm/d  [rewrite]\n    GZ -> SNAPPY');
+  writeFileSync(file, text.replace('id:text', 'id:int32'));
+  expect((await run('schema', 'check', MODULE, file)).out).toMatch(/! .*its row keys were written as/);
+  writeFileSync(file, text.replaceAll('"notes"', '"gone"'));
+  expect((await run('schema', 'check', MODULE, file)).err).toContain('"gone" is in the snapshot');
+  writeFileSync(file, '{"format":2}');
+  expect((await run('schema', 'check', MODULE, file)).err).toContain('its format is 2');
+});

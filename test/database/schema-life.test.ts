@@ -1,0 +1,210 @@
+/** Applying plans: under a lock, with a history, by several at once and by those that are killed. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineEntity, defineTable, part } from '../../decorators/index.js';
+import { type AvroSchema, avroCodec, text } from '../../src/codec/index.js';
+import { SchemaTools } from '../../src/database/live-schema.js';
+import { type Database, open } from '../../src/database.js';
+import { ControlTable, controlTableDescriptor, LOCK_ROW } from '../../src/ddl/apply/control-table.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import { type FamilyOptions, Put } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+
+let fileSystem: MemoryFileSystem;
+let engine: EmbeddedEngine;
+
+beforeEach(async () => {
+  fileSystem = new MemoryFileSystem();
+  engine = await openEmbedded('/store', { fileSystem, background: 'inline', automatic: false });
+});
+afterEach(() => engine.close());
+
+function noteIn(families: Record<string, FamilyOptions>, column = 'd:t') {
+  return defineEntity({
+    name: 'Note',
+    table: defineTable({ name: 'ns:notes', families }),
+    key: [part('id')],
+    columns: (c) => ({ text: c.column(column as never, text) }),
+  });
+}
+
+function toolsOf(...entities: ReturnType<typeof noteIn>[]): SchemaTools {
+  const schema = compileSchema(entities);
+  return new SchemaTools(engine, () => schema);
+}
+
+const control = (): ControlTable => new ControlTable(engine.table(controlTableDescriptor().name));
+
+describe('apply', () => {
+  it('makes what is missing, keeps data while it alters, and drops only what is named', async () => {
+    await toolsOf(noteIn({ d: { versions: 3 }, old: {} })).apply();
+    await engine.table('ns:notes').put(new Put('r').addColumn('old', 'q', 'v').addColumn('d', 'q', 'v'));
+    const next = toolsOf(noteIn({ d: { versions: 3, compression: 'GZ' }, more: {} }));
+    const { done, held } = await next.apply();
+    expect(done.map(({ id }) => id)).toEqual([
+      'add-family:ns:notes/more',
+      'compression:ns:notes/d',
+      'compact:ns:notes/d',
+    ]);
+    expect(held.map(({ id }) => id)).toEqual(['drop-family:ns:notes/old']);
+    const families = async (): Promise<string[]> =>
+      (await engine.admin.getDescriptor('ns:notes')).families.map(({ name }) => name);
+    expect(await families()).toEqual(['d', 'more', 'old']);
+    await next.apply({ allow: ['data-loss:drop-family:ns:notes/old'] });
+    expect(await families()).toEqual(['d', 'more']);
+    expect(await next.apply()).toMatchObject({ done: [], held: [], entry: undefined });
+  });
+
+  it('does nothing at all while there is a contradiction', async () => {
+    await toolsOf(noteIn({ d: {} })).apply();
+    const Other = defineEntity({
+      name: 'Note',
+      table: defineTable({ name: 'ns:notes', families: { d: {}, more: {} } }),
+      key: [part('id'), part('second')],
+      columns: (c) => ({ text: c.column('d:t', text) }),
+    });
+    const schema = compileSchema([Other]);
+    const tools = new SchemaTools(engine, () => schema);
+    await expect(tools.apply()).rejects.toThrow(/Nothing was applied:\nTable "ns:notes": Note: its row keys/);
+    expect((await engine.admin.getDescriptor('ns:notes')).families).toHaveLength(1);
+  });
+
+  it('takes only the plan that was looked at', async () => {
+    const tools = toolsOf(noteIn({ d: {} }));
+    const { checksum } = await tools.plan();
+    await toolsOf(noteIn({ d: { versions: 2 } })).apply();
+    await expect(tools.apply({ expect: checksum })).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    const now = await tools.plan();
+    await tools.apply({ expect: now.checksum });
+  });
+
+  it('says which steps need each other, and alters nothing then', async () => {
+    await toolsOf(noteIn({ d: { versions: 5, minVersions: 3, ttl: 60 } })).apply();
+    const tools = toolsOf(noteIn({ d: { versions: 2, minVersions: 1, ttl: 60 } }));
+    await expect(tools.apply({ allow: ['data-loss:versions:ns:notes/d'] })).rejects.toThrow(/minVersions/);
+    expect((await engine.admin.getDescriptor('ns:notes')).families[0]).toMatchObject({ versions: 5 });
+    expect((await tools.history()).at(-1)).toMatchObject({ state: 'failed', steps: [], intact: true });
+    await tools.apply({ allow: ['data-loss:versions:ns:notes/d', 'data-loss:minVersions:ns:notes/d'] });
+    expect((await tools.plan()).steps).toEqual([]);
+  });
+
+  it.each([
+    { leaseMs: 0 },
+    { leaseMs: Number.NaN },
+    { lockWaitMs: -1 },
+    { alow: [] },
+    { prune: true, extra: 1 },
+  ])('refuses %j', async (options) => {
+    await expect(toolsOf(noteIn({ d: {} })).apply(options as never)).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARGUMENT',
+    });
+  });
+
+  it('registers Avro schemas, and tells those that do not fit', async () => {
+    const withSchema = (schema: AvroSchema) =>
+      compileSchema([
+        defineEntity({
+          name: 'Doc',
+          table: defineTable({ name: 'docs', families: { d: {} } }),
+          key: [part('id')],
+          columns: (c) => ({ body: c.column('d:b', avroCodec(schema)) }),
+        }),
+      ]);
+    const fields = (...names: string[]): AvroSchema => ({
+      type: 'record',
+      name: 'Body',
+      fields: names.map((name) => ({ name, type: 'string' as const })),
+    });
+    const first = new SchemaTools(engine, () => withSchema(fields('a')));
+    expect((await first.apply()).done.map(({ id }) => id)).toContain('register-schema:docs/d:b');
+    expect((await first.plan()).steps).toEqual([]);
+    const second = new SchemaTools(engine, () => withSchema(fields('a', 'b')));
+    expect((await second.plan()).contradictions).toMatchObject([{ table: 'docs', message: /backward/ }]);
+  });
+});
+
+describe('several at once', () => {
+  it('one applies, the others find it done', async () => {
+    const tools = Array.from({ length: 6 }, () => toolsOf(noteIn({ d: { versions: 2 }, more: {} })));
+    const outcomes = await Promise.all(tools.map((each) => each.apply({ leaseMs: 60_000 })));
+    expect(outcomes.filter(({ entry }) => entry !== undefined)).toHaveLength(1);
+    expect(await tools[0]!.history()).toMatchObject([{ number: 1, state: 'done', intact: true }]);
+  });
+
+  it('who is dead is waited for no longer than the lease, and his entry is marked', async () => {
+    const tools = toolsOf(noteIn({ d: {} }));
+    await tools.apply();
+    const [entry] = await tools.history();
+    const lock = await control().read(LOCK_ROW);
+    await control().change(LOCK_ROW, lock, { owner: 'the dead', beat: 7 });
+    const { intact: _, ...running } = { ...entry!, state: 'running' as const };
+    const row = Buffer.from('7000000001', 'hex');
+    await control().change(row, await control().read(row), running);
+    const next = toolsOf(noteIn({ d: { versions: 2 } }));
+    await expect(next.apply({ lockWaitMs: 0 })).rejects.toMatchObject({
+      code: 'ERR_LOCKED',
+      retryable: true,
+      message: expect.stringContaining('the dead'),
+    });
+    await next.apply({ leaseMs: 100 });
+    expect(await next.history()).toMatchObject([
+      { number: 1, state: 'abandoned', intact: true },
+      { number: 2, state: 'done', intact: true },
+    ]);
+  });
+
+  it('who lost the lock does no further step', async () => {
+    await toolsOf(noteIn({ d: {} })).apply();
+    const next = toolsOf(noteIn({ d: { compression: 'GZ' } }));
+    // Another one takes the lock over while no sign of life can be given.
+    let taken: Promise<void> | undefined;
+    const lost = next.apply({
+      leaseMs: 100,
+      onStep: () => {
+        taken = engine
+          .table(controlTableDescriptor().name)
+          .put(new Put(LOCK_ROW).addColumn('c', 'v', '{"owner":"another one","beat":99}'));
+        const end = performance.now() + 150;
+        while (performance.now() < end);
+      },
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'ERR_LOCKED' });
+    await taken;
+    expect((await next.history()).at(-1)).toMatchObject({ state: 'failed', intact: true });
+  });
+});
+
+describe('history', () => {
+  it('tells entries that were changed or removed', async () => {
+    for (const versions of [1, 2, 3, 4]) await toolsOf(noteIn({ d: { versions } })).apply();
+    const tools = toolsOf(noteIn({ d: {} }));
+    const intact = async (): Promise<boolean[]> => (await tools.history()).map((entry) => entry.intact);
+    expect(await intact()).toEqual([true, true, true, true]);
+    const row = Buffer.from('7000000002', 'hex');
+    const kept = await control().read<object>(row);
+    await control().change(row, kept, { ...kept!.value, by: 'nobody' });
+    expect(await intact()).toEqual([true, false, true, true]);
+  });
+
+  it('is empty where nothing was applied, and makes no table by looking', async () => {
+    expect(await toolsOf(noteIn({ d: {} })).history()).toEqual([]);
+    expect(await engine.admin.listTables()).toEqual([]);
+  });
+});
+
+it('an open database plans and applies its own schema', async () => {
+  const Note = noteIn({ d: {}, more: {} });
+  await toolsOf(noteIn({ d: {} })).apply();
+  await engine.close();
+  const database: Database = await open({ path: '/store', fileSystem, entities: [Note], tables: 'ignore' });
+  try {
+    expect((await database.schema.plan()).steps.map(({ id }) => id)).toEqual(['add-family:ns:notes/more']);
+    await database.schema.apply();
+    await database.createTables();
+    expect(database.schema.entities[0]!.name).toBe('Note');
+    expect((await database.schema.history()).length).toBe(2);
+  } finally {
+    await database.close();
+  }
+});
