@@ -1,3 +1,4 @@
+import { EMPTY_BYTES } from '../bytes/index.js';
 import { ClosedError } from '../errors.js';
 import type { Capabilities, Engine } from '../table/engine.js';
 import { ObservedTable } from '../table/observed-table.js';
@@ -5,6 +6,12 @@ import { type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
 import { Cluster } from './client/cluster.js';
+import {
+  type CoprocessorAnswer,
+  type CoprocessorCall,
+  callCoprocessor,
+  callCoprocessors,
+} from './client/coprocessor.js';
 import { HBaseTable } from './client/hbase-table.js';
 import { type HBaseOptions, resolveSettings } from './options.js';
 import { withSite } from './site-options.js';
@@ -49,6 +56,26 @@ export class HBaseEngine implements Engine {
   /** The clock of this machine: the servers stamp by theirs. */
   now(): number {
     return Date.now();
+  }
+
+  /**
+   * Calls a coprocessor endpoint in the region that holds `row`.
+   * @throws RowanError what the endpoint throws; with `details.outcome` `'unknown'` when its answer was lost.
+   */
+  async callCoprocessor(call: CoprocessorCall, row: Uint8Array): Promise<Uint8Array> {
+    return (await callCoprocessor(this.cluster, call, row)).value;
+  }
+
+  /**
+   * Calls a coprocessor endpoint in every region from `startRow` up to `stopRow` (default: of the table), one after the
+   * other in the order of their keys.
+   */
+  callCoprocessors(
+    call: CoprocessorCall,
+    startRow: Uint8Array = EMPTY_BYTES,
+    stopRow: Uint8Array = EMPTY_BYTES,
+  ): AsyncIterable<CoprocessorAnswer> {
+    return callCoprocessors(this.cluster, call, startRow, stopRow);
   }
 
   /** Ends every connection. What is under way fails with `ERR_CLOSED`. */

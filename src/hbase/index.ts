@@ -3,6 +3,7 @@
 export type { ServerInfo } from './admin/cluster-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';
+export type { CoprocessorAnswer, CoprocessorCall } from './client/coprocessor.js';
 export type { HBaseEngine } from './engine.js';
 export type { HBaseOptions, ZooKeeperOptions } from './options.js';
 export type { ResolveAddress, ServerAddress } from './rpc/address.js';
@@ -15,4 +16,12 @@ export {
 } from './rpc/errors.js';
 export type { TlsOptions } from './rpc/transport.js';
 export type { Authenticator, SecurityLayer } from './security/authenticator.js';
+export {
+  type DelegationToken,
+  encodeToken,
+  parseToken,
+  type TokenOptions,
+  tokenAuthenticator,
+} from './security/delegation-token.js';
 export { type KerberosOptions, kerberosAuthenticator } from './security/kerberos.js';
+export type { Protection } from './security/protection.js';

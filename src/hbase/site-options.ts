@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from '../errors.js';
 import type { HBaseOptions } from './options.js';
 import { kerberosAuthenticator } from './security/kerberos.js';
+import type { Protection } from './security/protection.js';
 import { readSite, type Site } from './site.js';
 
 /** Options that are whole numbers, and the names that HBase has for them. */
@@ -81,9 +82,17 @@ function securityOf(site: Site): Pick<HBaseOptions, 'authenticator' | 'tls'> {
           authenticator: kerberosAuthenticator({
             fallbackToSimple,
             ...(serviceName ? { serviceName } : {}),
+            ...protectionOf(site),
           }),
         }
       : {}),
     ...(site.get('hbase.client.netty.tls.enabled') === 'true' ? { tls: {} } : {}),
   };
+}
+
+/** `hbase.rpc.protection`: one, or several with commas between. */
+function protectionOf(site: Site): { readonly protection?: readonly Protection[] } {
+  const text = site.get('hbase.rpc.protection');
+  if (text === undefined) return {};
+  return { protection: text.split(',').map((one) => one.trim().toLowerCase() as Protection) };
 }

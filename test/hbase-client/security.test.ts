@@ -91,10 +91,10 @@ function fakeKerberos(log: string[]): KerberosModule {
         },
         async unwrap(challenge) {
           log.push(`unwrap ${text(challenge)}`);
-          return base64('layers');
+          return base64('\x01\0\0\0');
         },
-        async wrap(challenge, { user }) {
-          log.push(`wrap ${text(challenge)} for ${user}`);
+        async wrap(challenge) {
+          log.push(`wrap ${Buffer.from(challenge, 'base64').toString('hex')}`);
           return base64('no layer');
         },
       };
@@ -124,13 +124,7 @@ describe('Kerberos', () => {
     const { clusterId } = await open({ sasl }, { authenticator });
     expect(clusterId).toBe('fake');
     expect(tokens).toEqual(['ap-req', '', 'no layer']);
-    expect(log).toEqual([
-      'ann to hbase@127.0.0.1',
-      'step ',
-      'step ap-rep',
-      'unwrap offer',
-      'wrap layers for ann@REALM',
-    ]);
+    expect(log).toEqual(['ann to hbase@127.0.0.1', 'step ', 'step ap-rep', 'unwrap offer', 'wrap 01000000']);
     // The next connection is authenticated by itself.
     expect((await engine!.table('t').get(new Get('r'))).isEmpty).toBe(true);
     expect(tokens).toHaveLength(6);

@@ -3,6 +3,7 @@ import type { TestProject } from 'vitest/node';
 import { classPath } from './server/class-path.js';
 import { type ServerState, startHBase } from './server/hbase-server.js';
 import { InstanceLayout } from './server/layout.js';
+import { HBASE_VERSIONS, type HBaseVersion } from './server/options.js';
 
 /** What the suites are told of the server that they share. */
 export interface SharedHBase {
@@ -23,7 +24,8 @@ declare module 'vitest' {
 /**
  * Starts one HBase for all suites (three region servers, so that calls are spread over servers) and stops it at the
  * end, whatever became of the tests. With ROWAN_HBASE=NAME they use the instance of that name that `npm run
- * hbase:start` has started, which saves the start when one test is run again and again.
+ * hbase:start` has started, which saves the start when one test is run again and again. ROWAN_HBASE_VERSION=2.4 takes
+ * another HBase.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const instance = process.env['ROWAN_HBASE'];
@@ -36,9 +38,18 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return async () => {};
   }
   // One Maven at a time: two that fetch the same jar into an empty repository spoil it for each other.
-  await classPath('server');
-  const [server] = await Promise.all([startHBase({ regionServers: 3 }), classPath('shell')]);
+  const version = versionAsked();
+  await classPath(version === '2.6' ? 'server' : `server-${version}`);
+  const [server] = await Promise.all([startHBase({ regionServers: 3, version }), classPath('shell')]);
   const { masters, zooKeeperAddress: zooKeeper } = server;
   project.provide('hbase', { instance: server.options.name, masters, zooKeeper });
   return () => server.stop();
+}
+
+function versionAsked(): HBaseVersion {
+  const asked = process.env['ROWAN_HBASE_VERSION'] ?? '2.6';
+  const version = HBASE_VERSIONS.find((known) => known === asked);
+  if (version === undefined)
+    throw new Error(`ROWAN_HBASE_VERSION is one of ${HBASE_VERSIONS.join(', ')}, not "${asked}".`);
+  return version;
 }

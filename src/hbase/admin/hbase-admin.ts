@@ -5,6 +5,7 @@ import { checkSplitKeys } from '../../table/splits.js';
 import { canonicalTableName } from '../../table/table-name.js';
 import type { Cluster } from '../client/cluster.js';
 import { addressKey } from '../rpc/address.js';
+import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
 import { ClusterAdmin, type ServerInfo } from './cluster-admin.js';
@@ -13,6 +14,7 @@ import { RegionAdmin, tableMissing } from './region-admin.js';
 import { master } from './rpcs.js';
 import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
 import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
+import { TokenAdmin } from './token-admin.js';
 
 const ENABLED = 0;
 
@@ -25,11 +27,13 @@ export class HBaseAdmin implements Admin {
   private readonly regionAdmin: RegionAdmin;
   private readonly snapshots: SnapshotAdmin;
   private readonly clusterAdmin: ClusterAdmin;
+  private readonly tokens: TokenAdmin;
 
   constructor(private readonly cluster: Cluster) {
     this.masters = new MasterClient(cluster);
     this.regionAdmin = new RegionAdmin(cluster, this.masters);
     this.snapshots = new SnapshotAdmin(this.masters, this.regionAdmin, cluster);
+    this.tokens = new TokenAdmin(cluster);
     this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
   }
 
@@ -191,6 +195,19 @@ export class HBaseAdmin implements Admin {
   async getMetaLocations(): Promise<string[]> {
     const locations = await this.cluster.registry.metaLocations(this.cluster.settings.rpcTimeout);
     return locations.sort((a, b) => a.replicaId - b.replicaId).map(({ address }) => addressKey(address));
+  }
+
+  /**
+   * A secret by which others may work in the name of who is connected with Kerberos, for `tokenAuthenticator`.
+   * @throws RowanError when the cluster gives none: to who came without Kerberos, or without `TokenProvider`.
+   */
+  createDelegationToken(): Promise<DelegationToken> {
+    return this.tokens.create();
+  }
+
+  /** Whom the cluster takes one for, and by what (`KERBEROS`, `TOKEN`). Needs `TokenProvider`. */
+  whoAmI(): Promise<{ readonly user: string; readonly method: string }> {
+    return this.tokens.whoAmI();
   }
 
   private nonces(): { nonceGroup: bigint; nonce: bigint } {

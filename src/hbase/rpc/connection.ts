@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
-import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
+import type { Authenticator } from '../security/authenticator.js';
 import type { LastWord } from '../security/last-word.js';
 import { CellReader } from '../wire/cell-codec.js';
 import type { ExceptionResponse } from '../wire/messages-rpc.js';
@@ -15,6 +15,7 @@ import { FrameAssembler } from './frame-assembler.js';
 import { sayHello } from './hello.js';
 import { writeFrame } from './request-frame.js';
 import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
+import { SecuredStream } from './secured-stream.js';
 import { openSocket } from './transport.js';
 
 const MAX_CALL_ID = 0x7fffffff;
@@ -53,7 +54,8 @@ export class Connection {
   private silentSince: number | undefined;
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
-  private layer: SecurityLayer | undefined;
+  /** What signs or seals the bytes, if anything does. */
+  private secured: SecuredStream | undefined;
   private lastWord: LastWord | undefined;
   /** Aborts with the connection's end, for what belongs to its opening. */
   private readonly ended = new AbortController();
@@ -103,7 +105,7 @@ export class Connection {
 
   /** Bytes that the operating system has not taken yet. */
   get unsentBytes(): number {
-    return this.socket?.writableLength ?? 0;
+    return (this.socket?.writableLength ?? 0) + (this.secured?.unsentBytes ?? 0);
   }
 
   /** Sends `call` with the others of this turn. */
@@ -150,7 +152,7 @@ export class Connection {
     this.opened = socket;
     socket.on('error', (cause) => this.lost(cause.message, cause));
     socket.on('close', () => this.lost('it was closed by the other side'));
-    const { layer, lastWord } = await sayHello(
+    const { header, layer, lastWord } = await sayHello(
       socket,
       this,
       this.settings,
@@ -158,9 +160,15 @@ export class Connection {
       this.ended.signal,
     );
     if (this.closedBy !== undefined) return;
-    this.layer = layer;
     this.lastWord = lastWord;
     this.socket = socket;
+    if (layer !== undefined) {
+      const failed = (error: unknown): void => this.end(asRowanError(error));
+      this.secured = new SecuredStream(socket, layer, (data) => this.frames.push(data), failed);
+      this.secured.write(header, () => undefined);
+    } else if (header.length > 0) {
+      socket.write(header);
+    }
     socket.on('data', (chunk) => this.onData(chunk));
     // The authentication leaves it paused.
     socket.resume();
@@ -188,9 +196,11 @@ export class Connection {
     const data = this.writer.view();
     if (data.length === 0) return;
     this.writer.reset(this.spare.pop() ?? Buffer.allocUnsafeSlow(INITIAL_BUFFER));
-    socket.write(this.layer === undefined ? data : this.layer.wrap(data), () => {
+    const onWritten = (): void => {
       if (buffer.length <= LARGEST_KEPT_BUFFER && this.spare.length < 4) this.spare.push(buffer);
-    });
+    };
+    if (this.secured === undefined) socket.write(data, onWritten);
+    else this.secured.write(data, onWritten);
   }
 
   private onData(chunk: Buffer): void {
@@ -199,8 +209,8 @@ export class Connection {
     try {
       const data = this.lastWord === undefined ? chunk : this.passLastWord(this.lastWord, chunk);
       if (data === undefined) return;
-      if (this.layer === undefined) this.frames.push(data);
-      else for (const part of this.layer.unwrap(data)) this.frames.push(part);
+      if (this.secured === undefined) this.frames.push(data);
+      else this.secured.receive(data);
     } catch (error) {
       this.end(asRowanError(error));
     }

@@ -38,6 +38,8 @@ export function connectionHeader(user: string | undefined, service: ServiceName)
 
 /** What comes of the greeting for the bytes that follow it. */
 export interface Greeted {
+  /** What is still to be said before the first request, and passes the layer. */
+  readonly header: Buffer;
   readonly layer: SecurityLayer | undefined;
   /** Set where the server may still say something about the authentication. */
   readonly lastWord: LastWord | undefined;
@@ -58,7 +60,7 @@ export async function sayHello(
   if (authenticator.negotiate === undefined) {
     const header = connectionHeader(settings.user ?? settings.systemUser, to.service);
     socket.write(Buffer.concat([hello, header]));
-    return { layer: undefined, lastWord: undefined };
+    return { header: Buffer.alloc(0), layer: undefined, lastWord: undefined };
   }
   socket.write(hello);
   const { layer, isSimple } = await withTimeout(
@@ -69,6 +71,5 @@ export async function sayHello(
   );
   const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
   const header = Buffer.from(connectionHeader(user, to.service));
-  socket.write(layer === undefined ? header : layer.wrap(header));
-  return { layer, lastWord: new LastWord(to.key) };
+  return { header, layer, lastWord: new LastWord(to.key) };
 }

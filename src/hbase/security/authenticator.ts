@@ -4,9 +4,13 @@ import { AuthCode } from '../rpc/hello.js';
 
 /** What passes the bytes of an authenticated connection: nothing to do, or signing and sealing (`auth-int`, `auth-conf`). */
 export interface SecurityLayer {
-  wrap(data: Buffer): Buffer;
-  /** Takes bytes of the stream; answers what they hold unwrapped, as far as it is complete. */
-  unwrap(data: Buffer): Buffer[];
+  /** What goes over the socket in the place of `data`. Called again when it has answered, never before. */
+  wrap(data: Buffer): Buffer | Promise<Buffer>;
+  /**
+   * Takes bytes of the stream; answers what they hold unwrapped, as far as it is complete. Called again when it has
+   * answered; a failure ends the connection.
+   */
+  unwrap(data: Buffer): Buffer[] | Promise<Buffer[]>;
 }
 
 /** How an authentication ended. */

@@ -4,22 +4,27 @@ import { RowanError, UnsupportedError } from '../../errors.js';
 import { addressKey, type ServerAddress } from '../rpc/address.js';
 import { AuthCode } from '../rpc/hello.js';
 import type { Authenticator } from './authenticator.js';
+import { GssapiLayer } from './gssapi-layer.js';
+import { chooseProtection, PROTECTIONS, type Protection, protectionsOf } from './protection.js';
 import { negotiateSasl, type SaslSession } from './sasl.js';
+import { WrappedStream } from './wrapped-stream.js';
 
 /** What is used of the package `kerberos`; tokens are base64. */
 export interface KerberosModule {
   initializeClient(
     service: string,
-    options: { readonly principal?: string; readonly mechOID?: number },
+    options: { readonly principal?: string; readonly mechOID?: number; readonly flags?: number },
   ): Promise<KerberosClient>;
 }
 
 export interface KerberosClient {
   readonly contextComplete: boolean;
   readonly username?: string;
+  /** Whether what was unwrapped last had been sealed: 0 or 1. */
+  readonly responseConf?: number | string;
   step(challenge: string): Promise<string>;
   unwrap(challenge: string): Promise<string>;
-  wrap(challenge: string, options: { readonly user: string }): Promise<string>;
+  wrap(challenge: string, options: { readonly protect: boolean }): Promise<string>;
 }
 
 export interface KerberosOptions {
@@ -29,47 +34,70 @@ export interface KerberosOptions {
   readonly serviceName?: string;
   /** The host part of the servers' principal; default: the host by which the cluster names the server, lower case. */
   readonly serviceHost?: (server: ServerAddress) => string | Promise<string>;
+  /**
+   * How requests are protected (`hbase.rpc.protection`): one, or several in the order they are wanted; default: what the
+   * server asks for, the least if it leaves the choice.
+   */
+  readonly protection?: Protection | readonly Protection[];
   /** Go on without authentication at a server that wants none; default false. */
   readonly fallbackToSimple?: boolean;
   /** The package `kerberos`, if it is loaded already. */
   readonly kerberos?: KerberosModule;
 }
 
+/** `GSS_C_MUTUAL_FLAG`, `REPLAY`, `SEQUENCE`, `CONF`, `INTEG`: what signing and sealing takes. */
+const GSS_FLAGS = 2 | 4 | 8 | 16 | 32;
+/** RFC 4752, 3.1: the bits of the security layers. */
+const LAYER_BITS: Readonly<Record<Protection, number>> = { authentication: 1, integrity: 2, privacy: 4 };
+/** The largest wrapped message that is asked for, as HBase's own client does. */
+const MAX_BUFFER = 65536;
+
 /**
- * Authenticates with Kerberos tickets, quality of protection "authentication": requests themselves are not signed or
- * sealed; use TLS for that.
+ * Authenticates with Kerberos tickets; requests are signed or sealed as {@link KerberosOptions.protection} says.
  * @throws UnsupportedError on the first connection when the package `kerberos` is not installed.
  */
 export function kerberosAuthenticator(options: KerberosOptions = {}): Authenticator {
+  const accepted = protectionsOf(options.protection);
   return {
     code: AuthCode.Kerberos,
     async negotiate(socket, server) {
-      const kerberos = options.kerberos ?? (await loadKerberos());
       const host = await (options.serviceHost?.(server) ?? server.host.toLowerCase());
       const service = `${options.serviceName ?? 'hbase'}@${host}`;
-      let client: KerberosClient;
-      try {
-        client = await kerberos.initializeClient(
-          service,
-          options.principal === undefined ? {} : { principal: options.principal },
-        );
-      } catch (cause) {
-        throw securityError(`Kerberos could not begin with ${service}`, cause);
-      }
-      const session = new GssapiSession(client, options.principal ?? '');
+      const session = await gssapiSession(service, accepted, addressKey(server), options);
       return negotiateSasl(socket, session, addressKey(server), options.fallbackToSimple ?? false);
     },
   };
 }
 
-/** RFC 4752: tokens until the context stands, then one round about the security layer, in which none is chosen. */
+/** A SASL session of GSSAPI with `service`, `name@host`. */
+export async function gssapiSession(
+  service: string,
+  accepted: readonly Protection[],
+  server: string,
+  options: Pick<KerberosOptions, 'kerberos' | 'principal'>,
+): Promise<SaslSession> {
+  const kerberos = options.kerberos ?? (await loadKerberos());
+  const { principal } = options;
+  try {
+    const client = await kerberos.initializeClient(service, {
+      flags: GSS_FLAGS,
+      ...(principal === undefined ? {} : { principal }),
+    });
+    return new GssapiSession(client, accepted, server);
+  } catch (cause) {
+    throw securityError(`Kerberos could not begin with ${service}`, cause);
+  }
+}
+
+/** RFC 4752: tokens until the context stands, then one round about the security layer. */
 class GssapiSession implements SaslSession {
   isComplete = false;
-  readonly layer = undefined;
+  layer: WrappedStream | undefined;
 
   constructor(
     private readonly client: KerberosClient,
-    private readonly principal: string,
+    private readonly accepted: readonly Protection[],
+    private readonly server: string,
   ) {}
 
   start(): Promise<Uint8Array> {
@@ -84,10 +112,21 @@ class GssapiSession implements SaslSession {
         // The last step may have nothing to say, and the server waits for an empty token then.
         return fromBase64(answer ?? '');
       }
-      const offered = await this.client.unwrap(token);
-      const chosen = await this.client.wrap(offered, { user: this.client.username ?? this.principal });
+      const offer = fromBase64((await this.client.unwrap(token)) ?? '');
+      const bits = offer[0] ?? 0;
+      const offered = PROTECTIONS.filter((one) => (bits & LAYER_BITS[one]) !== 0);
+      const chosen = chooseProtection(this.accepted, offered, this.server);
+      const answer = Buffer.alloc(4);
+      answer.writeUInt32BE(chosen === 'authentication' ? 0 : MAX_BUFFER);
+      answer[0] = LAYER_BITS[chosen];
+      const wrapped = await this.client.wrap(answer.toString('base64'), { protect: false });
+      if (chosen !== 'authentication') {
+        // Unsealed, a message stands in its token as it is. The package up to 7.0.0 writes "no layer" in its place.
+        if (!Buffer.from(fromBase64(wrapped)).includes(answer)) throw cannotProtect(chosen, this.server);
+        this.layer = new WrappedStream(new GssapiLayer(this.client, chosen === 'privacy'));
+      }
       this.isComplete = true;
-      return fromBase64(chosen);
+      return fromBase64(wrapped);
     });
   }
 
@@ -95,9 +134,17 @@ class GssapiSession implements SaslSession {
     try {
       return await step();
     } catch (cause) {
-      throw securityError(`Kerberos could not ${what}`, cause);
+      throw cause instanceof RowanError ? cause : securityError(`Kerberos could not ${what}`, cause);
     }
   }
+}
+
+function cannotProtect(chosen: Protection, server: string): UnsupportedError {
+  return new UnsupportedError(
+    `HBase server ${server} is to be spoken to with ${chosen}, and this version of the package kerberos chooses no ` +
+      'protection whatever it is told. Authenticate with a delegation token (tokenAuthenticator), which can be ' +
+      'protected, or let the servers offer "authentication" too and use TLS.',
+  );
 }
 
 function fromBase64(text: string): Uint8Array {

@@ -18,8 +18,8 @@ const HOST = 'localhost';
  */
 export async function startHBase(options: HBaseOptions = {}): Promise<HBaseServer> {
   await requireTools();
-  const jars = await classPath('server');
   const resolved = await resolveOptions(options);
+  const jars = await classPath(resolved.version === '2.6' ? 'server' : `server-${resolved.version}`);
   await requireFreePorts(resolved);
   const layout = new InstanceLayout(resolved.name);
   await rm(layout.root, { recursive: true, force: true });
@@ -136,7 +136,7 @@ export class HBaseServer {
       if (dead !== undefined) throw new Error(`${dead.name} has ended:\n${dead.logTail()}`);
       for (const port of this.options.masterPorts) {
         try {
-          await probeMaster('127.0.0.1', port);
+          await this.options.probe('127.0.0.1', port);
           return;
         } catch (error) {
           last = error;
@@ -162,7 +162,11 @@ export class HBaseServer {
       classPath: this.jars,
       heap: heap ?? this.options.heap,
       jit: this.options.jit,
-      systemProperties: { [`proc_${name}`]: 'true', 'zookeeper.admin.enableServer': 'false' },
+      systemProperties: {
+        [`proc_${name}`]: 'true',
+        'zookeeper.admin.enableServer': 'false',
+        ...this.options.systemProperties,
+      },
       detached: this.options.detached,
     });
   }
@@ -228,6 +232,9 @@ async function resolveOptions(options: HBaseOptions): Promise<ResolvedOptions> {
     jit: options.jit ?? 'quick',
     heap: options.heap ?? (separateProcesses ? '512m' : '1g'),
     settings: options.settings ?? {},
+    version: options.version ?? '2.6',
+    systemProperties: options.systemProperties ?? {},
+    probe: options.probe ?? probeMaster,
     detached: options.detached ?? false,
   };
 }

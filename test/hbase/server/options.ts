@@ -1,3 +1,7 @@
+/** The lines of HBase that there are jars of. */
+export const HBASE_VERSIONS = ['2.4', '2.5', '2.6'] as const;
+export type HBaseVersion = (typeof HBASE_VERSIONS)[number];
+
 /** How to run HBase. Everything has a default. */
 export interface HBaseOptions {
   /** Names the folder under `.hbase/instances/`, so that several can run side by side. Default: from the master's port. */
@@ -22,6 +26,12 @@ export interface HBaseOptions {
   readonly heap?: string;
   /** Further settings of `hbase-site.xml`, which win over the rest. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Which HBase; default: 2.6. */
+  readonly version?: HBaseVersion;
+  /** Java system properties of every process. */
+  readonly systemProperties?: Readonly<Record<string, string>>;
+  /** Called until it succeeds; default: a namespace is created without the client under test, and without authentication. */
+  readonly probe?: (host: string, port: number) => Promise<void>;
   /** Leave it running when this process ends. Default false: however this process ends, the server ends too. */
   readonly detached?: boolean;
 }
@@ -39,5 +49,8 @@ export interface ResolvedOptions {
   readonly jit: 'quick' | 'full';
   readonly heap: string;
   readonly settings: Readonly<Record<string, string>>;
+  readonly version: HBaseVersion;
+  readonly systemProperties: Readonly<Record<string, string>>;
+  readonly probe: (host: string, port: number) => Promise<void>;
   readonly detached: boolean;
 }

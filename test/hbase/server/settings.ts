@@ -85,16 +85,20 @@ export async function writeConfiguration(
   layout: InstanceLayout,
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const properties = Object.entries(settings).map(
+  await mkdir(layout.conf, { recursive: true });
+  // What Hadoop's own classes look for stands where they look.
+  const hadoop = Object.entries(settings).filter(([name]) => name.startsWith('hadoop.'));
+  await writeFile(join(layout.conf, 'core-site.xml'), configurationOf(hadoop));
+  await writeFile(join(layout.conf, 'hbase-site.xml'), configurationOf(Object.entries(settings)));
+  await writeFile(join(layout.conf, 'log4j2.properties'), LOGGING);
+}
+
+function configurationOf(settings: readonly (readonly [string, string])[]): string {
+  const properties = settings.map(
     ([name, value]) =>
       `  <property><name>${escapeXml(name)}</name><value>${escapeXml(value)}</value></property>`,
   );
-  await mkdir(layout.conf, { recursive: true });
-  await writeFile(
-    join(layout.conf, 'hbase-site.xml'),
-    `<?xml version="1.0"?>\n<configuration>\n${properties.join('\n')}\n</configuration>\n`,
-  );
-  await writeFile(join(layout.conf, 'log4j2.properties'), LOGGING);
+  return `<?xml version="1.0"?>\n<configuration>\n${properties.join('\n')}\n</configuration>\n`;
 }
 
 function escapeXml(text: string): string {

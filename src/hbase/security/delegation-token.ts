@@ -1,0 +1,123 @@
+import { InvalidArgumentError } from '../../errors.js';
+import { addressKey } from '../rpc/address.js';
+import { AuthCode } from '../rpc/hello.js';
+import type { Authenticator } from './authenticator.js';
+import { DigestSession } from './digest-md5.js';
+import { type Protection, protectionsOf } from './protection.js';
+import { negotiateSasl } from './sasl.js';
+
+/**
+ * A secret that a cluster gave to somebody whom it knows by Kerberos, for those who work in that one's name
+ * (`AuthenticationTokenIdentifier`). Whoever has it is believed until it expires (`hbase.auth.token.max.lifetime`, seven
+ * days if not set). It cannot be renewed.
+ */
+export interface DelegationToken {
+  readonly identifier: Uint8Array;
+  readonly password: Uint8Array;
+  /** What it is for; of HBase the id of the cluster. */
+  readonly service: string;
+}
+
+export interface TokenOptions {
+  /** As that of `kerberosAuthenticator`. */
+  readonly protection?: Protection | readonly Protection[];
+  /** Go on without authentication at a server that wants none; default false. */
+  readonly fallbackToSimple?: boolean;
+}
+
+const KIND = 'HBASE_AUTH_TOKEN';
+/** HBase names neither protocol nor host when it makes its side of the exchange; Java writes that so. */
+const DIGEST_URI = 'null/default';
+
+/**
+ * Authenticates with a delegation token (SASL DIGEST-MD5), as it came from `HBaseAdmin.createDelegationToken` or in the
+ * form that Hadoop's `Token.encodeToUrlString` has.
+ * @throws InvalidArgumentError for what is no token.
+ */
+export function tokenAuthenticator(
+  token: DelegationToken | string,
+  options: TokenOptions = {},
+): Authenticator {
+  const accepted = protectionsOf(options.protection);
+  const { identifier, password } = typeof token === 'string' ? parseToken(token) : checkToken(token);
+  const credentials = {
+    username: Buffer.from(identifier).toString('base64'),
+    password: Buffer.from(password).toString('base64'),
+    uri: DIGEST_URI,
+  };
+  return {
+    code: AuthCode.Digest,
+    negotiate: (socket, server) => {
+      const name = addressKey(server);
+      const session = new DigestSession(credentials, accepted, name);
+      return negotiateSasl(socket, session, name, options.fallbackToSimple ?? false);
+    },
+  };
+}
+
+/** The text by which Hadoop passes tokens on (`Token.encodeToUrlString`). It is a secret. */
+export function encodeToken(token: DelegationToken): string {
+  const { identifier, password, service } = checkToken(token);
+  const parts = [identifier, password, Buffer.from(KIND), Buffer.from(service)];
+  return Buffer.concat(parts.flatMap((part) => [writableInt(part.length), part])).toString('base64url');
+}
+
+/**
+ * A token from its text.
+ * @throws InvalidArgumentError for a text that is none, or a token of another kind than HBase's.
+ */
+export function parseToken(text: string): DelegationToken {
+  const data = Buffer.from(text.trim(), 'base64url');
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (let part = 0; part < 4; part++) {
+    const length = readWritableInt(data, at);
+    if (length === undefined || length.end + length.value > data.length) throw noToken();
+    at = length.end + length.value;
+    parts.push(data.subarray(length.end, at));
+  }
+  const [identifier, password, kind, service] = parts;
+  if (at !== data.length || identifier === undefined || password === undefined) throw noToken();
+  if (String(kind) !== KIND) {
+    throw new InvalidArgumentError(`The token is of kind "${String(kind).slice(0, 100)}", not ${KIND}.`);
+  }
+  return checkToken({ identifier, password, service: String(service) });
+}
+
+function noToken(): InvalidArgumentError {
+  return new InvalidArgumentError(
+    'The delegation token is none: give what createDelegationToken answered, or the text of encodeToken (Hadoop: ' +
+      'Token.encodeToUrlString).',
+  );
+}
+
+function checkToken(token: DelegationToken): DelegationToken {
+  const isSound =
+    token?.identifier instanceof Uint8Array &&
+    token.password instanceof Uint8Array &&
+    token.identifier.length > 0 &&
+    token.password.length > 0 &&
+    typeof token.service === 'string';
+  if (!isSound) throw noToken();
+  return token;
+}
+
+/** Hadoop's `WritableUtils.writeVInt` of a length: one byte up to 127, else the number of bytes as -113 and below. */
+function writableInt(value: number): Buffer {
+  if (value <= 127) return Buffer.of(value);
+  const bytes: number[] = [];
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);
+  return Buffer.of((-112 - bytes.length) & 255, ...bytes);
+}
+
+function readWritableInt(
+  data: Buffer,
+  at: number,
+): { readonly value: number; readonly end: number } | undefined {
+  if (at >= data.length) return undefined;
+  const first = data.readInt8(at);
+  if (first >= 0) return { value: first, end: at + 1 };
+  const size = -112 - first;
+  if (size < 1 || size > 4 || at + 1 + size > data.length) return undefined;
+  return { value: data.readUIntBE(at + 1, size), end: at + 1 + size };
+}

@@ -1,0 +1,139 @@
+/** SASL DIGEST-MD5 (RFC 2831), in which HBase and ZooKeeper take shared secrets: delegation tokens and passwords. */
+
+import { createHash, randomBytes } from 'node:crypto';
+import { RowanError } from '../../errors.js';
+import { ProtocolError } from '../rpc/errors.js';
+import { DigestLayer } from './digest-layer.js';
+import { chooseProtection, PROTECTIONS, type Protection, qopOf } from './protection.js';
+import type { SaslSession } from './sasl.js';
+import { WrappedStream } from './wrapped-stream.js';
+
+/** Who one is, and at which service. */
+export interface DigestCredentials {
+  readonly username: string;
+  readonly password: string;
+  /** `protocol/host` as the server has it: HBase "null/default", ZooKeeper "zookeeper/zk-sasl-md5". */
+  readonly uri: string;
+}
+
+/** RFC 2831, 2.1.1: a challenge is no longer. */
+const LONGEST_CHALLENGE = 2048;
+/** Of one wrapped message; what HBase's own client says. */
+const MAX_BUFFER = 65536;
+const COUNT = '00000001';
+/** Stands for the hash of a body, which signed and sealed connections have none of. */
+const NO_BODY = `:${'0'.repeat(32)}`;
+
+/** The client's side of the exchange. */
+export class DigestSession implements SaslSession {
+  isComplete = false;
+  layer: WrappedStream | undefined;
+  private expected: string | undefined;
+  private awaited: WrappedStream | undefined;
+
+  constructor(
+    private readonly credentials: DigestCredentials,
+    private readonly accepted: readonly Protection[],
+    private readonly server: string,
+    private readonly cnonce: string = randomBytes(24).toString('base64'),
+  ) {}
+
+  /** The server speaks first. */
+  async start(): Promise<Uint8Array> {
+    return new Uint8Array(0);
+  }
+
+  /** @throws RowanError `ERR_SECURITY` when the server knows the secret no more than anybody. */
+  async respond(challenge: Uint8Array): Promise<Uint8Array | undefined> {
+    if (challenge.length > LONGEST_CHALLENGE) {
+      throw new ProtocolError(`The server sent a challenge of ${challenge.length} bytes.`);
+    }
+    const fields = parseDirectives(Buffer.from(challenge).toString('utf8'));
+    if (this.expected === undefined) return Buffer.from(this.answer(fields), 'utf8');
+    if (fields.get('rspauth') !== this.expected) {
+      throw new RowanError(
+        'ERR_SECURITY',
+        `HBase server ${this.server} could not show that it knows the secret. It is not the one it is taken for.`,
+        { details: { server: this.server } },
+      );
+    }
+    this.layer = this.awaited;
+    this.isComplete = true;
+    return undefined;
+  }
+
+  private answer(challenge: ReadonlyMap<string, string>): string {
+    const nonce = challenge.get('nonce');
+    if (nonce === undefined || challenge.get('algorithm') !== 'md5-sess') {
+      throw new ProtocolError('The server sent no challenge of DIGEST-MD5.');
+    }
+    const offers = (challenge.get('qop') ?? 'auth').split(',').map((qop) => qop.trim());
+    const ciphers = (challenge.get('cipher') ?? '').split(',').map((cipher) => cipher.trim());
+    const offered = PROTECTIONS.filter(
+      (one) => offers.includes(qopOf(one)) && (one !== 'privacy' || ciphers.includes('rc4')),
+    );
+    const protection = chooseProtection(this.accepted, offered, this.server);
+    const { username, password, uri } = this.credentials;
+    const realm = challenge.get('realm') ?? '';
+    const ha1 = md5(
+      md5(hashed(username), ':', hashed(realm), ':', hashed(password)),
+      `:${nonce}:${this.cnonce}`,
+    );
+    const qop = qopOf(protection);
+    const suffix = protection === 'authentication' ? '' : NO_BODY;
+    const response = (method: string): string => {
+      const ha2 = md5(`${method}:${uri}${suffix}`).toString('hex');
+      const text = `${ha1.toString('hex')}:${nonce}:${COUNT}:${this.cnonce}:${qop}:${ha2}`;
+      return md5(text).toString('hex');
+    };
+    this.expected = response('');
+    if (protection !== 'authentication') {
+      this.awaited = new WrappedStream(new DigestLayer(ha1, protection === 'privacy'));
+    }
+    const directives = [
+      'charset=utf-8',
+      `username=${quoted(username)}`,
+      `realm=${quoted(realm)}`,
+      `nonce=${quoted(nonce)}`,
+      `nc=${COUNT}`,
+      `cnonce=${quoted(this.cnonce)}`,
+      `digest-uri=${quoted(uri)}`,
+      `maxbuf=${MAX_BUFFER}`,
+      `response=${response('AUTHENTICATE')}`,
+      `qop=${qop}`,
+    ];
+    if (protection === 'privacy') directives.push('cipher=rc4');
+    return directives.join(',');
+  }
+}
+
+function md5(...parts: readonly (string | Buffer)[]): Buffer {
+  const hash = createHash('md5');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+/** RFC 2831, 2.1.2.1: what fits into ISO 8859-1 is hashed in it. */
+function hashed(text: string): Buffer {
+  const fits = [...text].every((character) => character.charCodeAt(0) <= 0xff);
+  return Buffer.from(text, fits ? 'latin1' : 'utf8');
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+const DIRECTIVE = /\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)/gy;
+
+/** `name=value, name="value"`. The first of a name counts. @throws ProtocolError */
+function parseDirectives(text: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  DIRECTIVE.lastIndex = 0;
+  while (DIRECTIVE.lastIndex < text.length) {
+    const match = DIRECTIVE.exec(text);
+    if (match === null) throw new ProtocolError('The server sent a challenge that is no list of directives.');
+    const [, name = '', inQuotes, bare = ''] = match;
+    if (!fields.has(name)) fields.set(name, inQuotes?.replace(/\\(.)/g, '$1') ?? bare);
+  }
+  return fields;
+}
