@@ -23,6 +23,33 @@ export class SeekKey {
   /** -1 sorts after every timestamp of the column. */
   timestamp = 0;
   type: number = TYPE_MAXIMUM;
+
+  /** The start of a row. The key's bytes must stay as they are while it is used. */
+  setRow(row: Uint8Array, offset = 0, length: number = row.length): this {
+    this.row = row;
+    this.rowOffset = offset;
+    this.rowLength = length;
+    this.qualifierLength = 0;
+    this.timestamp = Number.MAX_SAFE_INTEGER;
+    this.type = TYPE_MAXIMUM;
+    return this;
+  }
+
+  /** A place in a column; by default its start. */
+  setColumn(
+    row: Uint8Array,
+    qualifier: Uint8Array,
+    timestamp: number = Number.MAX_SAFE_INTEGER,
+    type: number = TYPE_MAXIMUM,
+  ): this {
+    this.setRow(row);
+    this.qualifier = qualifier;
+    this.qualifierOffset = 0;
+    this.qualifierLength = qualifier.length;
+    this.timestamp = timestamp;
+    this.type = type;
+    return this;
+  }
 }
 
 /**
@@ -77,11 +104,29 @@ export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
   return true;
 }
 
+/** Whether a cell has this qualifier. */
+export function isInColumn(cell: CellCursor, qualifier: Uint8Array): boolean {
+  const length = qualifier.length;
+  if (cell.qualifierLength !== length) return false;
+  const { key, qualifierOffset } = cell;
+  for (let i = length - 1; i >= 0; i--) if (key[qualifierOffset + i] !== qualifier[i]) return false;
+  return true;
+}
+
 /** R2 for two cursors at valid positions; the same cell written twice sorts the newer first. */
 export function compareCursors(a: CellCursor, b: CellCursor): number {
-  let difference = compareSlices(a.key, a.rowOffset, a.rowLength, b.key, b.rowOffset, b.rowLength);
-  if (difference !== 0) return difference;
-  difference = compareSlices(
+  const difference = compareRows(a, b);
+  return difference !== 0 ? difference : compareInRow(a, b);
+}
+
+/** The order of the rows that two cursors stand in. */
+export function compareRows(a: CellCursor, b: CellCursor): number {
+  return compareSlices(a.key, a.rowOffset, a.rowLength, b.key, b.rowOffset, b.rowLength);
+}
+
+/** R2 for two cursors that stand in one row. */
+export function compareInRow(a: CellCursor, b: CellCursor): number {
+  const difference = compareSlices(
     a.key,
     a.qualifierOffset,
     a.qualifierLength,

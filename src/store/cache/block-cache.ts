@@ -50,11 +50,6 @@ export class BlockCache {
   /** `capacity`: bytes; 0 keeps nothing. */
   constructor(readonly capacity: number) {}
 
-  /** Bytes that can be added before anything has to go. */
-  get free(): number {
-    return this.capacity - this.bytes;
-  }
-
   /** Keeps `entry` at a free place of `slots`. One that is larger than the whole cache is not kept. */
   insert<Entry extends CacheEntry>(
     slots: CacheSlots<Entry>,

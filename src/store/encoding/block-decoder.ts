@@ -1,5 +1,14 @@
+import { compareSlices } from '../../bytes/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
 import type { DataBlock } from './data-block.js';
+
+/** What a search for a cell of one row comes to: the block has it, */
+export const FOUND = 0;
+/** the block has no cell of the row, or one of another row where it would be, */
+export const ABSENT = 1;
+/** or everything in the block is before it. */
+export const BEHIND = 2;
+export type InRow = typeof FOUND | typeof ABSENT | typeof BEHIND;
 
 /**
  * A position in one data block, which shows itself in the fields of a cursor: `cursor` is the same object in every
@@ -17,6 +26,16 @@ export abstract class BlockDecoder {
   abstract next(cursor: CellCursor): boolean;
   /** To the first cell at or after `target`; false when the block has none. */
   abstract seek(cursor: CellCursor, target: SeekKey): boolean;
+  /**
+   * As `seek`, if what it comes to is a cell of the target's row.
+   * @param _hash the first lane of the row's hash
+   */
+  seekInRow(cursor: CellCursor, target: SeekKey, _hash: number): InRow {
+    if (!this.seek(cursor, target)) return BEHIND;
+    const { key, rowOffset, rowLength } = cursor;
+    const order = compareSlices(key, rowOffset, rowLength, target.row, target.rowOffset, target.rowLength);
+    return order === 0 ? FOUND : ABSENT;
+  }
   /** As `seek`, for a target at or after the present cell. */
   abstract forward(cursor: CellCursor, target: SeekKey): boolean;
   /** To the last cell whose row is less than `row`; false when the block has none. */

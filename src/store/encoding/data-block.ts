@@ -1,5 +1,6 @@
 import { CorruptionError } from '../../errors.js';
 import { CacheEntry } from '../cache/cache-entry.js';
+import { RowSlots } from './row-slots.js';
 import { RowTable } from './row-table.js';
 
 /** What a block costs besides its bytes: its objects, roughly. */
@@ -14,6 +15,9 @@ export class DataBlock extends CacheEntry {
   /** Searches of this block so far, and what speeds up the later ones. */
   searches = 0;
   rowTable: RowTable | null = null;
+  /** Looks for single rows so far, and what speeds up the later ones. */
+  looks = 0;
+  rowSlots: RowSlots | null = null;
 
   constructor(
     readonly bytes: Uint8Array,
@@ -28,7 +32,8 @@ export class DataBlock extends CacheEntry {
     /** Bytes that all its rows begin with. */
     readonly sharedRow: number,
   ) {
-    super(bytes.length + RowTable.bytes(Math.max(count, groups)) + OBJECT_BYTES);
+    const entries = Math.max(count, groups);
+    super(bytes.length + RowTable.bytes(entries) + RowSlots.bytes(entries) + OBJECT_BYTES);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 }

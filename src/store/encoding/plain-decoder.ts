@@ -1,8 +1,9 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
-import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
+import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+import { isRowAt, RowSlots } from './row-slots.js';
 import { RowTable } from './row-table.js';
 
 /** Checks a payload of the encoding NONE, so that no cursor need check it again. */
@@ -89,6 +90,57 @@ export class PlainDecoder extends BlockDecoder {
     return this.search(cursor, target, 0);
   }
 
+  override seekInRow(cursor: CellCursor, target: SeekKey, hash: number): InRow {
+    const block = this.block!;
+    let slots = block.rowSlots;
+    if (slots === null) {
+      if (++block.looks < 2 || !RowSlots.fits(this.count)) return super.seekInRow(cursor, target, hash);
+      slots = this.makeSlots();
+    }
+    const { view, bytes } = this;
+    let slot = slots.first(hash);
+    while (slot >= 0) {
+      const at = slots.place(slot);
+      const rowLength = view.getUint16(at + 24, true);
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, rowLength, target))
+        return this.seekFrom(cursor, target, slots.entry(slot), at);
+      slot = slots.after(slot, hash);
+    }
+    return ABSENT;
+  }
+
+  /** `first`: the first cell of the target's row in the block, at `at`. */
+  private seekFrom(cursor: CellCursor, target: SeekKey, first: number, at: number): InRow {
+    // Most rows begin with what is asked for, and few are long.
+    let low = first;
+    let high = first;
+    let step = 1;
+    let place = at;
+    while (this.isBefore(place, target)) {
+      low = high + 1;
+      high = low + step - 1;
+      step *= 2;
+      if (high >= this.count) {
+        high = this.count;
+        break;
+      }
+      place = this.place(high);
+    }
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.isBefore(this.place(middle), target)) low = middle + 1;
+      else high = middle;
+    }
+    if (low === this.count) return BEHIND;
+    this.index = low;
+    if (low === first) {
+      this.load(cursor, at);
+      return FOUND;
+    }
+    this.load(cursor, this.place(low));
+    return isRowAt(this.bytes, cursor.rowOffset, cursor.rowLength, target) ? FOUND : ABSENT;
+  }
+
   override forward(cursor: CellCursor, target: SeekKey): boolean {
     return this.search(cursor, target, this.index);
   }
@@ -168,6 +220,26 @@ export class PlainDecoder extends BlockDecoder {
     });
     this.block!.rowTable = table;
     return table;
+  }
+
+  private makeSlots(): RowSlots {
+    const { count, view, bytes } = this;
+    let before = -1;
+    let beforeLength = 0;
+    const slots = new RowSlots(count, count, (i, row) => {
+      const at = this.place(i) + CELL_HEADER_BYTES;
+      const length = view.getUint16(at - 4, true);
+      const same = length === beforeLength && compareSlices(bytes, before, length, bytes, at, length) === 0;
+      before = at;
+      beforeLength = length;
+      row.bytes = bytes;
+      row.offset = at;
+      row.length = length;
+      row.place = at - CELL_HEADER_BYTES;
+      return !same;
+    });
+    this.block!.rowSlots = slots;
+    return slots;
   }
 
   /** Whether the cell at `at` sorts before `target`, whose row begins as all rows of the block do, as far as it goes. */

@@ -1,8 +1,9 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
-import { BlockDecoder, EMPTY_VIEW, readU64 } from './block-decoder.js';
+import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
+import { isRowAt, RowSlots } from './row-slots.js';
 import { RowTable } from './row-table.js';
 
 const TAIL_BYTES = 8;
@@ -115,6 +116,35 @@ export class RowIndexDecoder extends BlockDecoder {
     return this.search(cursor, target, 0);
   }
 
+  override seekInRow(cursor: CellCursor, target: SeekKey, hash: number): InRow {
+    const block = this.block!;
+    let slots = block.rowSlots;
+    if (slots === null) {
+      if (++block.looks < 2 || !RowSlots.fits(this.rows)) return super.seekInRow(cursor, target, hash);
+      slots = this.makeSlots();
+    }
+    const { view, bytes } = this;
+    let slot = slots.first(hash);
+    while (slot >= 0) {
+      const at = slots.place(slot);
+      const rowLength = view.getUint16(at + 24, true);
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, rowLength, target))
+        return this.seekFrom(cursor, target, slots.entry(slot));
+      slot = slots.after(slot, hash);
+    }
+    return ABSENT;
+  }
+
+  private seekFrom(cursor: CellCursor, target: SeekKey, row: number): InRow {
+    const end = this.rowEnd(row);
+    const low = this.firstInRow(target, row);
+    if (low < end) {
+      this.settle(cursor, row, low);
+      return FOUND;
+    }
+    return low === this.count ? BEHIND : ABSENT;
+  }
+
   override forward(cursor: CellCursor, target: SeekKey): boolean {
     return this.search(cursor, target, this.row);
   }
@@ -145,17 +175,22 @@ export class RowIndexDecoder extends BlockDecoder {
         target.rowOffset,
         target.rowLength,
       ) === 0;
-    if (sameRow) {
-      let high = this.rowEnd(row);
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (this.isBefore(this.place(middle), target)) low = middle + 1;
-        else high = middle;
-      }
-    }
+    if (sameRow) low = this.firstInRow(target, row);
     if (low === this.count) return false;
     this.settle(cursor, low === this.rowEnd(row) ? row + 1 : row, low);
     return true;
+  }
+
+  /** The first cell of `row`, which is the target's, that is not before the target; the row's end when there is none. */
+  private firstInRow(target: SeekKey, row: number): number {
+    let low = this.rowStart(row);
+    let high = this.rowEnd(row);
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.isBefore(this.place(middle), target)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** The first row of the block, from `from` on, that is not less than the row given. */
@@ -207,6 +242,20 @@ export class RowIndexDecoder extends BlockDecoder {
     });
     this.block!.rowTable = table;
     return table;
+  }
+
+  private makeSlots(): RowSlots {
+    const { rows, view, bytes } = this;
+    const slots = new RowSlots(rows, rows, (i, row) => {
+      const at = this.place(this.rowStart(i));
+      row.bytes = bytes;
+      row.offset = at + CELL_HEADER_BYTES;
+      row.length = view.getUint16(at + 24, true);
+      row.place = at;
+      return true;
+    });
+    this.block!.rowSlots = slots;
+    return slots;
   }
 
   /** Whether a cell of the target's row sorts before the target. */

@@ -1,6 +1,13 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
-import { type BlockDecoder, createDecoder, type DataBlock } from '../encoding/index.js';
+import {
+  ABSENT,
+  type BlockDecoder,
+  createDecoder,
+  type DataBlock,
+  FOUND,
+  isRowAt,
+} from '../encoding/index.js';
 import type { BlockIndex } from './block-index.js';
 import { type DataBlockSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './file-meta.js';
@@ -85,16 +92,16 @@ export class SortedFileCursor extends CellCursor {
     return this.firstOfNextBlock();
   }
 
-  /** As `seek`, if the target's block is in memory; false otherwise, and nothing has been read then. */
-  seekInMemory(target: SeekKey): boolean {
+  /** As `seek`, if what it comes to is a cell of the target's row, whose hash is `hash`; false otherwise. */
+  seekInRow(target: SeekKey, hash: number): boolean {
     this.valid = false;
     this.locate(target);
-    const block = this.reader.source.cached(this.index, this.entry);
-    if (block === null) return false;
-    this.decoder.open(this, block);
-    if (this.decoder.seek(this, target)) this.settled();
-    else this.firstOfNextBlock();
-    return true;
+    this.openBlock();
+    const found = this.decoder.seekInRow(this, target, hash);
+    if (found === FOUND) return this.settled();
+    if (found === ABSENT || !this.firstOfNextBlock()) return false;
+    this.valid = isRowAt(this.key, this.rowOffset, this.rowLength, target);
+    return this.valid;
   }
 
   override reseek(target: SeekKey): boolean {
@@ -120,13 +127,12 @@ export class SortedFileCursor extends CellCursor {
 
   override seekToPreviousRow(row: Uint8Array | null): boolean {
     this.valid = false;
-    const key = this.rowKey ?? newRowKey();
+    const key = this.rowKey ?? new SeekKey();
     this.rowKey = key;
     if (!this.lastCellBefore(row, key)) return false;
     // The key's bytes are the decoder's: they change while it searches.
     const found = this.key.slice(this.rowOffset, this.rowOffset + this.rowLength);
-    key.row = found;
-    key.rowLength = found.length;
+    key.setRow(found);
     if (this.decoder.seek(this, key) && !this.decoder.isFirst()) return this.settled();
     return this.seek(key);
   }
@@ -152,9 +158,7 @@ export class SortedFileCursor extends CellCursor {
       this.decoder.last(this);
       return true;
     }
-    key.row = row;
-    key.rowLength = row.length;
-    this.locate(key);
+    this.locate(key.setRow(row));
     this.openBlock();
     if (this.decoder.lastBefore(this, row)) return true;
     if (this.entry === 0) {
@@ -211,11 +215,4 @@ export class SortedFileCursor extends CellCursor {
     this.valid = true;
     return true;
   }
-}
-
-/** The start of a row. */
-function newRowKey(): SeekKey {
-  const key = new SeekKey();
-  key.timestamp = Number.MAX_SAFE_INTEGER;
-  return key;
 }

@@ -7,6 +7,7 @@
 import { compareSlices } from '../../bytes/index.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type CacheEntry, CachePriority, CacheSlots } from '../cache/index.js';
+import type { SeekKey } from '../cursor.js';
 import type { DataBlock } from '../encoding/index.js';
 import { corruption, readPlainBlock } from './block-frame.js';
 import { BlockIndex } from './block-index.js';
@@ -130,12 +131,9 @@ export class SortedFileReader {
   mayContain(key: BloomKey): boolean {
     const { meta } = this;
     const { target } = key;
-    const { row, rowOffset, rowLength } = target;
-    const { firstRow, lastRow } = meta;
-    if (compareSlices(row, rowOffset, rowLength, firstRow, 0, firstRow.length) < 0) return false;
-    if (compareSlices(row, rowOffset, rowLength, lastRow, 0, lastRow.length) > 0) return false;
-    if (this.bloomIndex === undefined) return true;
-    if (meta.bloomFilter === 'ROWCOL' && !key.hasColumn) return true;
+    // The filter knows better than the first and the last row what is not there.
+    if (this.bloomIndex === undefined || (meta.bloomFilter === 'ROWCOL' && !key.hasColumn))
+      return this.spans(target);
     const chunks = this.bloomChunks.entries;
     const number = chunks.length === 1 ? 0 : this.bloomIndex.find(target);
     if (number < 0) return false;
@@ -144,6 +142,15 @@ export class SortedFileReader {
     if (meta.bloomFilter === 'ROW') return chunk.mayContain(key.row1, key.row2);
     if (chunk.mayContain(key.column1, key.column2)) return true;
     return meta.deleteFamilyCount > 0 && chunk.mayContain(key.row1, key.row2);
+  }
+
+  /** Whether the row lies between the file's first and last. */
+  private spans({ row, rowOffset, rowLength }: SeekKey): boolean {
+    const { firstRow, lastRow } = this.meta;
+    return (
+      compareSlices(row, rowOffset, rowLength, firstRow, 0, firstRow.length) >= 0 &&
+      compareSlices(row, rowOffset, rowLength, lastRow, 0, lastRow.length) <= 0
+    );
   }
 
   /** A leaf of a two-level index. */
@@ -183,19 +190,6 @@ export class SortedFileReader {
       }
     }
     return undefined;
-  }
-
-  /** Reads data blocks into the cache as long as there is room for them (PREFETCH_BLOCKS_ON_OPEN). */
-  prefetch(): void {
-    const { cache } = this.context;
-    for (let number = 0; number < (this.twoLevels ? this.root.count : 1); number++) {
-      const leaf = this.twoLevels ? this.leaf(number) : this.root;
-      for (let i = 0; i < leaf.count; i++) {
-        // What a block takes in memory is known when it is there; twice what it takes on the disk is a fair guess.
-        if (cache.free < 2 * leaf.lengths[i]!) return;
-        this.source.block(leaf, i, true, undefined);
-      }
-    }
   }
 
   /** Gives back its blocks and its file. Cursors that still stand in it fail when they next read. */

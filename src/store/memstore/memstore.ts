@@ -4,7 +4,7 @@
  */
 
 import { CellType } from '../../table/index.js';
-import { CellCursor, compareToSeekKey, type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
 import {
   CELL_HEADER_BYTES,
   CellArena,
@@ -172,6 +172,8 @@ function sameBytes(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numbe
   return true;
 }
 
+/** Searches are synchronous: one key serves them all. */
+const rowKey = new SeekKey();
 /** Of a cursor that has not been anywhere yet. */
 const NO_CHUNK = new Chunk(new SharedArrayBuffer(0));
 
@@ -249,7 +251,7 @@ export class MemstoreCursor extends CellCursor {
       this.list.foundLeaf = this.list.leaves.length - 1;
       this.list.foundIndex = this.list.leaves[this.list.foundLeaf]!.count;
     } else {
-      this.list.locate(rowStart(row, 0, row.length));
+      this.list.locate(rowKey.setRow(row));
     }
     let leafNumber = this.list.foundLeaf;
     let index = this.list.foundIndex - 1;
@@ -261,7 +263,7 @@ export class MemstoreCursor extends CellCursor {
       index = this.list.leaves[leafNumber]!.count - 1;
     }
     this.load(this.list.leaves[leafNumber]!.refs[index]!);
-    this.list.locate(rowStart(this.key, this.rowOffset, this.rowLength));
+    this.list.locate(rowKey.setRow(this.key, this.rowOffset, this.rowLength));
     return this.settle(this.list.foundLeaf, this.list.foundIndex);
   }
 
@@ -295,19 +297,6 @@ export class MemstoreCursor extends CellCursor {
     this.chunk = this.arena.chunks[chunkOf(ref)]!;
     loadCell(this, this.chunk, offsetOf(ref));
   }
-}
-
-function rowStart(row: Uint8Array, offset: number, length: number): SeekKey {
-  return {
-    row,
-    rowOffset: offset,
-    rowLength: length,
-    qualifier: row,
-    qualifierOffset: 0,
-    qualifierLength: 0,
-    timestamp: Number.MAX_SAFE_INTEGER,
-    type: TYPE_MAXIMUM,
-  };
 }
 
 /** Points a cursor at the cell at `offset` of a chunk. */

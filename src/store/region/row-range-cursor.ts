@@ -12,10 +12,7 @@ export class RowRangeCursor extends CellCursor {
   }
 
   override seekToFirst(): boolean {
-    const key = new SeekKey();
-    key.row = this.startKey;
-    key.rowLength = this.startKey.length;
-    key.timestamp = Number.MAX_SAFE_INTEGER;
+    const key = new SeekKey().setRow(this.startKey);
     return this.settle(this.startKey.length === 0 ? this.inner.seekToFirst() : this.inner.seek(key));
   }
 

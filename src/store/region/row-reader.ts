@@ -1,5 +1,6 @@
 import { type Cell, CellType, type Get, LATEST_TIMESTAMP, type Query, Result } from '../../table/index.js';
 import { compareToSeekKey, SeekKey } from '../cursor.js';
+import { plainGet } from '../read/plain-get.js';
 import type { FamilySource, ReadHint } from '../scan/family-source.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';
@@ -27,6 +28,10 @@ export class UncommittedRowReader implements RowReader {
   }
 
   read(get: Get): Result {
+    return plainGet(this.region, get, Number.MAX_SAFE_INTEGER, this.core, null) ?? this.scan(get);
+  }
+
+  private scan(get: Get): Result {
     const scanner = RegionScanner.forGet(this.core.sourcesOf(this.region, get), get, {
       readPoint: Number.MAX_SAFE_INTEGER,
       now: this.core.now(),
@@ -42,13 +47,7 @@ export class UncommittedRowReader implements RowReader {
   ttlOf(cell: Cell): number {
     const store = this.region.byFamily.get(cell.family);
     if (!store) return 0;
-    const key = new SeekKey();
-    key.row = cell.row;
-    key.rowLength = cell.row.length;
-    key.qualifier = cell.qualifier;
-    key.qualifierLength = cell.qualifier.length;
-    key.timestamp = cell.timestamp;
-    key.type = CellType.Put;
+    const key = new SeekKey().setColumn(cell.row, cell.qualifier, cell.timestamp, CellType.Put);
     let ttl = 0;
     let newest = -1;
     for (const cursor of store.openCursors(wholeRow(cell.row))) {

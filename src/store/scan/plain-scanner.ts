@@ -1,30 +1,38 @@
 /**
  * Scans forward over the newest versions of whole families, row by row from the cursors of memstores and files
- * themselves, without merge, matcher and filter, as long as each row of a family is in one of them and nothing in it
- * hides or expires. A row that is not so is read by a scanner of its own; after a few of them that one takes over.
+ * themselves, without matcher and filter. A row that a {@link PlainRow} cannot read is read by a scanner of its own; after
+ * a few of them that one takes over.
  */
 
-import { compareSlices } from '../../bytes/index.js';
-import { Get, LATEST_TIMESTAMP, type RawRow, type Result, Scan } from '../../table/index.js';
-import { type CellCursor, isInRow, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { compareSlices, keyAfter } from '../../bytes/index.js';
+import { Get, type RawRow, type Result, Scan } from '../../table/index.js';
+import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import type { FamilySource, ScanContext } from './family-source.js';
-import { copyPlainCells } from './plain-cells.js';
+import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, copyRow, dropRow, RowBuilder } from './row-builder.js';
-import { familyQuery, isPlain, readHint } from './store-read.js';
-import { withZero } from './store-scanner.js';
+import { familyQuery, readHint } from './store-read.js';
 
-/** With more memstores and files a heap finds the next row faster than a look at each. */
-const MOST_CURSORS = 8;
 /** Rows read by a scanner of their own before the rest is left to one scanner. */
 const MOST_MATCHED = 8;
+/** So many sources are looked at one by one. */
+const NEAR = 4;
 
-/** Scans open one after the other: one key serves them all. */
+/** Scans are synchronous: one key and one reader of rows serve them all. */
 const seekKey = new SeekKey();
+const plainRow = new PlainRow();
 
 interface PlainFamily {
-  readonly cursors: readonly CellCursor[];
+  /** Its place among the families, which is their byte order. */
+  readonly number: number;
   readonly maker: CellMaker;
+  readonly oldestUnexpired: number;
+}
+
+/** A memstore or file of a family. */
+interface PlainSource {
+  readonly cursor: CellCursor;
+  readonly family: PlainFamily;
 }
 
 export class PlainScanner {
@@ -33,21 +41,28 @@ export class PlainScanner {
   private readonly out = new RowBuilder();
   private left: number;
   private matched = 0;
+  /** What is not at its end, by row and family. */
+  private readonly order: PlainSource[] = [];
   /** Reads what comes next instead of this one. */
   private rest: RegionScanner | undefined;
 
   private constructor(
     private readonly sources: readonly FamilySource[],
-    private readonly families: readonly PlainFamily[],
+    private readonly all: readonly PlainSource[],
     private readonly scan: Scan,
     private readonly context: ScanContext,
   ) {
     this.left = scan.limit ?? Number.MAX_SAFE_INTEGER;
   }
 
-  /** Undefined when the scan is none of these, or goes over many memstores and files. */
+  /** Undefined when the scan is none of these. */
   static open(sources: readonly FamilySource[], scan: Scan, context: ScanContext): PlainScanner | undefined {
-    if (!asksForPlainRows(scan)) return undefined;
+    if (scan.reversed || scan.raw || scan.batch !== undefined || !isPlainQuery(scan)) return undefined;
+    for (let i = 0; i < sources.length; i++) {
+      const { descriptor } = sources[i]!;
+      if (!isPlainFamily(descriptor, scan.maxVersions)) return undefined;
+      if (scan.families.size > 0 && scan.families.get(descriptor.name) !== null) return undefined;
+    }
     const rows = {
       row: null,
       startRow: scan.startRow.length === 0 ? null : scan.startRow,
@@ -55,34 +70,39 @@ export class PlainScanner {
       cacheBlocks: scan.cacheBlocks,
       reversed: false,
     };
-    const parts = sources.map(({ descriptor }) =>
-      familyQuery(descriptor, filterFamily(descriptor.name), scan, false, context.now, undefined, false),
-    );
-    if (!parts.every(isPlain)) return undefined;
-    let count = 0;
-    const families = sources.map((source, i) => {
-      const cursors = source.openCursors(readHint(parts[i]!, rows));
-      count += cursors.length;
-      return { cursors, maker: new CellMaker(source.descriptor.name, undefined) };
-    });
-    const scanner = new PlainScanner(sources, families, scan, context);
-    if (count > MOST_CURSORS) {
-      scanner.close();
-      return undefined;
+    const all: PlainSource[] = [];
+    for (let i = 0; i < sources.length; i++) {
+      const { descriptor } = sources[i]!;
+      const { name } = descriptor;
+      const part = familyQuery(descriptor, filterFamily(name), scan, false, context.now, undefined, false);
+      const maker = new CellMaker(name, undefined);
+      const family = { number: i, maker, oldestUnexpired: part.oldestUnexpired };
+      for (const cursor of sources[i]!.openCursors(readHint(part, rows))) all.push({ cursor, family });
     }
+    const scanner = new PlainScanner(sources, all, scan, context);
     scanner.seek();
     return scanner;
   }
 
   private seek(): void {
     const { startRow, includeStartRow } = this.scan;
-    const row = startRow.length === 0 || includeStartRow ? startRow : withZero(startRow);
-    seekKey.row = row;
-    seekKey.rowLength = row.length;
-    seekKey.qualifierLength = 0;
-    seekKey.timestamp = LATEST_TIMESTAMP;
-    seekKey.type = TYPE_MAXIMUM;
-    for (const { cursors } of this.families) for (const cursor of cursors) cursor.seek(seekKey);
+    seekKey.setRow(startRow.length === 0 || includeStartRow ? startRow : keyAfter(startRow));
+    for (const source of this.all) if (source.cursor.seek(seekKey)) this.insert(source, 0);
+  }
+
+  /** Puts a source at its place, which is not before `from`. */
+  private insert(source: PlainSource, from: number): void {
+    const { order } = this;
+    let low = from;
+    let high = order.length;
+    while (low < high) {
+      const middle = high - low > NEAR ? (low + high) >>> 1 : low;
+      if (compareSources(source, order[middle]!) < 0) high = middle;
+      else low = middle + 1;
+    }
+    order.push(source);
+    for (let i = order.length - 1; i > low; i--) order[i] = order[i - 1]!;
+    order[low] = source;
   }
 
   /** The next row; undefined at the end. */
@@ -97,15 +117,18 @@ export class PlainScanner {
 
   private step(raw: RawRow | null): Result | undefined {
     if (this.rest !== undefined) return readRest(this.rest, raw);
-    const { out } = this;
-    while (this.left > 0) {
-      const first = this.firstCursor();
-      if (first === undefined || this.isBeyondStop(first)) break;
+    const { out, order } = this;
+    plainRow.raw = raw;
+    plainRow.out = out;
+    plainRow.readPoint = this.context.readPoint;
+    while (this.left > 0 && order.length > 0) {
+      const first = order[0]!.cursor;
+      if (this.isBeyondStop(first)) break;
       out.raw = raw;
       out.count = 0;
       raw?.clear();
       const row = raw === null ? copyRow(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
-      if (!this.readPlain(row, raw)) {
+      if (!this.readPlain(row)) {
         if (this.matched++ >= MOST_MATCHED) return readRest(this.handOver(row), raw);
         const result = this.readMatched(row, raw);
         if (result === undefined) continue;
@@ -122,21 +145,6 @@ export class PlainScanner {
     return undefined;
   }
 
-  /** The cursor with the least row. */
-  private firstCursor(): CellCursor | undefined {
-    const { families } = this;
-    let first: CellCursor | undefined;
-    for (let i = 0; i < families.length; i++) {
-      const { cursors } = families[i]!;
-      for (let j = 0; j < cursors.length; j++) {
-        const cursor = cursors[j]!;
-        if (!cursor.valid) continue;
-        if (first === undefined || compareRows(cursor, first) < 0) first = cursor;
-      }
-    }
-    return first;
-  }
-
   private isBeyondStop(cursor: CellCursor): boolean {
     const { stopRow, includeStopRow } = this.scan;
     if (stopRow.length === 0) return false;
@@ -145,22 +153,33 @@ export class PlainScanner {
     return order > 0 || (order === 0 && !includeStopRow);
   }
 
-  /** False when the row takes a matcher. */
-  private readPlain(row: Uint8Array, raw: RawRow | null): boolean {
-    const { families, out } = this;
-    const { readPoint } = this.context;
-    for (let i = 0; i < families.length; i++) {
-      const { cursors, maker } = families[i]!;
-      let found: CellCursor | undefined;
-      for (let j = 0; j < cursors.length; j++) {
-        const cursor = cursors[j]!;
-        if (!cursor.valid || !isInRow(cursor, row)) continue;
-        if (found !== undefined) return false;
-        found = cursor;
-      }
-      if (found !== undefined && !copyPlainCells(found, maker, row, readPoint, raw, out)) return false;
-    }
+  /** Reads the row that comes first, and goes on behind it. False when it takes a matcher. */
+  private readPlain(row: Uint8Array): boolean {
+    const { order } = this;
+    let count = 0;
+    do {
+      const { family } = order[count]!;
+      plainRow.begin();
+      do plainRow.add(order[count++]!.cursor);
+      while (count < order.length && order[count]!.family === family && isInRow(order[count]!.cursor, row));
+      if (!plainRow.read(family.maker, row, family.oldestUnexpired)) return false;
+    } while (count < order.length && isInRow(order[count]!.cursor, row));
+    this.settle(count);
     return true;
+  }
+
+  /** Brings the first `count` sources, which were moved on, back into order. */
+  private settle(count: number): void {
+    const { order } = this;
+    for (let i = count - 1; i >= 0; i--) {
+      const source = order[i]!;
+      const { valid } = source.cursor;
+      // Those behind it are in order.
+      if (valid && (i + 1 === order.length || compareSources(source, order[i + 1]!) < 0)) continue;
+      for (let j = i + 1; j < order.length; j++) order[j - 1] = order[j]!;
+      order.length--;
+      if (valid) this.insert(source, i + 1);
+    }
   }
 
   /** Reads the row as a get does, and goes on behind it. */
@@ -173,8 +192,11 @@ export class PlainScanner {
     } finally {
       scanner.close();
     }
-    for (const { cursors } of this.families) {
-      for (const cursor of cursors) while (cursor.valid && isInRow(cursor, kept)) cursor.next();
+    this.order.length = 0;
+    for (const source of this.all) {
+      const { cursor } = source;
+      while (cursor.valid && isInRow(cursor, kept)) cursor.next();
+      if (cursor.valid) this.insert(source, 0);
     }
     return result;
   }
@@ -195,25 +217,15 @@ export class PlainScanner {
   }
 
   private closeCursors(): void {
-    for (const { cursors } of this.families) for (const cursor of cursors) cursor.close();
+    for (const { cursor } of this.all) cursor.close();
   }
-}
-
-function asksForPlainRows(scan: Scan): boolean {
-  return (
-    !scan.reversed &&
-    !scan.raw &&
-    scan.filter === undefined &&
-    scan.batch === undefined &&
-    scan.rowOffsetPerColumnFamily === 0 &&
-    scan.maxResultsPerColumnFamily === undefined
-  );
 }
 
 function readRest(scanner: RegionScanner, raw: RawRow | null): Result | undefined {
   return raw === null ? scanner.next() : scanner.nextRaw(raw);
 }
 
-function compareRows(a: CellCursor, b: CellCursor): number {
-  return compareSlices(a.key, a.rowOffset, a.rowLength, b.key, b.rowOffset, b.rowLength);
+function compareSources(a: PlainSource, b: PlainSource): number {
+  const difference = compareRows(a.cursor, b.cursor);
+  return difference !== 0 ? difference : a.family.number - b.family.number;
 }

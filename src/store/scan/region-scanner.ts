@@ -1,6 +1,6 @@
 /** Reads the rows of one region over its families, with filters (HBase `RegionScannerImpl`). */
 
-import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareSlices, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
 import { type CellCursor, isInRow } from '../cursor.js';
@@ -9,8 +9,8 @@ import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import type { FilterFamily } from '../filter/filter-hint.js';
 import type { FamilySource, ReadHint, ScanContext } from './family-source.js';
 import { copyRow, dropRow, RowBuilder } from './row-builder.js';
-import { familyQuery, isPlain, readHint, readMatcher } from './store-read.js';
-import { StoreScanner, withZero } from './store-scanner.js';
+import { familyQuery, readHint, readMatcher } from './store-read.js';
+import { StoreScanner } from './store-scanner.js';
 
 export type { ScanContext } from './family-source.js';
 
@@ -305,7 +305,6 @@ function openStore(
     filter,
     rowOffset: query.rowOffsetPerColumnFamily,
     rowLimit: query.maxResultsPerColumnFamily ?? UNLIMITED,
-    plain: isPlain(part),
   });
   if (rows.row !== null) store.seek(rows.row);
   return store;
@@ -315,9 +314,9 @@ function openStore(
 function position(store: StoreScanner, scan: Scan): void {
   const { startRow, includeStartRow } = scan;
   if (scan.reversed) {
-    store.seekBefore(startRow.length === 0 ? null : includeStartRow ? withZero(startRow) : startRow);
+    store.seekBefore(startRow.length === 0 ? null : includeStartRow ? keyAfter(startRow) : startRow);
   } else {
-    store.seek(startRow.length === 0 ? EMPTY_BYTES : includeStartRow ? startRow : withZero(startRow));
+    store.seek(startRow.length === 0 ? EMPTY_BYTES : includeStartRow ? startRow : keyAfter(startRow));
   }
 }
 

@@ -1,5 +1,5 @@
 import { Cell, type CellType, type RawRow, Result } from '../../table/index.js';
-import type { CellCursor } from '../cursor.js';
+import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { ByteSlab } from './byte-slab.js';
 
@@ -91,15 +91,12 @@ export class CellMaker {
     return qualifier;
   }
 
-  private qualifierOf(cell: CellCursor, index: number): Uint8Array {
+  /** A copy of the cell's qualifier, which is the one given last for the `index`-th cell of a row if they are equal. */
+  qualifierOf(cell: CellCursor, index: number): Uint8Array {
     const { key, qualifierOffset, qualifierLength } = cell;
     const slot = index < REMEMBERED_COLUMNS ? index : REMEMBERED_COLUMNS - 1;
     const last = this.qualifiers[slot];
-    if (last !== undefined && last.length === qualifierLength) {
-      let i = qualifierLength - 1;
-      while (i >= 0 && last[i] === key[qualifierOffset + i]) i--;
-      if (i < 0) return last;
-    }
+    if (last !== undefined && isInColumn(cell, last)) return last;
     const copy = slab.copy(key, qualifierOffset, qualifierLength);
     // Slots are filled in order, so that the array has no holes.
     if (slot <= this.qualifiers.length) this.qualifiers[slot] = copy;

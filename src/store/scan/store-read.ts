@@ -83,20 +83,6 @@ export function readHint(
   };
 }
 
-/** Whether the newest version of every column is wanted, whatever its time. */
-export function isPlain(query: FamilyQuery): boolean {
-  const { descriptor } = query;
-  return (
-    !query.raw &&
-    query.filter === undefined &&
-    query.columns === null &&
-    query.timeRange.isAll &&
-    query.oldestUnexpired === 0 &&
-    !descriptor.newVersionBehavior &&
-    Math.min(query.maxVersions, descriptor.versions) === 1
-  );
-}
-
 export function readMatcher(query: FamilyQuery): Matcher {
   const { descriptor, family, timeRange, now, filter, raw } = query;
   const wanted = raw ? query.maxVersions : Math.min(query.maxVersions, descriptor.versions);

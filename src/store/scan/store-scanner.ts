@@ -1,8 +1,7 @@
 /** Reads one family of a region, row by row (HBase `StoreScanner`). */
 
-import { EMPTY_BYTES } from '../../bytes/index.js';
-import { CellType, LATEST_TIMESTAMP } from '../../table/index.js';
-import { type CellCursor, isInRow, SeekKey, TYPE_MAXIMUM, TYPE_MINIMUM } from '../cursor.js';
+import { EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
+import { type CellCursor, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
 import {
@@ -34,8 +33,6 @@ export interface StoreRead {
   /** Cells of each row to leave out at its head, and to give at most (R55). */
   readonly rowOffset: number;
   readonly rowLimit: number;
-  /** The newest version of every column is wanted, whatever its time: most cells need no matcher. */
-  readonly plain: boolean;
 }
 
 export class StoreScanner {
@@ -44,7 +41,6 @@ export class StoreScanner {
   private readonly family: FilterFamily;
   private readonly filter: FilterEvaluator | undefined;
   private readonly maker: CellMaker;
-  private readonly plain: boolean;
   private readonly rowOffset: number;
   /** Counts the offset in. */
   private readonly rowEnd: number;
@@ -53,8 +49,6 @@ export class StoreScanner {
   /** The row is done though the run may still stand in it. */
   private leaving = false;
   private absent = false;
-  /** The matcher has seen cells of this row, so it must see the others. */
-  private matching = false;
   /** In a reversed scan: where a filter wants to go on, if further than the row before. */
   private bound: Uint8Array | null = null;
   private nextRowKey: Uint8Array = EMPTY_BYTES;
@@ -69,15 +63,13 @@ export class StoreScanner {
     this.family = read.family;
     this.filter = read.filter;
     this.maker = new CellMaker(read.family.name, read.filter?.transforms ? read.filter : undefined);
-    this.plain = read.plain && !read.reversed && read.rowOffset === 0;
     this.rowOffset = read.rowOffset;
     this.rowEnd = read.rowOffset + read.rowLimit;
   }
 
   /** To the first row at or after `row`, at the first of its cells that is not before `column`. */
   seek(row: Uint8Array, column: Uint8Array = EMPTY_BYTES): void {
-    setKey(row, column, LATEST_TIMESTAMP, TYPE_MAXIMUM);
-    this.merge.seek(seekKey);
+    this.merge.seek(seekKey.setColumn(row, column));
   }
 
   /** Of a reversed scan: to the last row below `bound`, or the last of all. */
@@ -96,7 +88,6 @@ export class StoreScanner {
     this.seen = 0;
     this.leaving = false;
     this.absent = false;
-    this.matching = false;
     this.bound = null;
     this.matcher.startRow();
     if (this.reverse !== null) this.reverse.enterRow();
@@ -111,7 +102,6 @@ export class StoreScanner {
   /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
   readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     if (this.absent) return true;
-    if (this.plain && !this.matching && !this.leaving && !this.readPlain(row, out, limit)) return false;
     if (!this.leaving && !this.matchRow(row, out, limit)) return false;
     // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
     // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
@@ -119,38 +109,8 @@ export class StoreScanner {
     return true;
   }
 
-  /**
-   * The short way through a row of puts: of each column the first cell counts and the others are passed over. Ends at
-   * the first cell that may be hidden or hide others; it begins a column, so the matcher misses nothing.
-   */
-  private readPlain(row: Uint8Array, out: RowBuilder, limit: number): boolean {
-    const { merge, maker, rowEnd } = this;
-    for (let top = merge.top; top !== null && isInRow(top, row); top = merge.top) {
-      if (this.seen >= rowEnd) {
-        this.leaving = true;
-        return true;
-      }
-      if (top.type !== CellType.Put || top.ttl !== 0 || top.qualifierLength === 0) return true;
-      const index = this.seen++;
-      let qualifier: Uint8Array;
-      if (out.raw === null) {
-        const cell = maker.make(top, row, index);
-        qualifier = cell.qualifier;
-        out.add(cell);
-      } else {
-        qualifier = maker.makeRaw(top, out.raw, index);
-        out.count++;
-      }
-      merge.next();
-      if (merge.top !== null && isInColumn(merge.top, row, qualifier)) this.seekNextColumn(merge.top, row);
-      if (out.count >= limit) return false;
-    }
-    return true;
-  }
-
   private matchRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     const { merge, matcher } = this;
-    this.matching = true;
     let top = merge.top;
     while (top !== null && isInRow(top, row)) {
       const code = matcher.match(top);
@@ -203,7 +163,7 @@ export class StoreScanner {
       merge.next();
     }
     if (merge.top === null || !isInRow(merge.top, row)) return;
-    setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    seekKey.setRow(this.rowAfter(row));
     merge.reseek(seekKey);
   }
 
@@ -220,8 +180,8 @@ export class StoreScanner {
       return;
     }
     const wanted = this.matcher.nextColumn();
-    if (wanted !== null) setKey(row, wanted, LATEST_TIMESTAMP, TYPE_MAXIMUM);
-    else setKey(row, keptQualifier(cell), -1, TYPE_MINIMUM);
+    if (wanted !== null) seekKey.setColumn(row, wanted);
+    else seekKey.setColumn(row, keptQualifier(cell), -1, TYPE_MINIMUM);
     for (let i = 0; i < WALK; i++) {
       merge.next();
       if (merge.top === null || !isBeforeColumnKey(merge.top, row)) return;
@@ -241,15 +201,15 @@ export class StoreScanner {
     if (reversed) {
       if (inRow) merge.next();
       else {
-        this.bound = withZero(hint.row!);
+        this.bound = keyAfter(hint.row!);
         this.leaving = true;
       }
       return;
     }
     // What comes before a later family is none of this one's.
-    if (!inRow) setKey(hint.row!, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
-    else if (hint.family === family) setKey(row, hint.qualifier, hint.timestamp, TYPE_MAXIMUM);
-    else setKey(this.rowAfter(row), EMPTY_BYTES, LATEST_TIMESTAMP, TYPE_MAXIMUM);
+    if (!inRow) seekKey.setColumn(hint.row!, hint.qualifier, hint.timestamp);
+    else if (hint.family === family) seekKey.setColumn(row, hint.qualifier, hint.timestamp);
+    else seekKey.setRow(this.rowAfter(row));
     merge.reseek(seekKey);
   }
 
@@ -262,13 +222,6 @@ export class StoreScanner {
   }
 }
 
-/** The least row above `row`. */
-export function withZero(row: Uint8Array): Uint8Array {
-  const out = new Uint8Array(row.length + 1);
-  out.set(row);
-  return out;
-}
-
 let qualifierBytes = new Uint8Array(64);
 
 /** A copy of a cell's qualifier for the seek key. */
@@ -277,23 +230,6 @@ function keptQualifier(cell: CellCursor): Uint8Array {
   if (qualifierBytes.length !== qualifierLength) qualifierBytes = new Uint8Array(qualifierLength);
   for (let i = 0; i < qualifierLength; i++) qualifierBytes[i] = key[qualifierOffset + i]!;
   return qualifierBytes;
-}
-
-function setKey(row: Uint8Array, qualifier: Uint8Array, timestamp: number, type: number): void {
-  seekKey.row = row;
-  seekKey.rowLength = row.length;
-  seekKey.qualifier = qualifier;
-  seekKey.qualifierLength = qualifier.length;
-  seekKey.timestamp = timestamp;
-  seekKey.type = type;
-}
-
-function isInColumn(cell: CellCursor, row: Uint8Array, qualifier: Uint8Array): boolean {
-  const length = qualifier.length;
-  if (cell.qualifierLength !== length) return false;
-  const { key, qualifierOffset } = cell;
-  for (let i = length - 1; i >= 0; i--) if (key[qualifierOffset + i] !== qualifier[i]) return false;
-  return isInRow(cell, row);
 }
 
 /** Whether a cell stands before the column (or the end of the column) that the seek key is about. */

@@ -148,7 +148,6 @@ report(
   'scan, not cached, one buffer',
   best(rows, () => scan(reader, { cacheBlocks: false, transient: true })),
 );
-reader.prefetch();
 report(
   'scan, cached',
   best(rows, () => scan(reader, {})),

@@ -100,8 +100,11 @@ describe('a changed byte', () => {
     const [, second] = describeBlocks(SortedFileReader.open(stored(bytes), PATH, FILE_NO));
     bytes[second!.offset + 100] = bytes[second!.offset + 100]! ^ 1;
     const reader = SortedFileReader.open(stored(bytes), PATH, FILE_NO);
-    expect(reader.cursor().seekToFirst()).toBe(true);
-    expect(() => reader.prefetch()).toThrow(
+    const cursor = reader.cursor();
+    expect(cursor.seekToFirst()).toBe(true);
+    expect(() => {
+      while (cursor.next());
+    }).toThrow(
       expect.objectContaining({ code: 'ERR_CORRUPTION', details: { file: PATH, offset: second!.offset } }),
     );
   });

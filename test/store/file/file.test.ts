@@ -312,7 +312,7 @@ test('a closed file leaves nothing in the cache and no open handle', () => {
   const files = context();
   write(files.fs, [cell('a', 'q', 1)]);
   const file = SortedFileReader.open(files, PATH, FILE_NO);
-  file.prefetch();
+  file.cursor().seekToFirst();
   expect(files.cache.stats().entries).toBe(1);
   file.close();
   expect(files.cache.stats()).toMatchObject({ entries: 0, bytes: 0 });
@@ -333,16 +333,4 @@ test('the number under which a file was written is read from the file', () => {
   const files = context();
   write(files.fs, [cell('a', 'q', 1)], { fileNo: 123456789012 }, '/elsewhere.sst');
   expect(fileNumberOf(files.files.file('/elsewhere.sst'))).toBe(123456789012);
-});
-
-test('prefetching stops before the cache has to give anything up', () => {
-  const cells = Array.from({ length: 400 }, (_, i) => cell(row(i), 'q', 1, 'v'.repeat(100)));
-  const small = reader(cells, { blockSize: 1024 }, {}, 20_000);
-  small.prefetch();
-  const { entries, evictions } = small.context.cache.stats();
-  expect(entries).toBeGreaterThan(3);
-  expect(evictions).toBe(0);
-  const large = reader(cells, { blockSize: 1024 });
-  large.prefetch();
-  expect(large.context.cache.stats().entries).toBe(large.meta.dataBlocks);
 });

@@ -1,0 +1,244 @@
+/**
+ * The short ways to one row, without a scanner: the newest cell of one column, told from the first cells of the memstores
+ * and files that can have it, and whole families by {@link PlainRow}.
+ */
+
+import { CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
+import { type CellCursor, isInColumn, isInRow, SeekKey } from '../cursor.js';
+import { BloomKey } from '../file/bloom-key.js';
+import type { FamilyStore } from '../region/family-store.js';
+import type { Region } from '../region/region.js';
+import type { StoreFile } from '../region/store-file.js';
+import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
+import { CellMaker, copyRow, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { oldestUnexpired } from '../scan/store-read.js';
+
+/** Tells the time by which cells have expired. */
+export interface ReadClock {
+  now(): number;
+}
+
+/** Cells that are walked over in search of markers at the head of a row. */
+const MOST_MARKERS = 16;
+
+/** Reads are synchronous: one of each serves them all. */
+const target = new SeekKey();
+const bloomKey = new BloomKey();
+const plainRow = new PlainRow();
+const out = new RowBuilder();
+const makers = new Map<string, CellMaker>();
+
+/**
+ * Reads the row into `raw`, or into the answer when `raw` is null; with `raw` the answer only says whether there is
+ * anything. Undefined when it takes a scanner.
+ */
+export function plainGet(
+  region: Region,
+  get: Get,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  if (!isPlainQuery(get) || !get.cacheBlocks || get.checkExistenceOnly) return undefined;
+  bloomKey.setRow(get.row);
+  if (get.onlyFamily !== undefined) {
+    const store = region.byFamily.get(get.onlyFamily);
+    if (store === undefined) return undefined;
+    return plainColumn(store, get, get.onlyColumn!, readPoint, clock, raw);
+  }
+  if (!get.asksForAll) for (const columns of get.families.values()) if (columns !== null) return undefined;
+  return plainFamilies(region, get, readPoint, clock, raw);
+}
+
+function plainFamilies(
+  region: Region,
+  get: Get,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  const { stores } = region;
+  const { row } = get;
+  const all = get.asksForAll;
+  plainRow.readPoint = readPoint;
+  plainRow.raw = raw;
+  plainRow.out = out;
+  out.count = 0;
+  // A result outlives the get, whose bytes are the caller's.
+  let own: Uint8Array | undefined;
+  if (raw !== null) raw.begin(row);
+  for (let i = 0; i < stores.length; i++) {
+    const store = stores[i]!;
+    const { descriptor } = store;
+    if (!all && !get.families.has(descriptor.name)) continue;
+    if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
+    const head = gather(store, row);
+    if (head === undefined) continue;
+    if (raw === null) own ??= copyRow(head);
+    const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, oldest)) return undefined;
+  }
+  if (raw !== null) return raw.count > 0 ? SOMETHING : Result.EMPTY;
+  if (out.count > 0) return out.take(own!, false);
+  if (own !== undefined) dropRow(own);
+  return Result.EMPTY;
+}
+
+/** Seeks the cursors of all that has cells of the row, and hands them to the reader of rows; one of them. */
+function gather(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
+  const { active, frozen, files } = store.version;
+  target.setRow(row);
+  plainRow.begin();
+  let head: CellCursor | undefined;
+  let order = files.length + frozen.length;
+  for (let i = -1; i < frozen.length; i++, order--) {
+    const memstore = i < 0 ? active : frozen[i]!;
+    if (memstore.size === 0) continue;
+    const cursor = memstore.pointCursor;
+    if (!cursor.seek(target) || !isInRow(cursor, row)) continue;
+    cursor.order = order;
+    plainRow.add(cursor);
+    head = cursor;
+  }
+  for (let i = files.length - 1; i >= 0; i--) {
+    const file = files[i]!;
+    if (!seekFile(file)) continue;
+    file.pointCursor.order = i;
+    plainRow.add(file.pointCursor);
+    head = file.pointCursor;
+  }
+  return head;
+}
+
+/** Whether the file has a cell of the row at or after the target; its cursor then stands there. */
+function seekFile(file: StoreFile): boolean {
+  return file.reader.mayContain(bloomKey) && file.pointCursor.seekInRow(target, bloomKey.row1);
+}
+
+/** The newest marker of the whole family that was found in the row. */
+let familyTimestamp = -1;
+
+/**
+ * The newest cell of a column says it all: if it is a put, it is the answer unless a marker of the family hides it; if
+ * it is a marker of the column, it hides everything behind it.
+ */
+function plainColumn(
+  store: FamilyStore,
+  get: Get,
+  qualifier: Uint8Array,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  const { descriptor } = store;
+  // In the column of the empty qualifier the family's markers stand between its puts.
+  if (!isPlainFamily(descriptor, get.maxVersions) || qualifier.length === 0) return undefined;
+  const { row } = get;
+  const { active, frozen, files } = store.version;
+  familyTimestamp = -1;
+  target.setColumn(row, qualifier);
+  let best: CellCursor | undefined;
+  for (let i = -1; i < frozen.length; i++) {
+    const memstore = i < 0 ? active : frozen[i]!;
+    if (memstore.size === 0) continue;
+    const cursor = memstore.pointCursor;
+    if (memstore.familyMarkers > 0) {
+      if (!seekBehindMarkers(cursor, cursor.seek(target.setRow(row)), row, qualifier, readPoint))
+        return undefined;
+    } else if (!cursor.seek(target)) {
+      continue;
+    }
+    best = newer(cursor, row, qualifier, readPoint, best);
+  }
+  let hashed = false;
+  for (let i = files.length - 1; i >= 0; i--) {
+    const { meta, reader, pointCursor } = files[i]!;
+    // What the file has is older than what was found, or hidden.
+    if (best !== undefined && meta.maxTimestamp < best.timestamp) continue;
+    if (meta.maxTimestamp <= familyTimestamp) continue;
+    if (!hashed && meta.bloomFilter === 'ROWCOL') {
+      bloomKey.setColumn(qualifier);
+      hashed = true;
+    }
+    if (!reader.mayContain(bloomKey)) continue;
+    if (meta.deleteFamilyCount > 0) {
+      const found = pointCursor.seekInRow(target.setRow(row), bloomKey.row1);
+      if (!seekBehindMarkers(pointCursor, found, row, qualifier, readPoint)) return undefined;
+    } else if (!pointCursor.seekInRow(target, bloomKey.row1)) {
+      continue;
+    }
+    best = newer(pointCursor, row, qualifier, readPoint, best);
+  }
+  if (best === undefined) return Result.EMPTY;
+  const { type, timestamp } = best;
+  if (best.ttl !== 0 || (type !== CellType.Put && type !== CellType.DeleteColumn)) return undefined;
+  if (type !== CellType.Put || timestamp <= familyTimestamp) return Result.EMPTY;
+  if (descriptor.ttl !== FOREVER && timestamp < oldestUnexpired(descriptor, clock.now())) return Result.EMPTY;
+  const maker = makerOf(descriptor.name);
+  if (raw !== null) {
+    raw.begin(row);
+    maker.makeRaw(best, raw, 0);
+    return SOMETHING;
+  }
+  const own = copyRow(best);
+  return new Result(own, [maker.make(best, own, 0)]);
+}
+
+/**
+ * Looks at the family's markers at the head of the row, where the cursor stands if `found`, and goes on to the column.
+ * False when it takes a matcher. Leaves the target at the start of the column.
+ */
+function seekBehindMarkers(
+  cursor: CellCursor,
+  found: boolean,
+  row: Uint8Array,
+  qualifier: Uint8Array,
+  readPoint: number,
+): boolean {
+  target.setColumn(row, qualifier);
+  if (!found) return true;
+  for (let i = 0; cursor.valid && cursor.qualifierLength === 0 && isInRow(cursor, row); i++) {
+    if (i === MOST_MARKERS) return false;
+    if (cursor.seq <= readPoint) {
+      const { type, timestamp, ttl } = cursor;
+      if (type === CellType.DeleteFamilyVersion || (type === CellType.DeleteFamily && ttl !== 0))
+        return false;
+      if (type === CellType.DeleteFamily && timestamp > familyTimestamp) familyTimestamp = timestamp;
+    }
+    cursor.next();
+  }
+  if (cursor.valid && isInRow(cursor, row)) cursor.reseek(target);
+  return true;
+}
+
+/** The newer of the first visible cell of the column, where the cursor stands if it has one, and `best`. */
+function newer(
+  cursor: CellCursor,
+  row: Uint8Array,
+  qualifier: Uint8Array,
+  readPoint: number,
+  best: CellCursor | undefined,
+): CellCursor | undefined {
+  for (;;) {
+    if (!cursor.valid || !isInColumn(cursor, qualifier) || !isInRow(cursor, row)) return best;
+    if (cursor.seq <= readPoint) break;
+    cursor.next();
+  }
+  if (best === undefined) return cursor;
+  if (cursor.timestamp !== best.timestamp) return cursor.timestamp > best.timestamp ? cursor : best;
+  if (cursor.type !== best.type) return cursor.type > best.type ? cursor : best;
+  // Sources are looked at newest first: of equal cells the first stands.
+  return cursor.seq > best.seq ? cursor : best;
+}
+
+/** Says that there is something in the raw row. */
+const SOMETHING: Result = new Result(new Uint8Array(0), []);
+
+function makerOf(family: string): CellMaker {
+  let maker = makers.get(family);
+  if (maker === undefined) {
+    maker = new CellMaker(family, undefined);
+    makers.set(family, maker);
+  }
+  return maker;
+}

@@ -1,0 +1,132 @@
+/**
+ * The newest cells of one row as memstores and files have them: what the matchers come to where nothing is asked but the
+ * newest version of every column. One reader for gets, scans and raw rows.
+ */
+
+import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
+import { type CellCursor, compareInRow, isInColumn } from '../cursor.js';
+import type { CellMaker, RowBuilder } from './row-builder.js';
+
+/** Cells of older versions that are walked over; where there are more a scanner is quicker. */
+const MOST_OLDER = 32;
+
+/** Whether a query asks for nothing but cells as they are now, however many of each column. */
+export function isPlainQuery(query: Query): boolean {
+  return (
+    query.filter === undefined &&
+    query.timeRange.isAll &&
+    query.familyTimeRanges.size === 0 &&
+    query.maxResultsPerColumnFamily === undefined &&
+    query.rowOffsetPerColumnFamily === 0
+  );
+}
+
+/** Whether a plain query of so many versions sees the newest put of each column that no marker hides, and no other. */
+export function isPlainFamily(family: FamilyDescriptor, maxVersions: number): boolean {
+  return (
+    (maxVersions === 1 || family.versions === 1) &&
+    !family.newVersionBehavior &&
+    (family.ttl === FOREVER || family.minVersions === 0)
+  );
+}
+
+/** Reads the cells of one family and row after another. */
+export class PlainRow {
+  /** Where the cells go: into `raw`, or when it is null into `out`. */
+  raw: RawRow | null = null;
+  out: RowBuilder | null = null;
+  /** Cells of later writes are not seen. */
+  readPoint = 0;
+  /** The cursors that stand in the row, `count` of them, in the order of their cells. */
+  private readonly cursors: CellCursor[] = [];
+  private count = 0;
+  private maker: CellMaker | undefined;
+  private row: Uint8Array | undefined;
+  private oldestUnexpired = 0;
+  /** The newest marker of the whole family. */
+  private familyTimestamp = -1;
+  /** Nothing more of this column is to be seen. */
+  private done: Uint8Array | undefined;
+  private made = 0;
+  private older = 0;
+
+  /** Lets go of the cursors taken in. */
+  begin(): void {
+    this.count = 0;
+  }
+
+  /** Takes in a cursor that stands in the row. */
+  add(cursor: CellCursor): void {
+    const { cursors } = this;
+    let at = this.count++;
+    for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1]!;
+    cursors[at] = cursor;
+  }
+
+  /**
+   * Reads the row from the cursors taken in, and leaves them behind it. False when a marker of one version, a cell with
+   * a time to live of its own or many versions are about: it takes a matcher then, what was read is of no use, and the
+   * cursors stand anywhere in the row.
+   */
+  read(maker: CellMaker, row: Uint8Array, oldestUnexpired: number): boolean {
+    this.maker = maker;
+    this.row = row;
+    this.oldestUnexpired = oldestUnexpired;
+    this.familyTimestamp = -1;
+    this.done = undefined;
+    this.made = 0;
+    this.older = 0;
+    const { cursors } = this;
+    let { count } = this;
+    this.count = 0;
+    while (count > 0) {
+      const top = cursors[0]!;
+      if (top.seq <= this.readPoint && !this.take(top)) return false;
+      if (!top.nextInRow(row)) {
+        count--;
+        for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1]!;
+      } else if (count > 1 && compareInRow(top, cursors[1]!) > 0) {
+        let at = 1;
+        cursors[0] = cursors[1]!;
+        while (at + 1 < count && compareInRow(top, cursors[at + 1]!) > 0) {
+          cursors[at] = cursors[at + 1]!;
+          at++;
+        }
+        cursors[at] = top;
+      }
+    }
+    return true;
+  }
+
+  /** False when it takes a matcher. */
+  private take(cell: CellCursor): boolean {
+    if (cell.ttl !== 0) return false;
+    const { type, timestamp } = cell;
+    if (type === CellType.DeleteFamily) {
+      if (timestamp > this.familyTimestamp) this.familyTimestamp = timestamp;
+      return true;
+    }
+    const { done } = this;
+    if (done !== undefined && isInColumn(cell, done)) {
+      return type !== CellType.DeleteFamilyVersion && ++this.older <= MOST_OLDER;
+    }
+    const maker = this.maker!;
+    if (type === CellType.Put) {
+      // Whatever hides or expires a put does so to the older ones of its column.
+      if (timestamp <= this.familyTimestamp || timestamp < this.oldestUnexpired)
+        return ++this.older <= MOST_OLDER;
+      if (this.raw !== null) {
+        this.done = maker.makeRaw(cell, this.raw, this.made++);
+      } else {
+        const made = maker.make(cell, this.row!, this.made++);
+        this.done = made.qualifier;
+        this.out!.add(made);
+      }
+      return true;
+    }
+    if (type !== CellType.DeleteColumn) return false;
+    // Of the puts of a column those behind its marker are all that it hides.
+    this.done = maker.qualifierOf(cell, this.made);
+    return true;
+  }
+}
