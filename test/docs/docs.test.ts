@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'test/docs/.cache');
 const run = promisify(execFile);
 
-const PAGES = ['errors', 'getting-started', 'migrating', 'operations', 'testing'];
+const PAGES = ['errors', 'getting-started', 'indexes', 'migrating', 'operations', 'testing'];
 
 interface Block {
   readonly page: string;
