@@ -186,6 +186,25 @@ export interface HookDeclaration {
   readonly method: string | ((entity: object) => unknown);
 }
 
+/** What an index is beside its elements. */
+export interface IndexOptions {
+  /** At most one entity has the same values; a write that would make it two fails with ERR_CONFLICT. Default false. */
+  readonly unique?: boolean;
+  /** Columns that the entries hold too: a query that selects no others reads the index alone. */
+  readonly include?: readonly string[];
+  /** As in a query's `where`: only entities that meet it have entries. Default: all. */
+  readonly where?: Readonly<Record<string, unknown>>;
+  /** Of a part that is a Map: whether its values (default) or its keys are indexed. */
+  readonly each?: 'keys' | 'values';
+}
+
+/** An index as it was declared. */
+export interface IndexDeclaration {
+  readonly name: string;
+  readonly elements: readonly KeyElement[];
+  readonly options: IndexOptions | undefined;
+}
+
 /** A value for a property that has none. */
 export interface DefaultDeclaration {
   readonly property: string;
@@ -231,6 +250,7 @@ export interface ClassDeclaration {
   /** Properties with `@Required`. */
   readonly required: string[];
   readonly defaults: DefaultDeclaration[];
+  readonly indexes: IndexDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -248,6 +268,7 @@ export function emptyDeclaration(): ClassDeclaration {
     ttls: [],
     required: [],
     defaults: [],
+    indexes: [],
     problems: [],
   };
 }

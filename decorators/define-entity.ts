@@ -9,7 +9,7 @@ import {
   type ObjectOf,
   type PropertyDefinitions,
 } from './column-builder.js';
-import type { EntityDeclaration, HookMoment, Validator } from './declaration.js';
+import type { EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
 import { type AnyClass, declarationOn } from './metadata.js';
 import {
   declaredElements,
@@ -21,12 +21,30 @@ import {
 } from './row-key.js';
 import type { DefinedTable } from './table.js';
 
-/** What `defineEntity` makes: a class, with the names of its key's parts. */
-export interface DefinedEntity<E extends object, Key extends readonly string[]> {
+/** An index as `defineEntity` takes it: the elements, and what `@Index` takes as options. */
+export interface IndexDefinition extends IndexOptions {
+  readonly on: readonly KeyElement[];
+}
+
+export type IndexDefinitions = Readonly<Record<string, IndexDefinition>>;
+
+/** The parts of each index. */
+export type IndexParts<Indexes extends IndexDefinitions> = {
+  readonly [Name in keyof Indexes]: Readonly<KeyTuple<Indexes[Name]['on']>>;
+};
+
+/** What `defineEntity` makes: a class, with the names of its key's parts and of those of its indexes. */
+export interface DefinedEntity<
+  E extends object,
+  Key extends readonly string[],
+  Indexes = Record<never, never>,
+> {
   /** An entity with these properties. */
   new (properties?: Partial<E>): E;
   readonly prototype: E;
   readonly key: Key;
+  /** Only in types. */
+  readonly indexes: Indexes;
 }
 
 /** The entity that key elements and column definitions describe. */
@@ -39,6 +57,7 @@ export interface EntityDefinition<
   Family extends string,
   Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
+  Indexes extends IndexDefinitions = Record<never, never>,
 > extends Omit<EntityDeclaration, 'table' | 'name' | 'inheritable'> {
   /** What errors, explain and tools call the entity. */
   readonly name: string;
@@ -48,6 +67,8 @@ export interface EntityDefinition<
   readonly key: Elements | KeyElements<Elements>;
   /** The stored properties. */
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
+  /** As `@Index` above a class, by name. */
+  readonly indexes?: Indexes;
   /** As `@Validate` above a class. */
   readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
@@ -78,31 +99,35 @@ export function defineEntity<
   Family extends string,
   const Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
+  const Indexes extends IndexDefinitions = Record<never, never>,
 >(
-  definition: EntityDefinition<Family, Elements, Definitions>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>> {
+  definition: EntityDefinition<Family, Elements, Definitions, Indexes>,
+): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, IndexParts<Indexes>> {
   checkDefinition(definition);
-  const { name, key, columns, validate, hooks, ...entity } = definition;
+  const { name, key, columns, validate, hooks, indexes, ...entity } = definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
   declaration.entities.push({ ...entity, name, inheritable: true });
   declaration.rowKeys.push(elements);
   declareProperties(target, columns(columnBuilder()));
+  for (const [index, { on, ...options }] of Object.entries(indexes ?? {})) {
+    declaration.indexes.push({ name: index, elements: on, options });
+  }
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
     if (method !== undefined) {
       declaration.hooks.push({ moment: moment as HookMoment, method: method as (entity: object) => unknown });
     }
   }
-  return target as unknown as DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>>;
+  return target as never;
 }
 
 function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
   }
-  const { name, key, columns } = given as Readonly<Record<string, unknown>>;
+  const { name, key, columns, indexes } = given as Readonly<Record<string, unknown>>;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
@@ -110,6 +135,16 @@ function checkDefinition(given: unknown): void {
   const elements = declaredElements(key) ?? key;
   if (!Array.isArray(elements) || !elements.every(isElement)) {
     throw new SchemaError(`${where}: key is a list of elements, [part('id')], not ${describe(key)}.`);
+  }
+  if (indexes !== undefined && (typeof indexes !== 'object' || indexes === null)) {
+    throw new SchemaError(`${where}: indexes is an object by name, not ${describe(indexes)}.`);
+  }
+  for (const [index, given] of Object.entries(indexes ?? {})) {
+    const on = (given as Partial<IndexDefinition> | null)?.on;
+    if (Array.isArray(on) && on.length > 0 && on.every(isElement)) continue;
+    throw new SchemaError(
+      `${where}: the index ${describe(index)} is { on: [part('status')] }, a list of elements and options, not ${describe(given)}.`,
+    );
   }
   if (typeof columns !== 'function') {
     throw new SchemaError(`${where}: columns is a function, (c) => ({ … }), not ${describe(columns)}.`);

@@ -10,6 +10,7 @@ export * from './define-entity.js';
 export * from './embedded.js';
 export * from './entity.js';
 export * from './hooks.js';
+export * from './indexes.js';
 export * from './json.js';
 export * from './metadata.js';
 export * from './modes.js';

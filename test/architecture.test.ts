@@ -16,6 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['decorators'],
   ['schema'],
   ['mapper'],
+  ['indexes'],
   ['query'],
   ['repository'],
   ['ddl'],

@@ -8,6 +8,7 @@ import {
   declaredElements,
   type EntityDeclaration,
   type HookDeclaration,
+  type IndexDeclaration,
   ownDeclarations,
   type PropertyDeclaration,
   type TableDeclaration,
@@ -36,6 +37,7 @@ export interface CollectedEntity {
   /** Properties with `@Required`. */
   readonly required: ReadonlySet<string>;
   readonly defaults: readonly DefaultDeclaration[];
+  readonly indexes: readonly IndexDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -74,6 +76,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     ttls: inherited.flatMap((other) => other.ttls),
     required: new Set(inherited.flatMap((other) => other.required)),
     defaults: inherited.flatMap((other) => other.defaults),
+    indexes: inherited.flatMap((other) => other.indexes),
   };
 }
 

@@ -6,9 +6,10 @@ import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } 
 import { describe } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
+import { compileIndexes } from './compile-indexes.js';
 import { compileLifecycle } from './lifecycle.js';
 import type { Problems } from './problems.js';
-import type { EntityClass, EntityLifecycle, EntitySchema, TimeToLive } from './types.js';
+import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
 /** The qualifier of marker cells. */
 export const MARKER_QUALIFIER: Uint8Array = toBytes('_');
@@ -23,6 +24,7 @@ export interface CompiledEntity {
   readonly versionProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
+  readonly indexes: readonly IndexSchema[];
 }
 
 /** `markerFamily` is where the marker stands if the declaration leaves it open. */
@@ -56,6 +58,7 @@ export function compileEntity(
     versionProperty: onlyRole(source, 'version', problems),
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle(source),
+    indexes: key === undefined ? [] : compileIndexes(source, key, columns, problems),
   };
 }
 

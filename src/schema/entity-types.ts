@@ -4,6 +4,7 @@
  * key parts and columns (the budget is measured by `test/types/budget.test.ts`).
  */
 
+import type { IndexedValue } from '../../decorators/indexes.js';
 import type { KeyTuple } from '../../decorators/row-key.js';
 import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
@@ -296,3 +297,21 @@ export type Selected<C extends KeyedClass, Names extends keyof C['prototype']> =
   C['prototype'],
   Names | (C['key'][number] & keyof C['prototype'])
 >;
+
+/** The names of the indexes that a class lists: `declare static readonly indexes: { byEmail: ['email'] }`. */
+export type IndexName<C> = C extends { readonly indexes: infer Indexes } ? keyof Indexes & string : never;
+
+/** An index as a class of its own: its parts are the key, and their values are what is asked for. */
+export type IndexOf<C extends KeyedClass, Name> = C extends { readonly indexes: infer Indexes }
+  ? Name extends keyof Indexes
+    ? Indexes[Name] extends readonly string[]
+      ? IndexTarget<{ [P in Indexes[Name][number]]: IndexedValue<C['prototype'], P> }, Indexes[Name]>
+      : never
+    : never
+  : never;
+
+export interface IndexTarget<E extends object, Key extends readonly string[]> {
+  new (...args: never[]): E;
+  readonly key: Key;
+  readonly prototype: E;
+}

@@ -114,8 +114,38 @@ export interface EntitySchema<E extends object = object> {
   readonly versionProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
+  /** In the order of their declaration. */
+  readonly indexes: readonly IndexSchema[];
   readonly mapper: EntityMapper<E>;
 }
+
+/** A secondary index; see docs/indexes.md. */
+export interface IndexSchema {
+  /** The name that queries call it by. */
+  readonly name: string;
+  readonly unique: boolean;
+  /**
+   * What the entries' rows begin with, 4 bytes: a digest of everything that decides the entries. An index that is declared
+   * otherwise is another one, and never reads what the first wrote.
+   */
+  readonly id: Uint8Array;
+  /** Entity, layout, included columns and condition as text: what `id` is the digest of. */
+  readonly signature: string;
+  /** Of the entries' rows: the id, the declared elements and, unless it is unique, the data row ({@link ROW_PART}). */
+  readonly layout: KeyLayout;
+  /** The properties whose values stand in an entry's row, in the order of conditions. */
+  readonly parts: readonly string[];
+  /** The columns whose cells the entries hold too. */
+  readonly included: readonly ColumnSchema[];
+  /** Only entities that meet it have entries; as `where` takes it. */
+  readonly where: Readonly<Record<string, unknown>> | undefined;
+  /** The part that may have several values, each of which makes an entry (a list, a Map). */
+  readonly several: string | undefined;
+  readonly each: 'keys' | 'values';
+}
+
+/** The last part of an entry's row: the row of the entity. */
+export const ROW_PART = '$row';
 
 /** How long entities live; see docs/entities.md. */
 export interface TimeToLive {

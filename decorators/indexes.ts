@@ -1,0 +1,115 @@
+import { part } from '../src/key/declare.js';
+import type { DerivedElement, KeyElement } from '../src/key/index.js';
+import { describe } from '../src/table/checks.js';
+import type { IndexOptions } from './declaration.js';
+import type { AnyClass } from './metadata.js';
+import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
+import { isElement, type KeyTuple, type RowKeyMistake } from './row-key.js';
+
+/**
+ * A secondary index: finds entities by what is not their key. Above a property it is an index of that property; above the
+ * class it has elements as `@RowKey` has. The class lists its indexes and their parts, so that queries are typed.
+ *
+ * @example
+ * ```ts
+ * @Index('byStatus', [part('status'), reverseTimestamp('placedAt')], { include: ['total'] })
+ * class Order {
+ *   declare static readonly key: ['id'];
+ *   declare static readonly indexes: { byEmail: ['email']; byStatus: ['status', 'placedAt'] };
+ *   id!: string;
+ *   @Index('byEmail', { unique: true }) @Column('d:e', text) email?: string | null;
+ *   …
+ * }
+ * ```
+ */
+export function Index(name: string, options?: IndexOptions): AnyPropertyDecorator;
+export function Index<const Name extends string, Elements extends readonly KeyElement[]>(
+  name: Name,
+  elements: readonly [...Elements],
+  options?: IndexOptions,
+): IndexDecorator<Name, Elements>;
+export function Index(
+  name: string,
+  given?: readonly KeyElement[] | IndexOptions,
+  options?: IndexOptions,
+): (target: unknown, property?: unknown) => void {
+  if (!Array.isArray(given)) {
+    const declare = memberDecorator('Index', 'field', (declaration, property) => {
+      declaration.indexes.push({ name, elements: [part(property)], options: given as IndexOptions });
+    });
+    return (target, property) => declare(target, property);
+  }
+  return classDecorator('Index', (declaration) => {
+    const wrong = given.find((element: unknown) => !isElement(element));
+    if (wrong === undefined && given.length > 0) declaration.indexes.push({ name, elements: given, options });
+    else {
+      declaration.problems.push(
+        `@Index(${describe(name)}) takes elements, [part('status')] and the like, not ${wrong === undefined ? 'an empty list' : describe(wrong)}.`,
+      );
+    }
+  });
+}
+
+/** Accepts only classes that list the index with these parts, and whose properties fit the elements. */
+export type IndexDecorator<Name extends string, Elements extends readonly KeyElement[]> = <
+  C extends AnyClass,
+>(
+  target: C & NoInfer<IndexedClass<C, Name, Elements>>,
+  context?: unknown,
+) => void;
+
+/** What the class must be. An interface, as `RowKeyClass`. */
+export interface IndexedClass<
+  C extends { readonly prototype: unknown },
+  Name extends string,
+  Elements extends readonly KeyElement[],
+> {
+  readonly prototype: C extends { readonly indexes: { readonly [N in Name]: KeyTuple<Elements> } }
+    ? CheckedParts<C['prototype'], Elements[number]>
+    : RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>;
+}
+
+type Listed<Names> = Names extends readonly [infer First extends string, ...infer Rest]
+  ? Rest extends readonly []
+    ? `'${First}'`
+    : `'${First}', ${Listed<Rest>}`
+  : '';
+
+/** Whether the properties of the elements hold what their codecs store: a value, perhaps absent, a list or a Map of it. */
+type CheckedParts<E, Element extends KeyElement> = [WrongPart<E, Element>] extends [never]
+  ? unknown
+  : RowKeyMistake<WrongPart<E, Element>>;
+
+type WrongPart<E, Element> = Element extends DerivedElement
+  ? never
+  : Element extends {
+        readonly parts: readonly (infer Name extends string)[];
+        readonly $value?: infer T;
+      }
+    ? Name extends string
+      ? unknown extends IndexedValue<E, Name>
+        ? `"${Name}" is a part of the index, but the class has no such property`
+        : unknown extends T
+          ? never
+          : [IndexedValue<E, Name>] extends [NonNullable<T>]
+            ? never
+            : `The type of "${Name}" is not the one that its codec in @Index stores`
+      : never
+    : never;
+
+/** What a part of an index is asked for: the value, or one of a list or a Map; `unknown` where there is no such property. */
+export type IndexedValue<E, Name extends string> = Name extends keyof E
+  ? OneOf<NonNullable<E[Name]>>
+  : Name extends `${infer Head}.${infer Rest}`
+    ? Head extends keyof E
+      ? IndexedValue<NonNullable<E[Head]>, Rest>
+      : unknown
+    : unknown;
+
+type OneOf<T> = T extends Uint8Array
+  ? T
+  : T extends readonly (infer Item)[]
+    ? NonNullable<Item>
+    : T extends ReadonlyMap<infer Key, infer Value>
+      ? Key | NonNullable<Value>
+      : T;

@@ -1,0 +1,2 @@
+export * from './entity-indexes.js';
+export * from './entry.js';

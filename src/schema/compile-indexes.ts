@@ -1,0 +1,267 @@
+/** Declared indexes -> their layouts, with every rule that they can break. */
+
+import type { IndexDeclaration, IndexOptions } from '../../decorators/index.js';
+import { toBytes, toHex } from '../bytes/index.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import { murmur3 } from '../key/digest/murmur3.js';
+import {
+  bytes,
+  compileKeyLayout,
+  int64,
+  type KeyCodec,
+  type KeyElement,
+  type KeyLayout,
+  literal,
+  part,
+  text,
+} from '../key/index.js';
+import { describe } from '../table/checks.js';
+import type { CollectedEntity } from './collect.js';
+import type { CompiledColumns } from './columns.js';
+import type { Problems } from './problems.js';
+import { type ColumnSchema, type IndexSchema, ROW_PART } from './types.js';
+
+const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each'];
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+export function compileIndexes(
+  source: CollectedEntity,
+  key: KeyLayout,
+  columns: CompiledColumns,
+  problems: Problems,
+): readonly IndexSchema[] {
+  const names = new Set<string>();
+  const found: IndexSchema[] = [];
+  for (const declaration of source.indexes) {
+    const before = problems.count;
+    const index = new IndexCompiler(source, key, columns, declaration, problems).compile(names);
+    if (index !== undefined && problems.count === before) found.push(index);
+  }
+  return Object.freeze(found);
+}
+
+class IndexCompiler {
+  private readonly options: IndexOptions;
+  private readonly several = new Set<string>();
+
+  constructor(
+    private readonly source: CollectedEntity,
+    private readonly key: KeyLayout,
+    private readonly columns: CompiledColumns,
+    private readonly declaration: IndexDeclaration,
+    private readonly problems: Problems,
+  ) {
+    const { options } = declaration;
+    this.options = typeof options === 'object' && options !== null ? options : {};
+  }
+
+  compile(names: Set<string>): IndexSchema | undefined {
+    const { name } = this.declaration;
+    if (typeof name !== 'string' || !NAME.test(name)) {
+      this.problem(
+        `Its name is ${describe(name)}.`,
+        'Give it letters, digits and _, 64 at most, beginning with no digit.',
+      );
+      return undefined;
+    }
+    if (names.has(name)) this.problem('Two indexes of the entity have this name.', 'Give one another name.');
+    names.add(name);
+    this.checkOptions();
+    this.checkElements();
+    const included = this.included();
+    const { unique = false, where, each = 'values' } = this.options;
+    // Compiled without the id first: what it is made of is the rest of the layout.
+    const elements = this.declaration.elements;
+    const own = this.layout([...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
+    if (own === undefined || included === undefined) return undefined;
+    if (unique) this.checkUnique(own);
+    const signature = JSON.stringify([
+      this.source.name,
+      name,
+      own.signature,
+      unique,
+      included.map(({ family, qualifier, codec }) => `${family}:${toHex(qualifier)} ${codec.name}`),
+      where === undefined ? null : textOf(where),
+      each,
+    ]);
+    const id = idOf(signature);
+    const layout = this.layout([literal(id), ...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
+    if (layout === undefined) return undefined;
+    return Object.freeze({
+      name,
+      unique,
+      id,
+      signature,
+      layout,
+      parts: Object.freeze(layout.parts.map((one) => one.name).filter((one) => one !== ROW_PART)),
+      included: Object.freeze(included),
+      where: where && Object.freeze({ ...where }),
+      several: [...this.several][0],
+      each,
+    });
+  }
+
+  private problem(rule: string, mend: string): void {
+    const { name } = this.declaration;
+    this.problems.add(this.source.name, undefined, `The index ${describe(name)}: ${rule}`, mend);
+  }
+
+  private layout(elements: readonly KeyElement[]): KeyLayout | undefined {
+    const before = this.problems.count;
+    const layout = this.problems.catching(this.source.name, `(index "${this.declaration.name}")`, () =>
+      compileKeyLayout(elements, (name) => this.codecOf(name), undefined, {
+        entity: `${this.source.name}.${this.declaration.name}`,
+      }),
+    );
+    return this.problems.count === before ? layout : undefined;
+  }
+
+  private checkOptions(): void {
+    const given: unknown = this.declaration.options;
+    if (given !== undefined && (typeof given !== 'object' || given === null)) {
+      this.problem(`Its options are ${describe(given)}.`, `Give an object with ${OPTIONS.join(', ')}.`);
+      return;
+    }
+    for (const name of Object.keys(this.options)) {
+      if (OPTIONS.includes(name)) continue;
+      this.problem(`It has the option ${describe(name)}.`, `An index has ${OPTIONS.join(', ')}.`);
+    }
+    const { unique, each, where, include } = this.options as Readonly<Record<string, unknown>>;
+    if (unique !== undefined && typeof unique !== 'boolean') {
+      this.problem(`unique is ${describe(unique)}.`, 'Give true or false.');
+    }
+    if (each !== undefined && each !== 'keys' && each !== 'values') {
+      this.problem(`each is ${describe(each)}.`, "Give 'keys' or 'values'.");
+    }
+    if (where !== undefined && (typeof where !== 'object' || where === null || Array.isArray(where))) {
+      this.problem(`where is ${describe(where)}.`, "Give an object of columns, { status: 'open' }.");
+    }
+    if (include !== undefined && !Array.isArray(include)) {
+      this.problem(`include is ${describe(include)}.`, 'Give a list of the names of columns.');
+    }
+  }
+
+  private checkElements(): void {
+    for (const element of this.declaration.elements) {
+      if (element.kind === 'recordType') {
+        this.problem(
+          'It has recordType().',
+          'Leave it out: entries of indexes are told apart by themselves.',
+        );
+      } else if (element.kind === 'salt' && element.assign === 'random') {
+        this.problem(
+          'Its salt is drawn at random.',
+          "Leave out assign: 'random': entries must be found again.",
+        );
+      } else if (element.kind === 'part' && element.transform?.kind === 'substitute') {
+        this.problem('It has substitute().', 'Index the text itself, or a digest of it: hash(…).');
+      }
+      for (const name of element.parts) this.checkPart(name);
+    }
+    if (this.several.size > 1) {
+      this.problem(
+        `${[...this.several].join(' and ')} may each have several values.`,
+        'Index one list or Map; the products of two would make too many entries.',
+      );
+    }
+  }
+
+  private checkPart(name: string): void {
+    if (name === ROW_PART) {
+      this.problem(`${ROW_PART} is no property.`, 'Give the property another name.');
+      return;
+    }
+    if (this.key.substitutions.some(({ part: kept }) => kept === name)) {
+      this.problem(
+        `"${name}" is kept as an id of a dictionary.`,
+        'Store it in a column too, and index that.',
+      );
+      return;
+    }
+    if (this.key.parts.some((own) => own.name === name && own.recoverable)) return;
+    const column = this.columnOf(name);
+    if (column === undefined) {
+      const known = [
+        ...this.key.parts.map((own) => own.name),
+        ...this.columns.columns.map(({ property }) => property),
+      ];
+      this.problem(`The entity has no column "${name}".`, `Index one of ${known.join(', ')}.`);
+      return;
+    }
+    if (column.kind === 'versions' || column.window !== undefined) {
+      this.problem(
+        `"${name}" holds ${column.kind === 'versions' ? 'the history of a column' : 'packed points'}, which no index follows.`,
+        'Index a column of its own.',
+      );
+    }
+    const list = column.codec.name.startsWith('json') || column.codec.name.startsWith('avro');
+    if (column.kind === 'columns' || list) this.several.add(name);
+  }
+
+  private checkUnique(layout: KeyLayout): void {
+    const lossy = layout.parts.filter(({ recoverable }) => !recoverable).map(({ name }) => name);
+    if (lossy.length === 0) return;
+    this.problem(
+      `It is unique, and holds only a digest of ${lossy.join(', ')}, which different values may share.`,
+      'Keep the value as well: hash(…, { keep: true }), or a part of its own.',
+    );
+  }
+
+  private included(): ColumnSchema[] | undefined {
+    const { include = [] } = this.options;
+    if (!Array.isArray(include)) return undefined;
+    const found: ColumnSchema[] = [];
+    for (const name of include as readonly unknown[]) {
+      const own = this.columns.columns.filter(
+        ({ property }) => property === name || property.startsWith(`${String(name)}.`),
+      );
+      if (typeof name !== 'string' || own.length === 0) {
+        this.problem(
+          `It includes ${describe(name)}, which is no column.`,
+          'Name columns; parts of the key are always there.',
+        );
+      }
+      for (const column of own) {
+        if (column.kind !== 'column' && column.kind !== 'counter') {
+          this.problem(
+            `It includes "${column.property}", which is more than one cell.`,
+            'Include columns of one cell.',
+          );
+        } else if (!found.includes(column)) found.push(column);
+      }
+    }
+    return found;
+  }
+
+  private columnOf(name: string): ColumnSchema | undefined {
+    return this.columns.columns.find(({ property }) => property === name);
+  }
+
+  /** A part without a codec has that of the column or of the key; the items of a list are text. */
+  private codecOf(name: string): KeyCodec<unknown> | undefined {
+    const own = this.key.parts.find((one) => one.name === name && one.recoverable);
+    if (own !== undefined) return own.codec;
+    const column = this.columnOf(name);
+    if (column === undefined) return text as KeyCodec<unknown>;
+    if (column.kind === 'counter') return int64 as KeyCodec<unknown>;
+    const codec =
+      column.kind === 'columns' && this.options.each === 'keys' ? column.qualifierCodec : column.codec;
+    return codec instanceof BaseCodec ? codec : (text as KeyCodec<unknown>);
+  }
+}
+
+function idOf(signature: string): Uint8Array {
+  const id = new Uint8Array(4);
+  new DataView(id.buffer).setUint32(0, murmur3(toBytes(signature)));
+  return id;
+}
+
+/** A condition as a text that is the same in every process. */
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) => {
+    if (typeof item === 'bigint') return `${item}n`;
+    if (item instanceof Uint8Array) return toHex(item);
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

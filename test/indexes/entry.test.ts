@@ -1,0 +1,49 @@
+/** The bytes of entries. FROZEN: docs/indexes.md has them. */
+
+import { describe, expect, test } from 'vitest';
+import { toBytes, toHex } from '../../src/bytes/index.js';
+import { decodeEntry, encodeEntryValue, UNVERIFIED, VERIFIED } from '../../src/indexes/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { Person } from './entities.js';
+
+const { indexes } = compileSchema([Person]).entity(Person);
+const byName = (name: string) => indexes.find((index) => index.name === name)!;
+
+describe('an entry', () => {
+  test('has golden bytes', () => {
+    const byStatus = byName('byStatus');
+    expect(toHex(byStatus.id)).toBe('b4426d42');
+    const values = { status: 'open', placedAt: new Date(5), $row: toBytes('\x01ab') };
+    expect(toHex(byStatus.layout.encode(values))).toBe(
+      `${toHex(byStatus.id)}6f70656e00017ffffffffffffffa016162`,
+    );
+    expect(toHex(encodeEntryValue(byStatus, toBytes('r'), [undefined, Uint8Array.of(7, 8)]))).toBe(
+      '0100030708',
+    );
+    const byEmail = byName('byEmail');
+    expect(toHex(byEmail.id)).toBe('f329f1a2');
+    expect(toHex(byEmail.layout.encode({ email: 'a@x' }))).toBe(`${toHex(byEmail.id)}614078`);
+    expect(toHex(encodeEntryValue(byEmail, toBytes('row'), [], UNVERIFIED))).toBe('0203726f77');
+    expect(toHex(encodeEntryValue(byName('spread'), toBytes('row'), []))).toBe('01');
+  });
+
+  test('is read as it was written, and refused when it is cut or has more', () => {
+    const index = byName('byStatus');
+    const row = index.layout.encode({ status: 'open', placedAt: new Date(5), $row: toBytes('r') });
+    const value = encodeEntryValue(index, toBytes('r'), [toBytes('abc'), undefined]);
+    expect(decodeEntry(index, row, value)).toEqual({
+      state: VERIFIED,
+      dataRow: toBytes('r'),
+      cells: [toBytes('abc'), undefined],
+    });
+    for (let length = 0; length < value.length; length++) {
+      expect(() => decodeEntry(index, row, value.subarray(0, length))).toThrow();
+    }
+    const longer = new Uint8Array(value.length + 1);
+    longer.set(value);
+    expect(() => decodeEntry(index, row, longer)).toThrow(/cannot be read/);
+    expect(() =>
+      decodeEntry(index, row, Uint8Array.of(1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f)),
+    ).toThrow();
+  });
+});
