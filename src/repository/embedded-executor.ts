@@ -15,7 +15,8 @@ import {
   type TableChange,
 } from '../table/index.js';
 import { type Change, checked, type Expectation, getIf } from './change.js';
-import type { ChangeExecutor, ChangeOutcome, ChangeParticipant } from './executor.js';
+import type { ChangeExecutor, ChangeImage, ChangeOutcome, ChangeParticipant, FollowUp } from './executor.js';
+import { FollowUps, Postponed } from './follow-ups.js';
 import { applyAction, asAction } from './row-access.js';
 import { RowImage } from './row-image.js';
 
@@ -53,33 +54,41 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return outcomes;
   }
 
-  /** Changes of rows that differ. */
+  /** Changes of rows that differ. What depends on rows that another of them writes is decided on when that is done. */
   private async commitEach(
     changes: readonly Change[],
     options: OperationOptions | undefined,
   ): Promise<ChangeOutcome[]> {
-    const refused: (RowanError | undefined)[] = [];
+    const refused: (RowanError | 'postponed' | undefined)[] = [];
     const committed = await this.table.commit((read) => {
       const groups: TableChange[][] = [];
+      const earlier = FollowUps.postponing();
       for (const [index, change] of changes.entries()) {
         refused[index] = undefined;
         try {
-          const decided = this.decide(change, read, undefined);
+          const decided = this.decide(change, read, undefined, earlier);
+          earlier.add(decided.follow);
           groups.push([
             { table: this.table.name, change: asAction(change.row, decided.mutations) },
-            ...decided.follow,
+            ...decided.follow.map(asTableChange),
           ]);
         } catch (error) {
-          if (!(error instanceof RowanError)) throw error;
-          refused[index] = error;
+          if (error instanceof Postponed) refused[index] = 'postponed';
+          else if (error instanceof RowanError) refused[index] = error;
+          else throw error;
         }
       }
       return groups;
     }, options);
+    const postponed = changes.filter((_, index) => refused[index] === 'postponed');
+    // The first of a step is never postponed, so each time there are fewer.
+    const later = postponed.length === 0 ? [] : await this.commitEach(postponed, options);
     let next = 0;
+    let nextLater = 0;
     return changes.map((_, index) => {
       const error = refused[index];
-      return error === undefined ? outcomeOf(committed[next++]!) : { ok: false, error };
+      if (error === undefined) return outcomeOf(committed[next++]!);
+      return error === 'postponed' ? later[nextLater++]! : { ok: false, error };
     });
   }
 
@@ -116,12 +125,14 @@ export class EmbeddedExecutor implements ChangeExecutor {
       { readonly before: RowImage; now: RowImage; readonly said: RowMutation[] }
     >();
     const out: TableChange[] = [];
+    const earlier = FollowUps.telling();
     const slots = changes.map((change) => {
       const name = toLatin1(change.row);
       if (counts.get(name) === 1) {
-        const { mutations, follow } = this.decide(change, read, undefined);
-        out.push({ table: this.table.name, change: asAction(change.row, mutations) }, ...follow);
-        return out.length - 1 - follow.length;
+        const { mutations, follow } = this.decide(change, read, undefined, earlier);
+        earlier.add(follow);
+        out.push({ table: this.table.name, change: asAction(change.row, mutations) });
+        return out.length - 1;
       }
       let known = rows.get(name);
       if (known === undefined) {
@@ -129,16 +140,17 @@ export class EmbeddedExecutor implements ChangeExecutor {
         known = { before, now: before, said: [] };
         rows.set(name, known);
       }
-      const { mutations, follow } = this.decide(change, read, known.now);
+      const { mutations, follow } = this.decide(change, read, known.now, earlier);
       known.now = known.now.after(mutations);
       known.said.push(...mutations);
-      out.push(...follow);
+      earlier.add(follow);
       return undefined;
     });
     for (const { before, now, said } of rows.values()) {
       const net = netOf(before, now, said);
       if (net.length > 0) out.push({ table: this.table.name, change: asAction(before.row, net) });
     }
+    out.push(...earlier.last().map(asTableChange));
     return { changes: out, slots };
   }
 
@@ -147,7 +159,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
     change: Change,
     read: RowRead,
     known: RowImage | undefined,
-  ): { mutations: readonly RowMutation[]; follow: TableChange[] } {
+    earlier: FollowUps,
+  ): { mutations: readonly RowMutation[]; follow: readonly FollowUp[] } {
     const { row, expects, reads } = change;
     const watched = this.participants.length > 0;
     const image =
@@ -157,10 +170,10 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const { mutations } = change.resolve(image);
     if (!watched) return { mutations, follow: [] };
     const after = image!.after(mutations);
-    const follow = this.participants.flatMap((participant) =>
-      participant.follow({ operation: change.operation, row, before: image!, after }),
-    );
-    return { mutations, follow: follow.map(({ table, mutation }) => ({ table, change: mutation })) };
+    const followed: ChangeImage = { operation: change.operation, row, before: image!, after, mutations };
+    const step = { read: (get: Get, table: string) => earlier.read(get, table, read) };
+    const follow = this.participants.flatMap((participant) => participant.follow(followed, step));
+    return { mutations, follow };
   }
 }
 
@@ -207,6 +220,10 @@ function* turnsOf(changes: readonly Change[]): Generator<Change[]> {
     rows.add(name);
   }
   if (turn.length > 0) yield turn;
+}
+
+function asTableChange({ table, mutation }: FollowUp): TableChange {
+  return { table, change: mutation };
 }
 
 function outcomeOf(outcome: CommitOutcome): ChangeOutcome {

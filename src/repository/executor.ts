@@ -1,7 +1,7 @@
 /** How change sets take effect. One interface, because engines differ in what is one step. */
 
 import type { RowanError } from '../errors.js';
-import type { OperationOptions, Result, RowMutation } from '../table/index.js';
+import type { Get, OperationOptions, Result, RowMutation } from '../table/index.js';
 import type { Change, ChangeOperation } from './change.js';
 import type { RowImage } from './row-image.js';
 
@@ -16,9 +16,20 @@ export interface ChangeImage {
   readonly row: Uint8Array;
   readonly before: RowImage;
   readonly after: RowImage;
+  /** What leads from one to the other. */
+  readonly mutations: readonly RowMutation[];
 }
 
-/** A mutation of another row, which takes effect with the change or not at all. */
+/** What a participant may ask for while a change is decided on. */
+export interface ChangeStep {
+  /** A row of any table, with what this step has decided to write before. */
+  read(get: Get, table: string): Result;
+}
+
+/**
+ * A mutation of another row, which takes effect with the change or not at all. It says all that the row is to hold or that
+ * it is to be gone: of several in one step the last one counts.
+ */
 export interface FollowUp {
   readonly table: string;
   readonly mutation: RowMutation;
@@ -31,7 +42,7 @@ export interface FollowUp {
  */
 export interface ChangeParticipant {
   readonly name: string;
-  follow(change: ChangeImage): readonly FollowUp[];
+  follow(change: ChangeImage, step: ChangeStep): readonly FollowUp[];
 }
 
 /** Applies the changes of one table. */

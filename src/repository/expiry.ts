@@ -14,7 +14,7 @@ import type { RowImage } from './row-image.js';
  * Milliseconds that a later write outlives the marker: the clock that stamps cells and the one that the remaining time is
  * reckoned by may differ a little, and an entity must not lose a column before it ends. Without its marker it is gone.
  */
-const GRACE = 1000;
+export const GRACE = 1000;
 
 /** What a write says of the entity's life. */
 export interface Life {
@@ -146,7 +146,11 @@ export function markerOf(end: number | undefined): Uint8Array {
 }
 
 /** The end that a marker tells; of one written before ends were kept, that of its own cell. */
-function endOf(marker: Uint8Array, timestamp: number, fallback: number | undefined): number | undefined {
+export function endOf(
+  marker: Uint8Array,
+  timestamp: number,
+  fallback: number | undefined,
+): number | undefined {
   if (marker.length === 9) return Number(Buffer.from(marker).readBigUInt64BE(1));
   if (!equalBytes(marker, MARKER_VALUE) || fallback === undefined) return undefined;
   return timestamp + fallback;

@@ -1,6 +1,6 @@
 /** The newest cells of a row, before a change and after it. */
 
-import { concatBytes, toLatin1 } from '../bytes/index.js';
+import { compareBytes, concatBytes, toLatin1 } from '../bytes/index.js';
 import { Cell, CellType, type Result, Result as Row, type RowMutation } from '../table/index.js';
 
 /** A row as one change finds it or leaves it: what participants compare, and what later changes of a batch see. */
@@ -10,6 +10,8 @@ export class RowImage {
   private constructor(
     readonly row: Uint8Array,
     cells: Map<string, Cell>,
+    /** The row as it was read, where nothing was changed since and one version was asked for. */
+    private readonly source?: Result,
   ) {
     this.cells = cells;
   }
@@ -20,7 +22,7 @@ export class RowImage {
       const name = nameOf(cell.family, cell.qualifier);
       if (!cells.has(name)) cells.set(name, cell);
     }
-    return new RowImage(row, cells);
+    return new RowImage(row, cells, cells.size === result.cells.length ? result : undefined);
   }
 
   get isEmpty(): boolean {
@@ -42,10 +44,11 @@ export class RowImage {
 
   /** In HBase's order. */
   toResult(): Result {
-    const cells = [...this.cells.values()].sort(
-      (a, b) =>
-        Buffer.compare(Buffer.from(a.family), Buffer.from(b.family)) ||
-        Buffer.compare(a.qualifier, b.qualifier),
+    if (this.source !== undefined) return this.source;
+    const cells = [...this.cells.values()].sort((a, b) =>
+      a.family === b.family
+        ? compareBytes(a.qualifier, b.qualifier)
+        : Buffer.compare(Buffer.from(a.family), Buffer.from(b.family)),
     );
     return cells.length === 0 ? Row.EMPTY : new Row(this.row, cells);
   }

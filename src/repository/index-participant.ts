@@ -1,0 +1,199 @@
+/**
+ * Keeps the entries of an entity's indexes in step with its rows. What a row's entries are is said by
+ * `EntityIndexes`; here is which of them a change takes away and adds.
+ */
+
+import { equalBytes, toLatin1 } from '../bytes/index.js';
+import { ConflictError, UnsupportedError } from '../errors.js';
+import {
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  type EntityIndex,
+  type EntityIndexes,
+  INDEX_FAMILY,
+  type IndexEntry,
+} from '../indexes/index.js';
+import { Delete, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
+import { endOf, GRACE } from './expiry.js';
+import { keyText } from './row-access.js';
+import type { RowImage } from './row-image.js';
+
+/** Milliseconds that an entry outlives the row at most for the clocks' sake; what is read of it is held against the row. */
+const ENTRY_GRACE = 2 * GRACE;
+
+export class IndexParticipant implements ChangeParticipant {
+  readonly name = 'indexes';
+  /** Whether rows, or columns of them, end by themselves. */
+  private readonly ends: boolean;
+  private readonly lifetimes: ReadonlyMap<string, number>;
+  /** Whether an index is over a Map: then any cell of a family may count. */
+  private readonly wide: boolean;
+
+  constructor(
+    private readonly indexes: EntityIndexes,
+    private readonly now: () => number,
+  ) {
+    const { schema, columns } = indexes;
+    const { families } = schema.table.descriptor;
+    this.lifetimes = new Map(
+      families
+        .filter(({ ttl, minVersions }) => ttl !== FOREVER && minVersions === 0)
+        .map(({ name, ttl }) => [name, ttl * 1000]),
+    );
+    this.ends = schema.timeToLive.lifelong || this.lifetimes.size > 0;
+    this.wide = columns.some(({ kind }) => kind === 'columns');
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): readonly FollowUp[] {
+    this.refuse(change.mutations);
+    for (const watcher of this.indexes.watchers) watcher.add(toLatin1(change.row));
+    const { before, after } = change;
+    if (this.leavesEntries(before, after)) return NOTHING;
+    const old = this.indexes.entriesOf(before.toResult());
+    const now = this.indexes.entriesOf(after.toResult());
+    const out: FollowUp[] = [];
+    const ttl = this.ends ? this.remaining(after) : undefined;
+    this.indexes.all.forEach((index, i) => {
+      this.followOne(index, old[i]!, now[i]!, change, ttl, step, out);
+    });
+    return out;
+  }
+
+  /** What the image of a row does not say, and an entry therefore could not follow. */
+  private refuse(mutations: readonly RowMutation[]): void {
+    for (const mutation of mutations) {
+      if (mutation.kind !== 'delete') {
+        if (mutation.ttl === undefined || this.indexes.schema.timeToLive.lifelong) continue;
+        throw this.unsupported(
+          'a ttl for a single write',
+          'Declare how long the entity lives: @Ttl on a property, or @Entity({ ttl }).',
+        );
+      }
+      const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
+      if (times.every((time) => time === LATEST_TIMESTAMP || time <= this.now())) continue;
+      throw this.unsupported(
+        'a delete of a time to come',
+        'Delete up to the present: leave out the timestamp.',
+      );
+    }
+  }
+
+  private unsupported(what: string, mend: string): UnsupportedError {
+    const { name, indexes } = this.indexes.schema;
+    return new UnsupportedError(
+      `${name} has indexes (${indexes.map((index) => index.name).join(', ')}), which do not go together with ${what}. ${mend}`,
+      { details: { entity: name } },
+    );
+  }
+
+  /** Whether the change touches nothing that entries are made of. */
+  private leavesEntries(before: RowImage, after: RowImage): boolean {
+    if (this.wide || before.isEmpty || after.isEmpty) return false;
+    const { schema, columns } = this.indexes;
+    for (const { family, qualifier } of columns) {
+      const was = before.cell(family, qualifier);
+      const is = after.cell(family, qualifier);
+      if (was === is) continue;
+      if (this.ends || was === undefined || is === undefined || !equalBytes(was.value, is.value))
+        return false;
+    }
+    const { marker } = schema;
+    if (marker === undefined) return true;
+    const was = before.value(marker.family, marker.qualifier);
+    const is = after.value(marker.family, marker.qualifier);
+    return was === is || (was !== undefined && is !== undefined && equalBytes(was, is));
+  }
+
+  private followOne(
+    index: EntityIndex,
+    old: readonly IndexEntry[],
+    now: readonly IndexEntry[],
+    change: ChangeImage,
+    ttl: number | undefined,
+    step: ChangeStep,
+    out: FollowUp[],
+  ): void {
+    const { tableName } = this.indexes;
+    for (const entry of old) {
+      if (now.some(({ row }) => equalBytes(row, entry.row))) continue;
+      if (index.index.unique && !this.holds(index, entry.row, change.row, step)) continue;
+      out.push({ table: tableName, mutation: deleteOf(entry.row) });
+    }
+    for (const entry of now) {
+      const same = old.find(({ row }) => equalBytes(row, entry.row));
+      if (same !== undefined && !this.ends && equalBytes(same.value, entry.value)) continue;
+      if (index.index.unique && same === undefined) this.claim(index, entry.row, change, step);
+      out.push({ table: tableName, mutation: putOf(entry, ttl) });
+    }
+  }
+
+  private holds(index: EntityIndex, row: Uint8Array, dataRow: Uint8Array, step: ChangeStep): boolean {
+    const holder = this.holder(index, row, step);
+    return holder !== undefined && equalBytes(holder, dataRow);
+  }
+
+  /** The data row that an entry of a unique index names. */
+  private holder(index: EntityIndex, row: Uint8Array, step: ChangeStep): Uint8Array | undefined {
+    const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    return found && decodeEntry(index.index, row, found).dataRow;
+  }
+
+  /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
+  private claim(index: EntityIndex, row: Uint8Array, { row: own }: ChangeImage, step: ChangeStep): void {
+    const holder = this.holder(index, row, step);
+    if (holder === undefined || equalBytes(holder, own)) return;
+    const { schema } = this.indexes;
+    const stored = step.read(new Get(holder), schema.table.descriptor.name);
+    const place = this.indexes.all.indexOf(index);
+    if (!this.indexes.entriesOf(stored)[place]!.some((entry) => equalBytes(entry.row, row))) return;
+    const values = index.index.layout.decode(row);
+    const key = schema.key.decode(holder);
+    const shown = index.index.parts.map((part) => `${part}: ${String(values[part])}`).join(', ');
+    throw new ConflictError(
+      `There is another ${schema.name} with { ${shown} }, ${keyText(schema, key)}: the index "${index.index.name}" is unique. ` +
+        'Choose other values, or change that one first.',
+      { details: { entity: schema.name, index: index.index.name, key, values } },
+    );
+  }
+
+  /** Milliseconds that the row's indexed columns live on at the most; undefined: without end. */
+  private remaining(after: RowImage): number | undefined {
+    const { schema, columns } = this.indexes;
+    const now = this.now();
+    let end = Number.POSITIVE_INFINITY;
+    const { marker, timeToLive } = schema;
+    if (timeToLive.lifelong && marker !== undefined) {
+      const cell = after.cell(marker.family, marker.qualifier);
+      if (cell !== undefined) end = endOf(cell.value, settled(cell.timestamp, now), undefined) ?? end;
+    }
+    // An entry holds until the first of its columns ends; of several indexes the longest is taken.
+    let columnsEnd = Number.NEGATIVE_INFINITY;
+    for (const { family, qualifier } of columns) {
+      const lifetime = this.lifetimes.get(family);
+      const cell = after.cell(family, qualifier);
+      if (lifetime === undefined) columnsEnd = Number.POSITIVE_INFINITY;
+      else if (cell !== undefined) {
+        columnsEnd = Math.max(columnsEnd, settled(cell.timestamp, now) + lifetime);
+      }
+    }
+    if (columns.length > 0 && columnsEnd > Number.NEGATIVE_INFINITY && !this.wide)
+      end = Math.min(end, columnsEnd);
+    return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
+  }
+}
+
+const NOTHING: readonly FollowUp[] = Object.freeze([]);
+
+function settled(timestamp: number, now: number): number {
+  return timestamp === LATEST_TIMESTAMP ? now : timestamp;
+}
+
+/** The mutation that makes an entry what it is to be. */
+export function putOf({ row, value }: IndexEntry, ttl?: number): Put {
+  return new Put(row).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER, value).setTtl(ttl);
+}
+
+export function deleteOf(row: Uint8Array): Delete {
+  return new Delete(row).addColumns(INDEX_FAMILY, ENTRY_QUALIFIER);
+}
