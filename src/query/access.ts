@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import type { QueryListener } from './events.js';
+import type { IndexAccess } from './index-access.js';
 
 /** A table, and the same table again if it answers without leaving the thread. */
 export interface TableAccess {
@@ -15,6 +16,8 @@ export interface TableAccess {
    * nothing is ever lacking.
    */
   readonly recover?: ((error: unknown) => Promise<void> | undefined) | undefined;
+  /** The indexes of the entity that is read, with the table of their entries; undefined where it has none. */
+  readonly indexing?: { readonly access: IndexAccess; readonly entries: TableAccess } | undefined;
   /** Told of every query when it has ended. */
   readonly onQuery?: QueryListener | undefined;
   /** Seals cursors, so that none can be forged: HMAC-SHA-256. */

@@ -136,7 +136,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       try {
         while (await reading.advance()) {
           if (++seen > size) break;
-          const key = copyBytes(reading.row!.row);
+          const key = copyBytes(reading.place ?? reading.row!.row);
           const { entity } = reading;
           const item = await prepared.loaders[entity]!.load(reading.row!);
           rows.push({ item: item as T | null, position: { key, entity } });

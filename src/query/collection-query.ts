@@ -7,12 +7,13 @@ import type { TableAccess } from './access.js';
 import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
 import { type CollectionPlan, planCollection } from './collection-plan.js';
 import { conjuncts } from './condition.js';
-import { emptySpec, identityOf, resolverOf } from './entity-query.js';
+import { emptySpec, identityOf } from './entity-query.js';
 import { type Explanation, explainCollection } from './explain.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
 import { parseKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import type { QuerySpec } from './plan.js';
+import { resolverOf } from './resolver.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
 
 /** What is asked of several entities. */

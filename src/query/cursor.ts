@@ -32,7 +32,7 @@ const RAW = 0x72;
 export interface CursorScope {
   /** Canonical text of the query. */
   readonly identity: () => string;
-  readonly schemas: readonly EntitySchema[];
+  readonly schemas: readonly Pick<EntitySchema, 'name' | 'key'>[];
   /** Seals cursors: only who knows it can make them. Without one they are only held to be whole. */
   readonly secret?: Uint8Array | undefined;
 }

@@ -1,10 +1,9 @@
 /** The lazy query on one entity. */
 
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
-import { AvroCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { EntitySchema } from '../schema/types.js';
 import { type Result, Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import {
@@ -27,17 +26,22 @@ import {
   type RowAction,
   type RowChanger,
 } from './bulk-change.js';
-import { conjuncts, describeCondition, type PropertyResolver } from './condition.js';
+import { conjuncts, describeCondition } from './condition.js';
 import { readPlanOf } from './entity-plan.js';
-import { type Explanation, explainQuery } from './explain.js';
+import { type Explanation, explainIndex, explainQuery } from './explain.js';
 import type { FindOptions } from './find-options.js';
-import { describeKeyConditions, describeValue } from './key-conditions.js';
+import { requireActive } from './index-access.js';
+import { chooseIndex } from './index-choice.js';
+import type { IndexPlan } from './index-plan.js';
+import { planIndex } from './index-plan.js';
+import { indexReadPlan } from './index-read.js';
+import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
-import { propertyNames } from './projection.js';
-import { prepareQuery } from './read-plan.js';
-import { mapColumn, parseSlice, qualifierOf, type SliceBounds } from './slice.js';
+import { prepareQuery, type ReadPlan } from './read-plan.js';
+import { resolverOf } from './resolver.js';
+import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
 
@@ -65,7 +69,7 @@ type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : neve
  * each step gives a new query, and a query can be run any number of times.
  */
 export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
-  private planned: EntityPlan | undefined;
+  private planned: EntityPlan | IndexPlan | undefined;
 
   constructor(
     access: TableAccess,
@@ -215,6 +219,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   private async changeAll(doing: string, action: RowAction, options: BulkOptions): Promise<BulkProgress> {
     const { spec, changer } = this;
+    refuseMoving(this.plan(), doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
     const keys = this.with({ selected: names, slices: [], limit: undefined });
     const page = (which: PageOptions): Promise<Page<object>> => keys.page(which) as Promise<Page<object>>;
@@ -222,7 +227,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   explain(): Explanation {
-    return explainQuery(this.plan());
+    return explained(this.plan());
   }
 
   protected with(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
@@ -245,6 +250,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       );
     }
     const { plan, loaders } = await this.prepare();
+    if (plan.through !== undefined) {
+      throw new QueryError(
+        'A job reads the rows of the table itself, and this query is answered from an index: ask by the key, or allow { fullScan: true }.',
+      );
+    }
     const part = plan.parts[0]!;
     return {
       signature: `${identityOf(this.spec)} ${JSON.stringify(selected ?? 'all')}`,
@@ -265,9 +275,23 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     };
   }
 
-  private plan(): EntityPlan {
-    this.planned ??= planQuery(this.spec);
+  private plan(): EntityPlan | IndexPlan {
+    this.planned ??= this.planOf(this.spec);
     return this.planned;
+  }
+
+  /** By the key where it says which rows; else by the index that was named, or one that serves. */
+  private planOf(spec: QuerySpec): EntityPlan | IndexPlan {
+    const { indexing } = this.access;
+    if (spec.through !== undefined) {
+      requireActive(spec.schema, spec.through.index.index, indexing?.access);
+      return planIndex(spec, spec.through);
+    }
+    if (indexing === undefined || spec.fullScan) return planQuery(spec);
+    if (spec.schema.key.plan(spec.key).kind !== 'full') return planQuery(spec);
+    const { use, others } = chooseIndex(spec, indexing.access);
+    if (use !== undefined) return planIndex(spec, use);
+    return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '));
   }
 
   protected prepare(): Prepared | Promise<Prepared> {
@@ -276,25 +300,56 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     if (dictionaries === undefined) return this.prepared(spec, this.plan());
     return dictionaries.knownConditions(spec.key).then((key) => {
       const resolved = { ...spec, key };
-      return this.prepared(resolved, planQuery(resolved));
+      return this.prepared(resolved, this.planOf(resolved));
     });
   }
 
-  private prepared(spec: QuerySpec, plan: EntityPlan): Prepared {
+  private prepared(spec: QuerySpec, plan: EntityPlan | IndexPlan): Prepared {
     const { schema, orderBy } = spec;
+    const index = 'use' in plan ? plan.use.index.index : undefined;
     return {
-      plan: readPlanOf(plan),
-      reversedPlan: () => readPlanOf(planQuery({ ...spec, reversed: !spec.reversed })),
+      plan: this.reading(plan),
+      reversedPlan: () => this.reading(this.planOf({ ...spec, reversed: !spec.reversed })),
       scope: {
-        identity: () => identityOf(this.spec),
-        schemas: [schema],
+        identity: () => `${identityOf(this.spec)}${'use' in plan ? indexIdentity(plan) : ''}`,
+        schemas: [index === undefined ? schema : { name: schema.name, key: index.layout }],
         secret: this.access.cursorSecret,
       },
       loaders: [new RowLoader(schema, this.access, plan.read.properties, plan.finish)],
       compare: orderBy && compareItems(schema, orderBy),
-      explain: () => explainQuery(plan),
+      explain: () => explained(plan),
     };
   }
+
+  private reading(plan: EntityPlan | IndexPlan): ReadPlan {
+    return 'use' in plan ? indexReadPlan(plan, this.access.indexing!.entries) : readPlanOf(plan);
+  }
+}
+
+/** @throws QueryError where rows would be changed by an index whose order the changes are in. */
+function refuseMoving(plan: EntityPlan | IndexPlan, doing: string, action: RowAction): void {
+  if (!('use' in plan)) return;
+  const { index, schema } = plan.use.index;
+  if (plan.spec.through !== undefined) {
+    throw new QueryError(
+      `${doing} on ${schema.name}: write by("${index.name}") as where(), which picks the index itself, so that each row can be held against it again.`,
+    );
+  }
+  if (action.kind !== 'update') return;
+  const moved = index.parts.find((part) => Object.keys(action.patch ?? {}).includes(part.split('.')[0]!));
+  if (moved === undefined) return;
+  throw new QueryError(
+    `${doing} on ${schema.name} reads the index "${index.name}" and changes its part "${moved}", so that rows would be met again. Read the table: { fullScan: true }.`,
+  );
+}
+
+function explained(plan: EntityPlan | IndexPlan): Explanation {
+  return 'use' in plan ? explainIndex(plan) : explainQuery(plan);
+}
+
+/** A place among the entries of one index is none among those of another. */
+function indexIdentity({ use }: IndexPlan): string {
+  return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
 }
 
 /** A question that was not asked yet: what every query begins with. */
@@ -314,6 +369,7 @@ export function emptySpec(
     fullScan: base.fullScan,
     orderBy: undefined,
     slices: [],
+    through: undefined,
   };
 }
 
@@ -328,28 +384,4 @@ export function identityOf(spec: QuerySpec): string {
     reversed ? 'reverse' : 'forward',
     times,
   ]);
-}
-
-/** Tells columns and key parts from the heads of embedded objects. */
-export function resolverOf(schema: EntitySchema): PropertyResolver {
-  return {
-    entity: schema.name,
-    names: propertyNames(schema),
-    kindOf(property) {
-      const column = schema.columnsByProperty.get(property);
-      if (column !== undefined) return isDocument(column) ? 'document' : 'value';
-      if (schema.key.parts.some((part) => part.name === property && part.recoverable)) return 'value';
-      const head = `${property}.`;
-      return schema.columns.some((other) => other.property.startsWith(head)) ? 'object' : undefined;
-    },
-    entryOf(property, key) {
-      const qualifier = qualifierOf(mapColumn(schema, property), key);
-      return { qualifier, name: `${property}[${describeValue(key)}]` };
-    },
-  };
-}
-
-/** Whether the column holds objects whose properties can be asked. */
-function isDocument({ kind, codec }: ColumnSchema): boolean {
-  return kind === 'column' && (codec instanceof AvroCodec || codec.name.startsWith('json'));
 }

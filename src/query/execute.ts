@@ -33,6 +33,13 @@ export function runPlan(
 ): RowCursor {
   throwIfAborted(options.signal);
   if (options.limit === 0) return NOTHING;
+  const { through } = plan;
+  if (through !== undefined) {
+    // How many entries make how many rows is known when they are read.
+    const reading = { ...options, limit: undefined };
+    const entries = openRanges(plan, through.entries, reading, position, rangesOf(plan, position));
+    return through.follow(entries, access, options);
+  }
   const ranges = rangesOf(plan, position);
   const cursor = openRanges(plan, access, options, position, ranges);
   if (options.limit === undefined) return cursor;

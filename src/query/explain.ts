@@ -1,12 +1,14 @@
 /** What a query will do, as stable JSON and as text. Needs no server and reads nothing. */
 
 import { toHex, toStringBinary } from '../bytes/index.js';
+import { indexTableName } from '../indexes/index.js';
 import type { KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
 import type { CollectionPlan } from './collection-plan.js';
 import type { CollectionSpec } from './collection-query.js';
 import { describeCondition } from './condition.js';
+import type { IndexPlan } from './index-plan.js';
 import { describeKeyConditions } from './key-conditions.js';
 import type { EntityPlan } from './plan.js';
 import type { ReadSet } from './projection.js';
@@ -65,6 +67,22 @@ export interface QueryExplanation {
   /** Only cells of these times, [min, max). Null: all; a null max: no upper bound. */
   readonly timeRange: { readonly min: number; readonly max: number | null } | null;
   readonly warnings: readonly ExplainWarning[];
+  /** The index that the query is answered from; its ranges are those of entries. Absent: none is used. */
+  readonly index?: ExplainedIndex;
+}
+
+/** An index in an explanation. */
+export interface ExplainedIndex {
+  readonly name: string;
+  /** The table of its entries. */
+  readonly table: string;
+  /** Whether the entries say all that is asked for. */
+  readonly covered: boolean;
+  /** Rows that are looked up: 0 where it is covered, null where nothing bounds them; else at most one for each entry. */
+  readonly lookups: number | null;
+  readonly why: string;
+  /** The other indexes of the entity, and why they were not taken or what they would cost. */
+  readonly others: readonly { readonly name: string; readonly why: string }[];
 }
 
 /** An explanation that prints as text with `String(…)`. */
@@ -84,6 +102,7 @@ export class Explanation implements QueryExplanation {
   declare readonly maxRows: number | null;
   declare readonly timeRange: QueryExplanation['timeRange'];
   declare readonly warnings: readonly ExplainWarning[];
+  declare readonly index?: ExplainedIndex;
 
   constructor(explanation: QueryExplanation) {
     Object.assign(this, explanation);
@@ -118,6 +137,49 @@ export function explainQuery(plan: EntityPlan): Explanation {
     timeRange: explainTimes(plan),
     warnings: warningsOf(plan, local),
   });
+}
+
+/** Explains the plan of a query that is answered from an index. */
+export function explainIndex(plan: IndexPlan): Explanation {
+  const { spec, use, keyPlan, covered } = plan;
+  const { schema } = spec;
+  const { index } = use.index;
+  const local = plan.local.map(describeCondition);
+  const points = keyPlan.kind === 'point' || keyPlan.kind === 'points';
+  const most = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
+  const table = indexTableName(schema.table.descriptor.name);
+  return new Explanation({
+    kind: keyPlan.kind,
+    entities: [schema.name],
+    table: schema.table.descriptor.name,
+    key: describeKeyConditions(use.key),
+    ...explainRanges(keyPlan),
+    direction: spec.reversed ? 'reverse' : 'forward',
+    filters: { pushed: [], local },
+    reads: covered ? {} : explainReads(plan.read),
+    limit: spec.limit ?? null,
+    limitPushed: false,
+    maxRows: most,
+    timeRange: null,
+    warnings: indexWarnings(plan, local),
+    index: {
+      name: index.name,
+      table,
+      covered,
+      lookups: covered ? 0 : most,
+      why: use.why,
+      others: use.others,
+    },
+  });
+}
+
+function indexWarnings({ keyPlan, spec }: IndexPlan, local: readonly string[]): ExplainWarning[] {
+  const warnings: ExplainWarning[] = [];
+  if (keyPlan.ranges.length > MANY_RANGES) warnings.push(fanOut(keyPlan));
+  if (keyPlan.order === 'none' && keyPlan.kind !== 'point') warnings.push(UNORDERED);
+  if (local.length > 0) warnings.push(decidedHere(local, spec.limit));
+  if (spec.orderBy !== undefined) warnings.push(sortedHere(spec.orderBy.property));
+  return warnings;
 }
 
 function explainRanges(keyPlan: KeyPlan): Pick<QueryExplanation, 'ranges' | 'fanOut' | 'order'> {
@@ -219,30 +281,10 @@ function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[
   if (keyPlan.kind === 'full') {
     warn('FULL_SCAN', `Reads every row of ${schema.table.descriptor.name}. Give the key part "${first}".`);
   }
-  if (keyPlan.ranges.length > MANY_RANGES) {
-    warn(
-      'FAN_OUT',
-      `Reads ${keyPlan.ranges.length} ranges. Give more leading key parts, or declare fewer salts.`,
-    );
-  }
-  if (keyPlan.order === 'none' && keyPlan.kind !== 'point') {
-    warn(
-      'UNORDERED',
-      'Rows come in the byte order of hashed keys, which has no meaning. Sort what you collect.',
-    );
-  }
-  if (local.length > 0) {
-    warn(
-      'LOCAL_FILTER',
-      `Decided after reading: ${local.join(' and ')}. Every row of the ranges is read${spec.limit === undefined ? '' : ' until the limit is met'}.`,
-    );
-  }
-  if (spec.orderBy !== undefined) {
-    warn(
-      'SORTED_HERE',
-      `Sorted by ${spec.orderBy.property} in memory: every row of the ranges is read, whatever the limit.`,
-    );
-  }
+  if (keyPlan.ranges.length > MANY_RANGES) warnings.push(fanOut(keyPlan));
+  if (keyPlan.order === 'none' && keyPlan.kind !== 'point') warnings.push(UNORDERED);
+  if (local.length > 0) warnings.push(decidedHere(local, spec.limit));
+  if (spec.orderBy !== undefined) warnings.push(sortedHere(spec.orderBy.property));
   if (spec.selected !== undefined && schema.marker === undefined) {
     warn(
       'READS_WHOLE_ROWS',
@@ -251,6 +293,32 @@ function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[
   }
   if (spec.timeRange !== undefined) warnAboutTimes(schema, warn);
   return warnings;
+}
+
+const UNORDERED: ExplainWarning = {
+  code: 'UNORDERED',
+  message: 'Rows come in the byte order of hashed keys, which has no meaning. Sort what you collect.',
+};
+
+function fanOut({ ranges }: KeyPlan): ExplainWarning {
+  return {
+    code: 'FAN_OUT',
+    message: `Reads ${ranges.length} ranges. Give more leading key parts, or declare fewer salts.`,
+  };
+}
+
+function decidedHere(local: readonly string[], limit: number | undefined): ExplainWarning {
+  return {
+    code: 'LOCAL_FILTER',
+    message: `Decided after reading: ${local.join(' and ')}. Every row of the ranges is read${limit === undefined ? '' : ' until the limit is met'}.`,
+  };
+}
+
+function sortedHere(property: string): ExplainWarning {
+  return {
+    code: 'SORTED_HERE',
+    message: `Sorted by ${property} in memory: every row of the ranges is read, whatever the limit.`,
+  };
 }
 
 function warnAboutTimes(
@@ -277,11 +345,17 @@ export function explanationText(explanation: QueryExplanation): string {
   for (const range of shown) {
     lines.push(range === undefined ? `  … ${ranges.length - 3} more` : `  range  ${range.printed}`);
   }
+  const { index } = explanation;
+  if (index !== undefined) {
+    const rows = index.covered ? 'no row is looked up' : 'each entry is looked up';
+    lines.push(`  index  ${index.name} in ${index.table}, ${rows}: ${index.why}`);
+    for (const other of index.others) lines.push(`         not ${other.name}: ${other.why}`);
+  }
   lines.push(`  order  ${order}, ${direction}${fanOut > 1 ? `, fan-out ${fanOut}` : ''}`);
   const reads = Object.entries(explanation.reads).map(([family, columns]) =>
     columns === 'all' ? `${family}:*` : columns.map((column) => `${family}:${column}`).join(' '),
   );
-  lines.push(`  reads  ${reads.join(' ')}`);
+  if (reads.length > 0) lines.push(`  reads  ${reads.join(' ')}`);
   if (filters.pushed.length > 0) lines.push(`  pushed ${filters.pushed.join(' and ')}`);
   if (filters.local.length > 0) lines.push(`  local  ${filters.local.join(' and ')}`);
   if (limit !== null)

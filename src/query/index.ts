@@ -1,9 +1,10 @@
 export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } from './access.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery, Groups } from './collection-query.js';
-export { EntityQuery, emptySpec, type MapsOf, resolverOf } from './entity-query.js';
+export { EntityQuery, emptySpec, type MapsOf } from './entity-query.js';
 export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
+  type ExplainedIndex,
   type ExplainRange,
   type ExplainWarning,
   type ExplainWarningCode,
@@ -17,7 +18,10 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
+export { entityIndexes, type IndexAccess, type IndexState } from './index-access.js';
+export type { IndexUse } from './index-plan.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';
+export { resolverOf } from './resolver.js';
 export type { SliceBounds } from './slice.js';
 export type { ColumnOperators, Predicate, Where, WhereBuilder } from './where.js';

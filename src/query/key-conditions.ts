@@ -15,7 +15,7 @@ const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_O
  */
 export function parseKeyConditions(
   entity: string,
-  layout: KeyLayout,
+  layout: Pick<KeyLayout, 'parts'>,
   input: Readonly<Record<string, unknown>>,
 ): KeyConditions {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {

@@ -2,19 +2,15 @@
 
 import { QueryError } from '../errors.js';
 import type { KeyConditions, KeyPlan, PartCondition } from '../key/types.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import type { BaseSpec } from './base-query.js';
-import {
-  type Condition,
-  conjuncts,
-  describeCondition,
-  keyPartAsCondition,
-  testedProperties,
-} from './condition.js';
+import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
+import { indexToDeclare } from './index-hint.js';
+import type { IndexUse } from './index-plan.js';
 import type { Finish } from './loader.js';
-import { type ReadSet, readAll, readColumns, selectColumns } from './projection.js';
+import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import { type MapSlice, sliceOf } from './slice.js';
 
@@ -29,6 +25,8 @@ export interface QuerySpec extends BaseSpec {
   readonly fullScan: boolean;
   readonly orderBy: { readonly property: string; readonly descending: boolean } | undefined;
   readonly slices: readonly MapSlice[];
+  /** The index that the query is to be answered from; undefined: the key, or an index that serves. */
+  readonly through: IndexUse | undefined;
 }
 
 export interface EntityPlan {
@@ -52,12 +50,12 @@ export interface EntityPlan {
 /**
  * Plans a query.
  * @throws KeyError on key conditions the layout cannot search; QueryError `ERR_FULL_SCAN` when every row of the table
- * would be read and `fullScan` was not set.
+ * would be read and `fullScan` was not set. `unserved`: why the indexes that there are do not serve.
  */
-export function planQuery(spec: QuerySpec): EntityPlan {
+export function planQuery(spec: QuerySpec, unserved?: string): EntityPlan {
   const { schema } = spec;
   const keyPlan = schema.key.plan(spec.key);
-  if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec);
+  if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec, unserved);
   const conditions = [...storedPartConditions(spec, keyPlan), ...spec.where.flatMap(conjuncts)];
   // Rows of other entities may lie in the ranges: what they keep in the columns need not be what the codec writes.
   const onlyOwn = keyPlan.check === undefined;
@@ -109,13 +107,6 @@ function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
   );
 }
 
-/** The stored columns that conditions test. */
-function testedColumns(schema: EntitySchema, conditions: readonly Condition[]): ColumnSchema[] {
-  const names = new Set<string>();
-  for (const condition of conditions) testedProperties(condition, names);
-  return schema.columns.filter((column) => names.has(column.property));
-}
-
 function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Condition[]): RowTest | undefined {
   const { check } = keyPlan;
   if (local.length === 0) return check === undefined ? undefined : (row) => check(row.row);
@@ -124,7 +115,7 @@ function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Conditi
 }
 
 /** Ranges over the time of packed rows find whole windows, whose points are cut; Maps are cut to their slices. */
-function finishOf({ schema, key, slices }: QuerySpec): Finish | undefined {
+export function finishOf({ schema, key, slices }: QuerySpec): Finish | undefined {
   const cuts: Finish[] = [];
   for (const { property, window } of schema.columns) {
     const condition = window && key[window.part];
@@ -149,13 +140,15 @@ function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { 
   };
 }
 
-function fullScanError(spec: QuerySpec): QueryError {
+function fullScanError(spec: QuerySpec, why: string | undefined): QueryError {
   const { schema } = spec;
   const first = schema.key.parts[0]?.name ?? '?';
   const where = spec.where.map(describeCondition).join(' and ');
+  const index = indexToDeclare(schema, spec.where);
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
-      `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}", or allow it with { fullScan: true }.`,
+      `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}"` +
+      `${index === undefined ? '' : `, declare an index, ${index}${why === undefined ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
       details: {

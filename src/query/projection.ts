@@ -5,6 +5,7 @@ import { QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Query } from '../table/index.js';
+import { type Condition, testedProperties } from './condition.js';
 
 /** The reading of a query: whole families, and single columns of others. */
 export interface ReadSet {
@@ -54,6 +55,13 @@ export function storedParts(schema: EntitySchema): ColumnSchema[] {
     const column = recoverable ? undefined : schema.columnsByProperty.get(name);
     return column === undefined ? [] : [column];
   });
+}
+
+/** The stored columns that conditions test. */
+export function testedColumns(schema: EntitySchema, conditions: readonly Condition[]): ColumnSchema[] {
+  const names = new Set<string>();
+  for (const condition of conditions) testedProperties(condition, names);
+  return schema.columns.filter((column) => names.has(column.property));
 }
 
 /** Columns and key parts, as they are named in messages. */

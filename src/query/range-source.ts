@@ -46,6 +46,8 @@ export interface RowCursor {
   readonly row: Row | undefined;
   /** Whose row it is, by its place in the plan's layouts. */
   readonly entity: number;
+  /** Where it stands in the order of the plan, if that is not the row: an entry of an index. */
+  readonly place?: Uint8Array | undefined;
   /** Goes on to the next row; false at the end. A promise only when the table must be waited for. */
   advance(): boolean | Promise<boolean>;
   /** Gives back scanners; allowed at any time and more than once. */

@@ -3,7 +3,9 @@
 import { compareBytes } from '../bytes/index.js';
 import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
 import type { Consistency, Filter, Query, Scan, TimeRange } from '../table/index.js';
+import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
+import type { ReadOptions, RowCursor } from './range-source.js';
 import { compareMerged } from './ranges.js';
 import type { Row } from './row.js';
 
@@ -35,6 +37,11 @@ export interface ReadPlan {
   readonly mergeOffset: number | undefined;
   readonly reversed: boolean;
   readonly timeRange: TimeRange | undefined;
+  /** Where the rows that are read are the entries of an index: its table, and what makes rows of them. */
+  readonly through?: {
+    readonly entries: TableAccess;
+    readonly follow: (entries: RowCursor, rows: TableAccess, options: ReadOptions) => RowCursor;
+  };
 }
 
 /** How the table is to be read, beside what of it. */

@@ -1,7 +1,7 @@
 /** The reads of a repository, of the present or of a time past. */
 
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError, ofItem } from '../errors.js';
+import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import type { RowChanger } from '../query/bulk-change.js';
 import {
@@ -10,6 +10,7 @@ import {
   type EntityQuery,
   emptySpec,
   type FindOptions,
+  type IndexUse,
   EntityQuery as Query,
   type ReadOptions,
   RowLoader,
@@ -21,12 +22,34 @@ import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '.
 import { loadTexts } from '../query/range-source.js';
 import { applyHints } from '../query/read-plan.js';
 import { giveBackRawRow, takeRawRow } from '../query/row.js';
-import type { CheckedPrefix, EntityOf, KeyedClass, KeyOf, KeyQuery } from '../schema/entity-types.js';
+import type {
+  CheckedPrefix,
+  EntityOf,
+  IndexName,
+  IndexOf,
+  KeyedClass,
+  KeyOf,
+  KeyQuery,
+} from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Get, type TimeRange } from '../table/index.js';
 import { randomSalt } from './row-access.js';
 import type { PlainOf } from './types.js';
+
+const NOTHING: IndexUse['served'] = new Set();
+
+/** Queries of one index. */
+export interface IndexFinder<C extends KeyedClass, Name> {
+  /**
+   * Equality (or `in`) on leading parts, then at most one range.
+   * @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options.
+   */
+  find<const Q extends KeyQuery<IndexOf<C, Name>>>(
+    conditions: Q & CheckedPrefix<IndexOf<C, Name>, Q>,
+    options?: FindOptions,
+  ): EntityQuery<C>;
+}
 
 /** Reads one entity. Immutable; `Repository` and what its `asOf()` gives are such. */
 export class EntityReader<C extends KeyedClass> {
@@ -164,6 +187,46 @@ export class EntityReader<C extends KeyedClass> {
     options: FindOptions = {},
   ): EntityQuery<C> {
     return this.query(prefix as Readonly<Record<string, unknown>>, checkFindOptions(options));
+  }
+
+  /**
+   * Finds entities by an index, in its order: `find` takes conditions on its parts as `find` of the repository takes those on
+   * the key's.
+   *
+   * @example
+   * ```ts
+   * const open = await orders.by('byStatus').find({ status: 'open', placedAt: { gte: january } }).limit(10).all();
+   * ```
+   * @throws QueryError when the entity has no such index; when the query is run, if the index is not built.
+   */
+  by<const Name extends IndexName<C>>(name: Name): IndexFinder<C, Name> {
+    const { schema, access, timeRange } = this;
+    const known = access.indexing?.access.indexes.all ?? [];
+    const index = known.find((one) => one.index.name === name);
+    if (index === undefined) {
+      const names = known.map((one) => one.index.name).join(', ');
+      throw new QueryError(
+        `${schema.name} has no index ${describe(name)}. ${names === '' ? 'It has none: declare one with @Index' : `It has ${names}`}.`,
+        { details: { entity: schema.name, index: name } },
+      );
+    }
+    const { layout, parts } = index.index;
+    const asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
+    return {
+      find(conditions: object, options: FindOptions = {}) {
+        checkFindOptions(options);
+        const key = parseKeyConditions(`${schema.name}.by("${name}")`, asked, conditions as never);
+        const through: IndexUse = {
+          index,
+          key,
+          served: NOTHING,
+          why: 'it was asked for by name',
+          others: [],
+        };
+        const spec = emptySpec(schema, {}, { timeRange, fullScan: options.fullScan ?? false });
+        return new Query<C>(access, { ...spec, through }, options);
+      },
+    } as IndexFinder<C, Name>;
   }
 
   protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {

@@ -1,0 +1,63 @@
+/** What queries know of an entity's indexes. */
+
+import { QueryError } from '../errors.js';
+import { type CompiledWhere, EntityIndexes } from '../indexes/index.js';
+import type { EntitySchema, IndexSchema } from '../schema/types.js';
+import { conjuncts, describeCondition } from './condition.js';
+import { compileCondition } from './evaluate.js';
+import { testedColumns } from './projection.js';
+import { resolverOf } from './resolver.js';
+import { WhereBuilder } from './where.js';
+
+/**
+ * `active`: queries are answered from it. `building`: writes keep it, but it does not have every row yet. `disabled`: a
+ * program that does not know it has written since.
+ */
+export type IndexState = 'building' | 'active' | 'disabled';
+
+/** The indexes of an entity where a database is open. */
+export interface IndexAccess {
+  readonly indexes: EntityIndexes;
+  /** Undefined: nobody has looked, since the tables are not handled. */
+  stateOf(index: IndexSchema): IndexState | undefined;
+}
+
+/** The indexes of an entity, with their conditions compiled. @throws QueryError naming a condition that is none. */
+export function entityIndexes(schema: EntitySchema): EntityIndexes {
+  return new EntityIndexes(schema, (index) => compileIndexWhere(schema, index));
+}
+
+function compileIndexWhere(schema: EntitySchema, index: IndexSchema): CompiledWhere | undefined {
+  if (index.where === undefined) return undefined;
+  const condition = new WhereBuilder(resolverOf(schema)).read(index.where as never);
+  const conditions = conjuncts(condition);
+  const columns = testedColumns(schema, conditions);
+  const several = columns.find(({ kind }) => kind === 'columns' || kind === 'versions');
+  if (several !== undefined) {
+    throw new QueryError(
+      `${schema.name}.${several.property} is no single cell: the condition of the index "${index.name}" cannot test it.`,
+      { details: { entity: schema.name, property: several.property, index: index.name } },
+    );
+  }
+  return { test: compileCondition(condition, schema), columns, texts: conditions.map(describeCondition) };
+}
+
+/** @throws QueryError when queries cannot be answered from the index. */
+export function requireActive(
+  schema: EntitySchema,
+  index: IndexSchema,
+  access: IndexAccess | undefined,
+): void {
+  const state = access?.stateOf(index);
+  if (state === 'active') return;
+  const why =
+    state === undefined
+      ? "its state is not known, for the tables were opened with tables: 'ignore', or it was never built"
+      : state === 'building'
+        ? 'it does not have every row yet'
+        : 'rows were written by a program that does not know it';
+  throw new QueryError(
+    `The index "${index.name}" of ${schema.name} cannot be asked: ${why}. Build it: await db.index(${schema.name}, '${index.name}').build(), or rowan index build.`,
+    { details: { entity: schema.name, index: index.name, state: state ?? 'unknown' } },
+  );
+}

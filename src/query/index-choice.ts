@@ -1,0 +1,151 @@
+/** Which index answers a query whose key conditions would read the whole table. */
+
+import { KeyError, QueryError } from '../errors.js';
+import type { EntityIndex } from '../indexes/index.js';
+import type { KeyConditions, PartCondition } from '../key/types.js';
+import { type Condition, conjuncts, describeCondition, type Test } from './condition.js';
+import type { IndexAccess } from './index-access.js';
+import type { IndexUse, OtherIndex } from './index-plan.js';
+import { planIndex, sameCodec } from './index-plan.js';
+import type { QuerySpec } from './plan.js';
+import { isOrdered } from './pushdown.js';
+
+interface Candidate {
+  readonly index: EntityIndex;
+  readonly key: KeyConditions;
+  readonly served: ReadonlySet<Condition>;
+  readonly equal: number;
+  readonly ranged: boolean;
+  readonly covered: boolean;
+  readonly ranges: number;
+}
+
+/** The index that leaves least to be read, if any helps, and what is to be said of the others. */
+export function chooseIndex(
+  spec: QuerySpec,
+  access: IndexAccess,
+): { readonly use: IndexUse | undefined; readonly others: readonly OtherIndex[] } {
+  if (spec.timeRange !== undefined) return { use: undefined, others: [] };
+  const conditions = spec.where.flatMap(conjuncts);
+  const others: OtherIndex[] = [];
+  const candidates: Candidate[] = [];
+  for (const index of access.indexes.all) {
+    const { name } = index.index;
+    const found = candidateOf(spec, index, conditions, access);
+    if (typeof found === 'string') others.push({ name, why: found });
+    else candidates.push(found);
+  }
+  candidates.sort(
+    (a, b) =>
+      b.equal - a.equal ||
+      Number(b.ranged) - Number(a.ranged) ||
+      Number(b.index.index.unique) - Number(a.index.index.unique) ||
+      Number(b.covered) - Number(a.covered) ||
+      a.ranges - b.ranges,
+  );
+  const [best, ...rest] = candidates;
+  if (best === undefined) return { use: undefined, others };
+  for (const one of rest) others.push({ name: one.index.index.name, why: costOf(one) });
+  const { index, key, served } = best;
+  return { use: { index, key, served, why: costOf(best), others }, others };
+}
+
+function costOf({ index, key, covered }: Candidate): string {
+  const names = Object.keys(key);
+  const { parts } = index.index;
+  const sparse =
+    index.where === undefined ? '' : `holds only rows where ${index.where.texts.join(' and ')}, `;
+  return (
+    `${sparse}reads the entries of ${names.length === 0 ? 'the whole index' : names.join(', ')}` +
+    `${names.length < parts.length ? ` (${parts.length - names.length} of ${parts.length} parts open)` : ''}` +
+    `, ${covered ? 'and no row' : 'and looks up a row for each'}`
+  );
+}
+
+/** Or why not. */
+function candidateOf(
+  spec: QuerySpec,
+  index: EntityIndex,
+  conditions: readonly Condition[],
+  access: IndexAccess,
+): Candidate | string {
+  const state = access.stateOf(index.index);
+  if (state !== 'active') return `is ${state ?? 'of unknown state'}`;
+  if (index.index.several !== undefined) return `has several entries of a row: ask by("${index.index.name}")`;
+  const given = new Map(conditions.map((condition) => [describeCondition(condition), condition]));
+  const texts = index.where?.texts ?? [];
+  const lacks = texts.find((text) => !given.has(text));
+  if (lacks !== undefined) return `holds only rows where ${lacks}`;
+  const served = new Set(texts.map((text) => given.get(text)!));
+  const key: Record<string, PartCondition> = {};
+  let equal = texts.length;
+  let ranged = false;
+  for (const part of index.index.parts) {
+    const found = conditionOf(spec, index, part, conditions);
+    if (found === undefined || !isPlannable(index, { ...key, [part]: found.asked })) break;
+    const { asked } = found;
+    key[part] = asked;
+    for (const test of found.tests) served.add(test);
+    if (asked.kind !== 'eq' && asked.kind !== 'in') {
+      ranged = true;
+      break;
+    }
+    equal++;
+  }
+  if (Object.keys(key).length === 0 && index.where === undefined) {
+    return `begins with "${index.index.parts[0]}", which is not asked for`;
+  }
+  const use = { index, key, served, why: '', others: [] };
+  const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
+  return { index, key, served, equal, ranged, covered, ranges: keyPlan.ranges.length };
+}
+
+function isPlannable(index: EntityIndex, key: KeyConditions): boolean {
+  try {
+    index.index.layout.plan(key);
+    return true;
+  } catch (error) {
+    if (error instanceof KeyError || error instanceof QueryError) return false;
+    throw error;
+  }
+}
+
+/** What the conditions say of one part, as far as its bytes serve it. */
+function conditionOf(
+  { schema }: QuerySpec,
+  { index }: EntityIndex,
+  name: string,
+  conditions: readonly Condition[],
+): { readonly asked: PartCondition; readonly tests: readonly Test[] } | undefined {
+  const tests = conditions.filter(
+    (one): one is Test =>
+      one.kind === 'test' &&
+      one.property === name &&
+      !one.negated &&
+      one.inside === undefined &&
+      one.entry === undefined,
+  );
+  const column = schema.columnsByProperty.get(name);
+  const part = index.layout.parts.find((one) => one.name === name)!;
+  if (column !== undefined && !sameCodec(part.codec.name, column)) return undefined;
+  const equal = tests.find(({ operator }) => operator === 'eq');
+  if (equal !== undefined) return { asked: { kind: 'eq', value: equal.values[0] }, tests: [equal] };
+  const list = tests.find(({ operator }) => operator === 'in');
+  if (list !== undefined) return { asked: { kind: 'in', values: list.values }, tests: [list] };
+  if (!part.recoverable || (column !== undefined && column.kind !== 'counter' && !isOrdered(column.codec))) {
+    return undefined;
+  }
+  const prefix = tests.find(({ operator }) => operator === 'startsWith');
+  if (prefix !== undefined) {
+    return { asked: { kind: 'startsWith', value: prefix.values[0] }, tests: [prefix] };
+  }
+  const lower = tests.find(({ operator }) => operator === 'gt' || operator === 'gte');
+  const upper = tests.find(({ operator }) => operator === 'lt' || operator === 'lte');
+  if (lower === undefined && upper === undefined) return undefined;
+  const asked: PartCondition = {
+    kind: 'range',
+    lower: lower && { value: lower.values[0], inclusive: lower.operator === 'gte' },
+    upper: upper && { value: upper.values[0], inclusive: upper.operator === 'lte' },
+  };
+  return { asked, tests: [lower, upper].filter((test) => test !== undefined) };
+}
