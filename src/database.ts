@@ -1,6 +1,8 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
+import type { IndexHandle } from './database/index-handle.js';
+import { Indexing } from './database/indexing.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_ADMIN_OPTIONS,
@@ -27,7 +29,7 @@ import {
   registerSchemas,
   systemTables,
 } from './ddl/index.js';
-import { QueryError } from './errors.js';
+import { QueryError, UnsupportedError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
@@ -37,10 +39,11 @@ import {
   type ChangeExecutor,
   type CommittingTable,
   EmbeddedExecutor,
+  IndexParticipant,
   RemoteExecutor,
   Repository,
 } from './repository/index.js';
-import type { CheckedPrefixes, KeyedClass, KeyQuery } from './schema/entity-types.js';
+import type { CheckedPrefixes, IndexName, KeyedClass, KeyQuery } from './schema/entity-types.js';
 import { avroColumns, type Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
@@ -147,6 +150,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
   private readonly avro: AvroRegistry;
+  private readonly indexing: Indexing;
   /** Tables named at run time that have been handled. */
   private readonly renamed = new Set<string>();
 
@@ -163,6 +167,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     private readonly reading: Reading = {},
   ) {
     this.schema = new LiveSchema(engine, () => this.declared);
+    this.indexing = new Indexing(engine);
     this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
   }
 
@@ -187,10 +192,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /** Markers stay in the families that they were written to. */
   private async adopt(declared: Schema): Promise<void> {
     const tables = [...declared.tables, ...systemTables(declared)];
+    this.indexing.check(declared.entities);
     const live = await readLiveTables(this.admin, tables);
     const schema = adoptMarkers(declared, live);
     this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
     await registerSchemas(this.avro, schema);
+    await this.indexing.adopt(schema.tables, live, this.handling === 'verify');
     this.declared = schema;
   }
 
@@ -219,7 +226,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * ```
    */
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
-    const declared = this.declared.entity(target).table;
+    const { table: declared, indexes } = this.declared.entity(target);
+    if (indexes.length > 0) {
+      throw new UnsupportedError(
+        `${target.name} has indexes (${indexes.map((index) => index.name).join(', ')}), which are kept for its declared table only. Declare a class without them for repositoryIn().`,
+      );
+    }
     const table = renamedTable(declared, name);
     if (this.handling !== 'ignore' && !this.renamed.has(table.descriptor.name)) {
       await this.handle([table], await readLiveTables(this.admin, [table]));
@@ -245,11 +257,19 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   private contextOf(schema: EntitySchema): ConstructorParameters<typeof Repository>[1] {
+    const now = (): number => this.engine.now();
+    const access = this.accessOf([schema]);
+    const indexes = this.indexing.of(schema);
+    if (indexes === undefined) {
+      return { access, executor: this.executorOf(schema.table.descriptor.name), putsAlone: true, now };
+    }
+    const entries = this.tableAccess(indexes.indexes.tableName);
+    const participant = new IndexParticipant(indexes.indexes, now);
     return {
-      access: this.accessOf([schema]),
-      executor: this.executorOf(schema.table.descriptor.name),
-      putsAlone: true,
-      now: () => this.engine.now(),
+      access: { ...access, indexing: { access: indexes, entries } },
+      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant]),
+      putsAlone: false,
+      now,
     };
   }
 
@@ -307,6 +327,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   job(name: string): JobBuilder {
     return new JobBuilder(this.engine, name);
+  }
+
+  /**
+   * One index of an entity: its state, and the jobs that build, check, mend and empty it (docs/indexes.md).
+   * @throws QueryError when the entity has no such index.
+   */
+  index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
+    return this.indexing.handle(this.boundSchema(target), name);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */

@@ -21,6 +21,7 @@ export type {
   ColumnName,
   EntityDeclaration,
   HookMoment,
+  IndexOptions,
   TableDeclaration,
   TableReference,
   Validator,
@@ -28,7 +29,14 @@ export type {
   ValidatorResult,
 } from '../decorators/declaration.js';
 export { Default } from '../decorators/default.js';
-export type { DefinedEntity, DefinedObject, EntityDefinition } from '../decorators/define-entity.js';
+export type {
+  DefinedEntity,
+  DefinedObject,
+  EntityDefinition,
+  IndexDefinition,
+  IndexDefinitions,
+  IndexParts,
+} from '../decorators/define-entity.js';
 export { defineEntity } from '../decorators/define-entity.js';
 export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
 export { Entity } from '../decorators/entity.js';
@@ -41,6 +49,12 @@ export {
   BeforePut,
   BeforeUpdate,
 } from '../decorators/hooks.js';
+export {
+  Index,
+  type IndexDecorator,
+  type IndexedClass,
+  type IndexedValue,
+} from '../decorators/indexes.js';
 export { type ClassOf, Json } from '../decorators/json.js';
 export type { AnyClass } from '../decorators/metadata.js';
 export type {
@@ -200,6 +214,7 @@ export {
   CollectionQuery,
   type ColumnOperators,
   EntityQuery,
+  type ExplainedIndex,
   type ExplainRange,
   type ExplainWarning,
   type ExplainWarningCode,
@@ -230,6 +245,7 @@ export {
   type HistoryEntry,
   type HistoryOf,
   type HistoryOptions,
+  type IndexFinder,
   type ItemOutcome,
   type PlainOf,
   Repository,
@@ -245,6 +261,9 @@ export type {
   EntityClass,
   EntityOf,
   EntitySchema,
+  IndexName,
+  IndexOf,
+  IndexTarget,
   Input,
   Joined,
   KeyedClass,

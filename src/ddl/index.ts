@@ -11,6 +11,7 @@ export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.j
 export { dropTable, ensureTable } from './concurrent-tables.js';
 export * from './create-table.js';
 export * from './ensure-tables.js';
+export * from './index-states.js';
 export { type Admission, type Allowance, admit } from './plan/admission.js';
 export { type SubjectState, subjectStates } from './plan/avro.js';
 export { allowanceOf, describePlan } from './plan/describe.js';

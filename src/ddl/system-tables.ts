@@ -1,16 +1,24 @@
 /** The tables that Rowan itself needs for some declarations. */
 
 import { schemaTableDescriptor } from '../codec/index.js';
+import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
-import type { TableDescriptor } from '../table/index.js';
+import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 
-/** `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part. */
+/**
+ * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, and the tables of
+ * indexes.
+ */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
   const descriptors: TableDescriptor[] = [];
   if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
   if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
+  const indexed = new Set(
+    entities.filter(({ indexes }) => indexes.length > 0).map(({ table }) => table.descriptor.name),
+  );
+  for (const name of [...indexed].sort()) descriptors.push(indexTableDescriptor(name));
   return descriptors.map((descriptor) => ({
     descriptor,
     entities: [],
@@ -18,4 +26,9 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
     signature: '',
     declaration: undefined,
   }));
+}
+
+/** The table of the entries of a table's indexes. */
+export function indexTableDescriptor(table: string): TableDescriptor {
+  return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }

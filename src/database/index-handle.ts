@@ -1,0 +1,101 @@
+/** What is done with one index as a whole. */
+
+import { setIndexState } from '../ddl/index.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
+import { EntityIndexes } from '../indexes/index.js';
+import type { JobOutcome, JobRunOptions } from '../job/index.js';
+import {
+  buildIndex,
+  dropEntries,
+  type IndexReport,
+  type IndexTarget,
+  type VerifyOptions,
+  verifyIndex,
+} from '../job/indexes/index.js';
+import type { IndexAccess, IndexState } from '../query/index.js';
+import type { IndexSchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import type { Engine } from '../table/index.js';
+import type { Indexing } from './indexing.js';
+
+/** One index of an open database: its state, and the jobs that build, check, mend and empty it while writes go on. */
+export class IndexHandle {
+  private readonly index: IndexSchema;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly indexing: Indexing,
+    private readonly access: IndexAccess,
+    name: string,
+  ) {
+    const { schema, all } = access.indexes;
+    const found = all.find(({ index }) => index.name === name);
+    if (found === undefined) {
+      throw new QueryError(
+        `${schema.name} has no index ${describe(name)}. It has ${all.map(({ index }) => index.name).join(', ')}.`,
+        { details: { entity: schema.name, index: name } },
+      );
+    }
+    this.index = found.index;
+  }
+
+  /** Undefined where the tables were opened with `tables: 'ignore'`, or `'verify'` before the index was built. */
+  get state(): IndexState | undefined {
+    return this.indexing.stateOf(this.index);
+  }
+
+  /**
+   * Writes the entries of every row, and lets queries ask the index. Goes on where an earlier run stopped. Rows may be
+   * written meanwhile.
+   * @throws ConflictError when two rows have the same values in a unique index.
+   */
+  async build(run?: JobRunOptions): Promise<JobOutcome> {
+    const over = this.state !== 'building';
+    if (this.state !== 'active') await this.set(this.state === 'disabled' ? 'disabled' : 'building');
+    const outcome = await buildIndex(this.target(), over, run);
+    await this.set('active');
+    return outcome;
+  }
+
+  /** Holds rows and entries against each other, in both directions. Changes nothing. */
+  verify(options: VerifyOptions = {}): Promise<IndexReport> {
+    return verifyIndex(this.target(), false, checked('verify', options));
+  }
+
+  /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
+  repair(options: VerifyOptions = {}): Promise<IndexReport> {
+    return verifyIndex(this.target(), true, checked('repair', options));
+  }
+
+  /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */
+  async drop(run?: JobRunOptions): Promise<JobOutcome> {
+    await this.set('disabled');
+    return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+  }
+
+  private async set(state: IndexState): Promise<void> {
+    await setIndexState(this.engine.admin, this.access.indexes.schema, this.index, state);
+    this.indexing.setState(this.index, state);
+  }
+
+  private target(): IndexTarget {
+    const { indexes } = this.access;
+    const where = indexes.all.find(({ index }) => index === this.index)!.where;
+    return {
+      engine: this.engine,
+      indexes: new EntityIndexes(indexes.schema, () => where, [this.index]),
+      watch: () => {
+        const touched = new Set<string>();
+        indexes.watchers.add(touched);
+        return { touched, end: () => indexes.watchers.delete(touched) };
+      },
+    };
+  }
+}
+
+/** @throws InvalidArgumentError when the sample is no share. */
+function checked(doing: string, options: VerifyOptions): VerifyOptions {
+  const { sample } = options;
+  if (sample === undefined || (typeof sample === 'number' && sample > 0 && sample <= 1)) return options;
+  throw new InvalidArgumentError(`${doing}: sample is a share above 0 and up to 1, not ${describe(sample)}.`);
+}

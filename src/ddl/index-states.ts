@@ -1,0 +1,171 @@
+/**
+ * What the metadata of an index table keeps of each index: `rowan.index.<id in hex>` -> JSON. An index that a program did
+ * not know while it wrote is disabled, since it may lack what that program wrote.
+ */
+
+import { toHex } from '../bytes/index.js';
+import { SchemaError } from '../errors.js';
+import { indexTableName } from '../indexes/index.js';
+import type { IndexState } from '../query/index.js';
+import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
+import { type Admin, type Engine, Scan, type TableDescriptor } from '../table/index.js';
+import { liveStamp } from './table-stamp.js';
+
+const PREFIX = 'rowan.index.';
+
+/** An index as the metadata has it. */
+export interface StoredIndex {
+  readonly entity: string;
+  readonly index: string;
+  /** What the entries were made by; see `IndexSchema.signature`. */
+  readonly signature: string;
+  readonly state: IndexState;
+}
+
+export function indexStampName(id: Uint8Array): string {
+  return `${PREFIX}${toHex(id)}`;
+}
+
+/** The indexes in a table's metadata, by id in hex. What cannot be read is left out: nothing is answered from it. */
+export function storedIndexes(metadata: Readonly<Record<string, string>>): Map<string, StoredIndex> {
+  const found = new Map<string, StoredIndex>();
+  for (const [name, text] of Object.entries(metadata)) {
+    if (!name.startsWith(PREFIX)) continue;
+    const stored = parse(text);
+    if (stored !== undefined) found.set(name.slice(PREFIX.length), stored);
+  }
+  return found;
+}
+
+const STATES: readonly unknown[] = ['building', 'active', 'disabled'] satisfies IndexState[];
+
+function parse(text: string): StoredIndex | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof read !== 'object' || read === null) return undefined;
+  const { entity, index, signature, state } = read as Partial<StoredIndex>;
+  const texts = [entity, index, signature].every((one) => typeof one === 'string');
+  return texts && STATES.includes(state) ? (read as StoredIndex) : undefined;
+}
+
+export function indexStamp(entity: EntitySchema, index: IndexSchema, state: IndexState): string {
+  return JSON.stringify({ entity: entity.name, index: index.name, signature: index.signature, state });
+}
+
+/** The states of the indexes of some tables, as they are to be from now on, by id in hex. */
+export type IndexStates = Map<string, IndexState>;
+
+/**
+ * Brings the metadata in line with what is declared: new indexes are `active` where there are no rows yet, else
+ * `building`; those that this program does not declare are `disabled`, for its writes will not keep them.
+ */
+export async function ensureIndexes(
+  engine: Engine,
+  tables: readonly TableSchema[],
+  before: ReadonlyMap<string, TableDescriptor>,
+): Promise<IndexStates> {
+  const states: IndexStates = new Map();
+  for (const table of tables) {
+    const live = await liveIndexes(engine.admin, table);
+    if (live === undefined) continue;
+    const stored = storedIndexes(live.metadata);
+    const changes: Record<string, string> = {};
+    for (const [entity, index] of indexesOf(table)) {
+      const id = toHex(index.id);
+      const known = stored.get(id);
+      const state = known?.state ?? ((await hasRows(engine, entity, before)) ? 'building' : 'active');
+      states.set(id, state);
+      if (known === undefined) changes[indexStampName(index.id)] = indexStamp(entity, index, state);
+    }
+    for (const [id, known] of undeclared(table, stored)) {
+      changes[`${PREFIX}${id}`] = JSON.stringify({ ...known, state: 'disabled' });
+    }
+    if (Object.keys(changes).length > 0) {
+      await engine.admin.modifyTable({ ...live, metadata: { ...live.metadata, ...changes } });
+    }
+  }
+  return states;
+}
+
+/**
+ * The states as they are; nothing is changed.
+ * @throws SchemaError when an active index is not declared: what this program wrote would be missing in it.
+ */
+export async function checkIndexes(admin: Admin, tables: readonly TableSchema[]): Promise<IndexStates> {
+  const states: IndexStates = new Map();
+  for (const table of tables) {
+    const live = await liveIndexes(admin, table);
+    if (live === undefined) continue;
+    const stored = storedIndexes(live.metadata);
+    for (const [, index] of indexesOf(table)) {
+      const known = stored.get(toHex(index.id));
+      if (known !== undefined) states.set(toHex(index.id), known.state);
+    }
+    const [lacking] = undeclared(table, stored).map(([, known]) => known);
+    if (lacking === undefined) continue;
+    throw new SchemaError(
+      `Table "${table.descriptor.name}": the index "${lacking.index}" of ${lacking.entity} is not declared as it was built, and would miss what ` +
+        "this program writes. Declare it, or open with tables: 'create', which disables it.",
+      undefined,
+      { details: { table: table.descriptor.name, entity: lacking.entity, index: lacking.index } },
+    );
+  }
+  return states;
+}
+
+/** Indexes in use of the table's entities that are not declared. */
+function undeclared(
+  table: TableSchema,
+  stored: ReadonlyMap<string, StoredIndex>,
+): [id: string, StoredIndex][] {
+  const names = new Set(table.entities.map(({ name }) => name));
+  const declared = new Set(indexesOf(table).map(([, { id }]) => toHex(id)));
+  return [...stored].filter(
+    ([id, { entity, state }]) => names.has(entity) && state !== 'disabled' && !declared.has(id),
+  );
+}
+
+function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
+  return table.entities.flatMap((entity) =>
+    entity.indexes.map((index): [EntitySchema, IndexSchema] => [entity, index]),
+  );
+}
+
+async function liveIndexes(admin: Admin, table: TableSchema): Promise<TableDescriptor | undefined> {
+  const name = indexTableName(table.descriptor.name);
+  return (await admin.tableExists(name)) ? admin.getDescriptor(name) : undefined;
+}
+
+/** Whether there may be rows of the entity. */
+async function hasRows(
+  engine: Engine,
+  entity: EntitySchema,
+  before: ReadonlyMap<string, TableDescriptor>,
+): Promise<boolean> {
+  const { name } = entity.table.descriptor;
+  const live = before.get(name);
+  if (live === undefined) return false;
+  if (liveStamp(entity, live) === undefined && entity.key.recordType !== undefined) return false;
+  const scanner = engine.table(name).scan(new Scan().setLimit(1));
+  try {
+    return (await scanner.next()) !== undefined;
+  } finally {
+    await scanner.close();
+  }
+}
+
+/** Writes the state of one index. */
+export async function setIndexState(
+  admin: Admin,
+  entity: EntitySchema,
+  index: IndexSchema,
+  state: IndexState,
+): Promise<void> {
+  const live = await admin.getDescriptor(indexTableName(entity.table.descriptor.name));
+  const metadata = { ...live.metadata, [indexStampName(index.id)]: indexStamp(entity, index, state) };
+  await admin.modifyTable({ ...live, metadata });
+}

@@ -1,0 +1,153 @@
+/** Indexes on the embedded engine: kept by every way of writing, and asked in every way. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database.js';
+import type { Repository } from '../../src/repository/index.js';
+import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { Scan } from '../../src/table/index.js';
+import { openMemory } from '../../src/testing/index.js';
+import { Person } from './entities.js';
+
+let db: Database<EmbeddedEngine>;
+let people: Repository<typeof Person>;
+
+beforeEach(async () => {
+  db = await openMemory({ entities: [Person] });
+  people = db.repository(Person);
+});
+afterEach(() => db.close());
+
+const ids = (list: readonly { readonly id: string }[]): string[] => list.map(({ id }) => id);
+
+async function entries(): Promise<number> {
+  let count = 0;
+  for await (const _ of db.engine.table('shop:people_idx').scan(new Scan())) count++;
+  return count;
+}
+
+describe('an index', () => {
+  test('finds what was put, updated, replaced, mutated, and not what was deleted', async () => {
+    await people.put({ id: 'a', email: 'a@x', status: 'open', placedAt: new Date(5), total: 3 });
+    await people.put({ id: 'b', email: 'b@x', status: 'open', placedAt: new Date(9), total: 4 });
+    expect(ids(await people.by('byEmail').find({ email: 'a@x' }).all())).toEqual(['a']);
+    expect(ids(await people.by('byStatus').find({ status: 'open' }).all())).toEqual(['b', 'a']);
+    expect(
+      ids(
+        await people
+          .by('byStatus')
+          .find({ status: 'open', placedAt: { lt: new Date(9) } })
+          .all(),
+      ),
+    ).toEqual(['a']);
+    await people.update({ id: 'b' }, { status: 'sent' });
+    expect(ids(await people.by('byStatus').find({ status: 'open' }).all())).toEqual(['a']);
+    expect(ids(await people.by('byStatus').find({ status: 'sent' }).all())).toEqual(['b']);
+    await people.replace({ id: 'b', status: 'sent' });
+    expect(ids(await people.by('byStatus').find({ status: 'sent' }).all())).toEqual([]);
+    expect(ids(await people.by('spread').find({ status: 'sent' }).all())).toEqual(['b']);
+    await people.mutate({ id: 'b' }, (row) => row.set({ placedAt: new Date(1) }));
+    expect(ids(await people.by('byStatus').find({ status: 'sent' }).all())).toEqual(['b']);
+    await people.delete({ id: 'a' });
+    await people.delete({ id: 'b' });
+    expect(await entries()).toBe(0);
+  });
+
+  test('of a list or of the keys of a Map has an entry for each', async () => {
+    await people.put({
+      id: 'a',
+      tags: ['x', 'y', 'x'],
+      members: new Map([
+        ['u1', 'admin'],
+        ['u2', 'guest'],
+      ]),
+    });
+    await people.put({ id: 'b', tags: ['y'], members: new Map([['u2', 'admin']]) });
+    expect(ids(await people.by('byTag').find({ tags: 'y' }).all())).toEqual(['a', 'b']);
+    expect(
+      ids(
+        await people
+          .by('byTag')
+          .find({ tags: { gte: 'a' } })
+          .all(),
+      ),
+    ).toEqual(['a', 'b']);
+    expect(
+      ids(
+        await people
+          .by('byTag')
+          .find({ tags: { gte: 'a' } })
+          .reverse()
+          .all(),
+      ),
+    ).toEqual(['b', 'a']);
+    expect(ids(await people.by('byMember').find({ members: 'u2' }).all())).toEqual(['a', 'b']);
+    await people.mutate({ id: 'a' }, (row) => row.set({ members: new Map([['u2', null]]) }));
+    expect(ids(await people.by('byMember').find({ members: 'u2' }).all())).toEqual(['b']);
+    expect(ids(await people.by('byMember').find({ members: 'u1' }).all())).toEqual(['a']);
+  });
+
+  test('that is unique lets one entity have a value, also of writes in one turn', async () => {
+    await people.put({ id: 'a', email: 'x' });
+    await expect(people.put({ id: 'b', email: 'x' })).rejects.toMatchObject({
+      code: 'ERR_CONFLICT',
+      details: { index: 'byEmail', key: { id: 'a' } },
+    });
+    expect(await people.get({ id: 'b' })).toBeNull();
+    const outcomes = await people.batch((batch) =>
+      batch
+        .update({ id: 'a' }, { email: 'y' })
+        .put({ id: 'b', email: 'x' })
+        .put({ id: 'c', email: 'x' })
+        .put({ id: 'd', email: 'z' })
+        .put({ id: 'e', email: 'z' }),
+    );
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, true, false]);
+    await people
+      .batch((batch) => batch.update({ id: 'a' }, { email: 'x' }).delete({ id: 'b' }), { atomic: true })
+      .then(
+        () => expect.unreachable(),
+        (error: unknown) => expect(error).toMatchObject({ code: 'ERR_CONFLICT' }),
+      );
+    await people.batch((batch) => batch.delete({ id: 'b' }).update({ id: 'a' }, { email: 'x' }), {
+      atomic: true,
+    });
+    expect(ids(await people.by('byEmail').find({ email: 'x' }).all())).toEqual(['a']);
+    const racing = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) => people.insert({ id: `r${i}`, email: 'race' })),
+    );
+    expect(racing.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  test('is chosen by where() where the key says nothing, and explain says why', async () => {
+    for (let i = 0; i < 40; i++) {
+      await people.put({ id: `p${i}`, status: i % 2 ? 'open' : 'sent', placedAt: new Date(i), total: i });
+    }
+    const query = people.find({}).where({ status: 'open', placedAt: { gte: new Date(30) } });
+    expect(ids(await query.all())).toEqual(['p39', 'p37', 'p35', 'p33', 'p31']);
+    expect(query.explain().index).toMatchObject({ name: 'byStatus', covered: false });
+    expect(String(query.explain())).toMatchSnapshot();
+    const covered = query.select('total');
+    expect(covered.explain().index).toMatchObject({ covered: true, lookups: 0 });
+    expect(await covered.limit(2).all()).toEqual([
+      { id: 'p39', total: 39 },
+      { id: 'p37', total: 37 },
+    ]);
+    expect(await query.count()).toBe(5);
+    const sparse = people.find({}).where({ status: 'open', total: { lt: 6 } });
+    expect(sparse.explain().index!.name).toBe('openByTotal');
+    expect(ids(await sparse.all())).toEqual(['p1', 'p3', 'p5']);
+    const all: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await people.by('spread').find({ status: 'open' }).page({ size: 7, cursor });
+      all.push(...ids(page.items));
+      cursor = page.cursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(all.sort()).toEqual(ids(await people.by('spread').find({ status: 'open' }).all()).sort());
+    expect(all).toHaveLength(20);
+    expect(() => people.find({}).where({ total: 5 }).explain()).toThrow(
+      /declare an index, @Index\('byTotal'/,
+    );
+    await expect(people.find({}).where({ views: 3n }).all()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
+  });
+});

@@ -1,0 +1,161 @@
+/** Indexes that come later, are left out for a while, and go wrong: states, build, verify, repair, drop. */
+
+import { describe, expect, test } from 'vitest';
+import { defineEntity, defineTable, part } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import type { Database } from '../../src/database.js';
+import { Delete, Put, Scan } from '../../src/table/index.js';
+import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
+import { type MemoryFileSystem, openMemory } from '../../src/testing/index.js';
+
+const table = defineTable({ name: 'things', families: { d: {} } });
+const columns = (c: Parameters<Parameters<typeof defineEntity>[0]['columns']>[0]) => ({
+  color: c.column('d:c', text).optional(),
+  size: c.column('d:s', int32).optional(),
+});
+const Plain = defineEntity({ name: 'Thing', table, key: [part('id')], columns });
+const Thing = defineEntity({
+  name: 'Thing',
+  table,
+  key: [part('id')],
+  columns,
+  indexes: {
+    byColor: { on: [part('color')], include: ['size'] },
+    bySize: { on: [part('size', int32)], unique: true },
+  },
+});
+
+const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], disk });
+const openThing = (disk: MemoryFileSystem) => openMemory({ entities: [Thing], disk });
+
+async function fill(db: Database, from: number, to: number): Promise<void> {
+  const list = [];
+  for (let i = from; i < to; i++) list.push({ id: `t${i}`, color: i % 3 ? 'red' : 'blue', size: i });
+  await db.repository(Plain).putMany(list as never);
+}
+
+describe('the life of an index', () => {
+  test('declared when there are rows it is kept, but not asked before it is built; rows may be written meanwhile', async () => {
+    const disk = new Disk();
+    {
+      await using db = await openPlain(disk);
+      await fill(db, 0, 3000);
+    }
+    await using db = await openThing(disk);
+    const things = db.repository(Thing);
+    expect(db.index(Thing, 'byColor').state).toBe('building');
+    await expect(things.by('byColor').find({ color: 'red' }).all()).rejects.toThrow(
+      /does not have every row yet/,
+    );
+    await expect(things.find({}).where({ color: 'red' }).all()).rejects.toThrow(/byColor is building/);
+    let writing = true;
+    const writes = (async () => {
+      for (let i = 0; writing; i += 8) {
+        const some = Array.from({ length: 8 }, (_, n) =>
+          n % 2
+            ? things.delete({ id: `t${((i + n) * 11) % 500}` })
+            : things.put({ id: `t${((i + n) * 7) % 3000}`, color: n % 4 ? 'green' : null }),
+        );
+        await Promise.all(some);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    await db.index(Thing, 'byColor').build({ batchRows: 50 });
+    await db.index(Thing, 'bySize').build({ batchRows: 50 });
+    writing = false;
+    await writes;
+    expect(db.index(Thing, 'byColor').state).toBe('active');
+    for (const name of ['byColor', 'bySize'] as const) {
+      const report = await db.index(Thing, name).verify();
+      expect(report).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+      expect(report.valid).toBeGreaterThan(1000);
+    }
+    const red = await things.find({}, { fullScan: true }).where({ color: 'red' }).all();
+    const found = await things.by('byColor').find({ color: 'red' }).all();
+    expect(found.map(({ id }) => id).sort()).toEqual(red.map(({ id }) => id).sort());
+  });
+
+  test('what a program that does not know it has written disables it, and a build mends it', async () => {
+    const disk = new Disk();
+    {
+      await using db = await openThing(disk);
+      expect(db.index(Thing, 'byColor').state).toBe('active');
+      await db.repository(Thing).put({ id: 'a', color: 'red', size: 1 });
+    }
+    await expect(openMemory({ entities: [Plain], disk, tables: 'verify' })).rejects.toThrow(
+      /is not declared as it was built/,
+    );
+    {
+      await using db = await openPlain(disk);
+      await db.repository(Plain).put({ id: 'a', color: 'blue', size: 2 });
+      await db.repository(Plain).put({ id: 'b', color: 'red', size: 3 });
+    }
+    await using db = await openThing(disk);
+    const things = db.repository(Thing);
+    expect(db.index(Thing, 'byColor').state).toBe('disabled');
+    await expect(things.by('byColor').find({ color: 'red' }).all()).rejects.toThrow(/does not know it/);
+    await db.index(Thing, 'byColor').build();
+    expect(await db.index(Thing, 'byColor').verify()).toMatchObject({
+      valid: 2,
+      missing: 0,
+      extra: 0,
+      stale: 0,
+    });
+    expect(await things.by('byColor').find({ color: 'red' }).all()).toEqual([
+      { id: 'b', color: 'red', size: 3 },
+    ]);
+  });
+
+  test('verify counts what is off, in both directions; repair mends it, and then changes nothing', async () => {
+    await using db = await openThing(new Disk());
+    const things = db.repository(Thing);
+    for (let i = 0; i < 50; i++) await things.put({ id: `t${i}`, color: 'red', size: i });
+    const raw = db.engine.table('things_idx');
+    const rows = await raw.scan(new Scan()).nextBatch(1000);
+    expect(rows).toHaveLength(100);
+    const { id } = db.repository(Thing).schema.indexes[0]!;
+    const own = rows.filter(({ row }) => Buffer.compare(row.subarray(0, 4), id) === 0);
+    // One entry gone, one of another value, one of a row that says something else, one of no row.
+    await raw.delete(new Delete(own[3]!.row));
+    const wrong = Uint8Array.of(1, 0);
+    await raw.put(new Put(own[5]!.row).addColumn('i', '_', wrong));
+    const { layout } = db.repository(Thing).schema.indexes[0]!;
+    const entry = (color: string, row: string) =>
+      new Put(layout.encode({ color, $row: Buffer.from(row) })).addColumn('i', '_', wrong);
+    await raw.put(entry('blue', 't7'));
+    await raw.put(entry('red', 'nobody'));
+    const off = { rows: 50, valid: 48, missing: 1, stale: 2, extra: 1, unverified: 0, beyondTtl: 0 };
+    const index = db.index(Thing, 'byColor');
+    expect(await index.verify()).toEqual({ ...off, repaired: 0 });
+    expect((await things.by('byColor').find({ color: 'blue' }).all()).length).toBe(0);
+    expect(await index.repair()).toEqual({ ...off, repaired: 4 });
+    const well = { ...off, valid: 50, missing: 0, stale: 0, extra: 0, repaired: 0 };
+    expect(await index.repair()).toEqual(well);
+    expect(await index.verify()).toEqual(well);
+    const part = await index.verify({ sample: 0.4 });
+    expect(part.rows).toBeGreaterThan(5);
+    expect(part.rows).toBeLessThan(40);
+    await expect(async () => index.verify({ sample: 2 })).rejects.toThrow(/sample is a share/);
+  });
+
+  test('drop removes the entries; two rows of one value keep a unique index from being built', async () => {
+    const disk = new Disk();
+    {
+      await using db = await openPlain(disk);
+      await fill(db, 0, 10);
+      await db.repository(Plain).put({ id: 'twin', size: 3 });
+    }
+    await using db = await openThing(disk);
+    await expect(db.index(Thing, 'bySize').build()).rejects.toMatchObject({
+      code: 'ERR_CONFLICT',
+      details: { conflicts: 1 },
+    });
+    expect(db.index(Thing, 'bySize').state).toBe('building');
+    await db.repository(Thing).delete({ id: 'twin' });
+    await db.index(Thing, 'bySize').build();
+    expect(await db.repository(Thing).by('bySize').find({ size: 3 }).first()).toMatchObject({ id: 't3' });
+    await db.index(Thing, 'bySize').drop();
+    expect(await db.engine.table('things_idx').scan(new Scan()).nextBatch(10)).toEqual([]);
+    expect(() => db.index(Thing, 'none' as never)).toThrow(/has no index/);
+  });
+});
