@@ -75,19 +75,26 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
         ? SlowPrefix<K, E, Q>
         : unknown
       : keyof Q extends K[0] | K[1]
-        ? Q extends Whole<E, K[0]>
-          ? undefined extends Q[keyof Q]
-            ? SlowPrefix<K, E, Q>
-            : unknown
-          : SlowPrefix<K, E, Q>
-        : keyof Q extends K[0] | K[1] | K[2]
-          ? Q extends Whole<E, K[0] | K[1]>
+        ? K[0] extends keyof Q
+          ? Q[K[0]] extends Equality
             ? undefined extends Q[keyof Q]
               ? SlowPrefix<K, E, Q>
               : unknown
             : SlowPrefix<K, E, Q>
           : SlowPrefix<K, E, Q>
+        : keyof Q extends K[0] | K[1] | K[2]
+          ? K[0] | K[1] extends keyof Q
+            ? Q[K[0] | K[1]] extends Equality
+              ? undefined extends Q[keyof Q]
+                ? SlowPrefix<K, E, Q>
+                : unknown
+              : SlowPrefix<K, E, Q>
+            : SlowPrefix<K, E, Q>
+          : SlowPrefix<K, E, Q>
   : never;
+
+/** What is no range. Other values that a codec may take are looked at by the slow check. */
+type Equality = string | number | bigint | boolean | Date | Uint8Array;
 
 /** Checks one prefix against the keys of several classes: a right one is a {@link CheckedPrefix} of each. */
 export type CheckedPrefixes<Classes extends readonly KeyedClass[], Q> = Classes extends readonly [
