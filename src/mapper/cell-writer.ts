@@ -1,6 +1,7 @@
 import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 import { CellType, type Delete, Put, type RowMutation } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, shapeOf } from './shape.js';
 import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
@@ -210,8 +211,4 @@ function pushCell(
 function dateText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? 'no date' : date.toISOString();
-}
-
-function describe(value: unknown): string {
-  return value === null ? 'null' : `${typeof value} ${String(value)}`;
 }

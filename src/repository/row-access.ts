@@ -2,6 +2,7 @@
 
 import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
+import { describeValue } from '../query/key-conditions.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type OperationOptions, Result, type RowMutation, RowMutations, type Table } from '../table/index.js';
 import type { ChangeExecutor } from './executor.js';
@@ -110,13 +111,6 @@ export function valuesLost(schema: EntitySchema, doing: string): RowanError {
 /** The key's parts as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;
-  const parts = schema.key.parts.map((part) => `${part.name}: ${printable(record[part.name])}`);
+  const parts = schema.key.parts.map((part) => `${part.name}: ${describeValue(record[part.name])}`);
   return `{ ${parts.join(', ')} }`;
-}
-
-function printable(value: unknown): string {
-  if (value instanceof Date) return value.toISOString();
-  if (typeof value === 'bigint') return `${value}n`;
-  if (value instanceof Uint8Array) return `0x${Buffer.from(value).toString('hex')}`;
-  return JSON.stringify(value) ?? String(value);
 }

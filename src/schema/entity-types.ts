@@ -12,17 +12,22 @@ import type { EntityClass } from './types.js';
 /**
  * An entity class with the names of its key's parts, in order: `static readonly key = rowKey(part('a'), part('b'))`, or
  * `declare static readonly key: ['a', 'b']` beside `@RowKey`.
+ *
+ * Known as `KeyedClass`. The compiler calls it by this name where an entity was written in place of its class: write
+ * `Repository<typeof Order>`, not `Repository<Order>`.
  */
-export interface KeyedClass<E extends object = object> extends EntityClass<E> {
+export interface TypeofClass<E extends object = object> extends EntityClass<E> {
   readonly key: readonly string[];
   readonly prototype: E;
 }
+
+export type { TypeofClass as KeyedClass };
 
 /** What the class makes. (Read off `prototype`: inferring it from the constructor costs the compiler three times more.) */
 export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
 
 /** One whole key: a value for every part. */
-export type KeyOf<C extends KeyedClass> = Whole<C['prototype'], C['key'][number]>;
+export type KeyOf<C extends TypeofClass> = Whole<C['prototype'], C['key'][number]>;
 
 /** The properties with these names, which the compiler finds cheaper than with `Pick`. All of them are required. */
 type Whole<E, Names> = { [Name in Names & keyof E]: E[Name] };
@@ -46,7 +51,7 @@ export interface PartTest<T> {
 export type PartQuery<T> = T | PartTest<T>;
 
 /** Conditions on key parts, without their order. {@link CheckedPrefix} checks that, with readable messages. */
-export type KeyQuery<C extends KeyedClass> = QueryOf<C['prototype'], C['key'][number]>;
+export type KeyQuery<C extends TypeofClass> = QueryOf<C['prototype'], C['key'][number]>;
 
 type QueryOf<E, Names> = { readonly [Part in Names & keyof E]?: E[Part] | PartTest<E[Part]> };
 
@@ -63,7 +68,7 @@ export interface KeyMistake<Message extends string> {
  * A right query of up to three parts, equality but for the last, is recognized without recursion, which is cheap for
  * the compiler; whatever is not goes to the slow check, which accepts or says why not.
  */
-export type CheckedPrefix<C extends KeyedClass, Q> = NoInfer<Checked<C['key'], C['prototype'], Q>>;
+export type CheckedPrefix<C extends TypeofClass, Q> = NoInfer<Checked<C['key'], C['prototype'], Q>>;
 
 // One type and not one for each step, since the compiler would map the parameters anew at each.
 type Checked<K extends readonly string[], E, Q> = Q extends unknown
@@ -97,15 +102,15 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
 type Equality = string | number | bigint | boolean | Date | Uint8Array;
 
 /** Checks one prefix against the keys of several classes: a right one is a {@link CheckedPrefix} of each. */
-export type CheckedPrefixes<Classes extends readonly KeyedClass[], Q> = Classes extends readonly [
-  infer C extends KeyedClass,
-  ...infer Rest extends readonly KeyedClass[],
+export type CheckedPrefixes<Classes extends readonly TypeofClass[], Q> = Classes extends readonly [
+  infer C extends TypeofClass,
+  ...infer Rest extends readonly TypeofClass[],
 ]
   ? CheckedPrefix<C, Q> & NoInfer<CheckedTypes<C, Q>> & CheckedPrefixes<Rest, Q>
   : unknown;
 
 /** Which `Q extends KeyQuery<C>` would say of a query on one class. */
-type CheckedTypes<C extends KeyedClass, Q> = Q extends KeyQuery<C> ? unknown : KeyQuery<C>;
+type CheckedTypes<C extends TypeofClass, Q> = Q extends KeyQuery<C> ? unknown : KeyQuery<C>;
 
 type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<Names<K>, Q> &
   MisplacedParts<Names<K>, E, Q>;
@@ -178,7 +183,7 @@ export type Joined<Names extends readonly string[]> = Names extends readonly [
  * A key prefix as a type of its own, for variables and parameters: equality (or `in`) on leading parts, then at most
  * one range, then nothing.
  */
-export type KeyPrefix<C extends KeyedClass> = PrefixOf<Names<C['key']>, C['prototype']>;
+export type KeyPrefix<C extends TypeofClass> = PrefixOf<Names<C['key']>, C['prototype']>;
 
 type PrefixOf<Names extends readonly string[], E> = Names extends readonly [
   infer Part extends string,
@@ -202,7 +207,7 @@ export type PropertiesOf<E> = {
   string;
 
 /** The names of the columns: what can be selected, updated and put into `where`. */
-export type ColumnsOf<C extends KeyedClass> = Exclude<PropertiesOf<C['prototype']>, C['key'][number]>;
+export type ColumnsOf<C extends TypeofClass> = Exclude<PropertiesOf<C['prototype']>, C['key'][number]>;
 
 /**
  * What `put` and `insert` take: an instance, or an object with the same properties without the methods. An optional
@@ -210,7 +215,7 @@ export type ColumnsOf<C extends KeyedClass> = Exclude<PropertiesOf<C['prototype'
  * may be left out too, and so may what is `readonly` and no part of the key: the compiler cannot tell a getter from a
  * readonly column.
  */
-export type Input<C extends KeyedClass> = InputOf<C['prototype'], C['key'][number]>;
+export type Input<C extends TypeofClass> = InputOf<C['prototype'], C['key'][number]>;
 
 /**
  * Which the compiler accepts an instance for without looking at its properties one by one. (Of a union it first looks into
@@ -258,7 +263,7 @@ type ReadonlyName<E, Name extends keyof E> =
  * What `update` takes: any of the columns; undefined leaves one alone, null deletes an optional one. What is `readonly`
  * (a getter, a column that is set once) cannot be updated.
  */
-export type Patch<C extends KeyedClass> = PatchOf<C['prototype'], C['key'][number]>;
+export type Patch<C extends TypeofClass> = PatchOf<C['prototype'], C['key'][number]>;
 
 type PatchOf<E, Key> = {
   readonly [Name in keyof E as Name extends Key
@@ -284,7 +289,7 @@ type ColumnValue =
  * Checks the names given to `select`: `unknown` when all are columns, else a {@link KeyMistake}. It looks at those names
  * only, where `Names extends ColumnsOf<C>` makes the compiler look at every property of the entity.
  */
-export type CheckedNames<C extends KeyedClass, Names extends keyof C['prototype']> = NoInfer<
+export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype']> = NoInfer<
   // Every property, the key's among them; the compiler tries the type at this constraint of Names as well.
   keyof C['prototype'] & string extends Names
     ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
@@ -295,12 +300,12 @@ export type CheckedNames<C extends KeyedClass, Names extends keyof C['prototype'
       : NameMistake<C, Names>
 >;
 
-type NameMistake<C extends KeyedClass, Names> = [Exclude<Names, ColumnsOf<C>>] extends [never]
+type NameMistake<C extends TypeofClass, Names> = [Exclude<Names, ColumnsOf<C>>] extends [never]
   ? unknown
   : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, methods never.`>;
 
 /** What `select(...names)` leaves of the entity: those columns and the key. */
-export type Selected<C extends KeyedClass, Names extends keyof C['prototype']> = Pick<
+export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = Pick<
   C['prototype'],
   Names | (C['key'][number] & keyof C['prototype'])
 >;

@@ -69,6 +69,10 @@ class Order {
 
 const MISTAKES: readonly (readonly [string, RegExp])[] = [
   [
+    'declare const ofInstance: Repository<Order>;',
+    /Type 'Order' is missing .* from type 'TypeofClass<object>'/,
+  ],
+  [
     'orders.find({ placedAt: new Date() });',
     /\\"placedAt\\" cannot be searched without \\"customerId\\", which stands before it in the key\./,
   ],
