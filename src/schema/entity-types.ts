@@ -314,7 +314,7 @@ export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> 
 export type IndexName<C> = C extends { readonly indexes: infer Indexes } ? keyof Indexes & string : never;
 
 /** An index as a class of its own: its parts are the key, and their values are what is asked for. */
-export type IndexOf<C extends KeyedClass, Name> = C extends { readonly indexes: infer Indexes }
+export type IndexOf<C extends TypeofClass, Name> = C extends { readonly indexes: infer Indexes }
   ? Name extends keyof Indexes
     ? Indexes[Name] extends readonly string[]
       ? IndexTarget<{ [P in Indexes[Name][number]]: IndexedValue<C['prototype'], P> }, Indexes[Name]>
