@@ -10,6 +10,7 @@ import {
   type ConnectAdminOptions,
   type ConnectOptions,
   checkPath,
+  type LintEvent,
   OPEN_ADMIN_OPTIONS,
   OPEN_OPTIONS,
   type OpenAdminOptions,
@@ -53,6 +54,7 @@ import { type Admin, type Engine, type SyncTable, tableDescriptor } from './tabl
 export type {
   ConnectAdminOptions,
   ConnectOptions,
+  LintEvent,
   OpenAdminOptions,
   OpenOptions,
   TableHandling,
@@ -163,7 +165,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     private declared: Schema,
     readonly engine: E,
     private readonly handling: TableHandling = 'ignore',
-    private readonly onEvent?: (event: TablesEvent) => void,
+    private readonly onEvent?: (event: TablesEvent | LintEvent) => void,
     private readonly reading: Reading = {},
   ) {
     this.schema = new LiveSchema(engine, () => this.declared);
@@ -208,9 +210,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private report(tables: EnsuredTables): void {
     this.tables = tables;
     const news = tables.created.length + tables.stamped.length + tables.differences.length;
-    if (news === 0) return;
+    if (news > 0) this.tell({ kind: 'tables', ...tables });
+    const findings = this.schema.lint().filter(({ severity }) => severity === 'warning');
+    if (findings.length > 0) this.tell({ kind: 'lint', findings });
+  }
+
+  private tell(event: TablesEvent | LintEvent): void {
     try {
-      this.onEvent?.({ kind: 'tables', ...tables });
+      this.onEvent?.(event);
     } catch {
       // What a listener throws is dropped, as in the store.
     }

@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
+import { addLintCommand } from './commands/lint.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addStoreCommand } from './commands/store.js';
 import { addToolCommands } from './commands/tools.js';
@@ -43,6 +44,7 @@ function buildProgram(context: CliContext): Command {
     .exitOverride();
   addDdlCommand(program, context);
   addHotspotsCommand(program, context);
+  addLintCommand(program, context);
   addSchemaCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);

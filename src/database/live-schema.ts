@@ -16,7 +16,7 @@ import {
   subjectStates,
   systemTables,
 } from '../ddl/index.js';
-import { avroColumns, type Schema } from '../schema/index.js';
+import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
@@ -52,6 +52,14 @@ export class SchemaTools {
   apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
     const { prune } = options;
     return applySchema(this.applicable(prune === undefined ? {} : { prune }), options);
+  }
+
+  /**
+   * What the declarations smell of, by rules of thumb (docs/lint.md); warnings first.
+   * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
+   */
+  lint(options: LintOptions = {}): LintFinding[] {
+    return lintTables(this.declared().tables, options);
   }
 
   /** The plans that were applied, oldest first. */

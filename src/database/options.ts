@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../errors.js';
 import type { HBaseOptions } from '../hbase/options.js';
 import { compileSchema } from '../mapper/index.js';
 import { checkReadSettings, type Reading, type ReadSettings } from '../query/index.js';
-import type { Schema } from '../schema/index.js';
+import type { LintFinding, Schema } from '../schema/index.js';
 import type { EntityClass } from '../schema/types.js';
 import type { StoreEvent } from '../store/events.js';
 import type { EmbeddedOptions } from '../store/options.js';
@@ -28,18 +28,24 @@ export interface TablesEvent extends EnsuredTables {
   readonly kind: 'tables';
 }
 
+/** What a database tells of its declarations when it is opened: what costs in nearly every program (docs/lint.md). */
+export interface LintEvent {
+  readonly kind: 'lint';
+  readonly findings: readonly LintFinding[];
+}
+
 /** Options of `open`. Tables are created by default. */
 export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
   /** The folder of the store; it is made when it is not there. */
   readonly path: string;
   /** Told of tables that were made or are not as declared, of flushes, compactions, splits, stalls and corruption. */
-  readonly onEvent?: (event: StoreEvent | TablesEvent) => void;
+  readonly onEvent?: (event: StoreEvent | TablesEvent | LintEvent) => void;
 }
 
 /** Options of `connect`. Tables are checked by default, and created only when asked for. */
 export interface ConnectOptions extends DatabaseOptions, HBaseOptions {
   /** Told of tables that were made or are not as declared. */
-  readonly onEvent?: (event: TablesEvent) => void;
+  readonly onEvent?: (event: TablesEvent | LintEvent) => void;
 }
 
 const DATABASE_OPTIONS = {
@@ -128,7 +134,7 @@ export function checkPath(doing: string, path: unknown): void {
 export interface Opening {
   readonly schema: Schema;
   readonly tables: TableHandling;
-  readonly onEvent: ((event: TablesEvent) => void) | undefined;
+  readonly onEvent: ((event: TablesEvent | LintEvent) => void) | undefined;
   readonly reading: Reading;
 }
 

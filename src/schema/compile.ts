@@ -7,7 +7,7 @@ import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { type CompiledTable, compileTable } from './compile-table.js';
-import { lintTables } from './lint.js';
+import { describeFinding, lintTables } from './lint/index.js';
 import { Problems } from './problems.js';
 import { Schema } from './schema.js';
 import { schemaSignature } from './signature.js';
@@ -67,8 +67,15 @@ export function compileDeclarations(
   return new Schema(
     Object.freeze(order.map((target) => byTarget.get(target)!)),
     Object.freeze(schemas),
-    Object.freeze([...lintTables(schemas), ...tables.flatMap((table) => table!.warnings)]),
+    Object.freeze([...warningsOf(schemas), ...tables.flatMap((table) => table!.warnings)]),
   );
+}
+
+/** Of what smells, what costs in nearly every program. */
+function warningsOf(tables: readonly TableSchema[]): string[] {
+  return lintTables(tables)
+    .filter(({ severity }) => severity === 'warning')
+    .map(describeFinding);
 }
 
 function linkTable(table: CompiledTable, mapperOf: MapperFactory): TableSchema {

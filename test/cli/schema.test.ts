@@ -92,3 +92,20 @@ test('check holds declarations against a snapshot in the repository', async () =
   writeFileSync(file, '{"format":2}');
   expect((await run('schema', 'check', MODULE, file)).err).toContain('its format is 2');
 });
+
+test('lint prints findings, takes samples and suppressions, and ends with 1 for warnings', async () => {
+  const lint = await run('lint', MODULE);
+  expect(lint).toMatchObject({ code: 0, err: '' });
+  expect(lint.out).toContain('hint: shop:crm/p: Its files are neither compressed nor encoded');
+  expect((await run('lint', MODULE, '--strict')).code).toBe(1);
+  const rows = join(folder, 'rows.ndjson');
+  writeFileSync(rows, '{"id":"abcdefghijkl","text":"b"}\n{"id":"bbbbbbbbbbbbbb","text":"c"}\n');
+  const sampled = await run('lint', MODULE, '--sample', `Note=${rows}`, '--json');
+  const codes = JSON.parse(sampled.out).map(({ code }: { code: string }) => code);
+  expect(codes).toContain('mostly-names');
+  const file = join(folder, 'lint.json');
+  writeFileSync(file, JSON.stringify(codes.map((code: string) => ({ code, reason: 'known' }))));
+  const quiet = await run('lint', MODULE, '--sample', `Note=${rows}`, '--suppressions', file, '--strict');
+  expect(quiet).toMatchObject({ code: 0, out: '' });
+  expect((await run('lint', MODULE, '--sample', 'Nope=x')).err).toContain('of one of Customer, Note');
+});

@@ -12,6 +12,7 @@ import {
 import { enumeration, int32, text, uint32 } from '../../src/codec/index.js';
 import {
   type Database,
+  type LintEvent,
   type OpenOptions,
   open,
   openAdmin,
@@ -25,7 +26,7 @@ import { type FamilyOptions, tableDescriptor } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 let fileSystem: MemoryFileSystem;
-let events: (StoreEvent | TablesEvent)[];
+let events: (StoreEvent | TablesEvent | LintEvent)[];
 
 beforeEach(() => {
   fileSystem = new MemoryFileSystem();
@@ -39,7 +40,7 @@ async function opening(
   entities: Entities,
   tables: TableHandling = 'create',
 ): Promise<Database<EmbeddedEngine>> {
-  const onEvent = (event: StoreEvent | TablesEvent): void => void events.push(event);
+  const onEvent = (event: StoreEvent | TablesEvent | LintEvent): void => void events.push(event);
   const database = await open({ path: '/store', fileSystem, entities, tables, onEvent, automatic: false });
   opened.push(database);
   return database;

@@ -378,9 +378,9 @@ describe('warnings', () => {
       @Column('a:averyverylongqualifier', text) long!: string;
     }
     expect(compileSchema([Wide]).warnings).toEqual([
-      expect.stringMatching(/^Table "wide" has 4 families/),
-      expect.stringMatching(/^Table "wide": the family name "personal"/),
-      expect.stringMatching(/^Wide\.long: its qualifier of 22 bytes/),
+      expect.stringMatching(/^wide: It has 4 families/),
+      expect.stringMatching(/^wide\/personal: The family name "personal"/),
+      expect.stringMatching(/^Wide\.long: Its qualifier of 22 bytes/),
     ]);
     expect(compileSchema([Customer, Order]).warnings).toEqual([]);
   });

@@ -1,0 +1,76 @@
+/** `rowan lint <module>`: declarations against rules of thumb (docs/lint.md). */
+
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { InvalidArgumentError } from '../../errors.js';
+import { describeFinding, type LintSuppression, lintTables, type Schema } from '../../schema/index.js';
+import type { CliContext } from '../context.js';
+import { loadSchema } from '../load-entities.js';
+import { parseSamples } from '../sample-keys.js';
+
+interface LintFlags {
+  readonly sample: readonly string[];
+  readonly suppressions?: string;
+  readonly json?: boolean;
+  readonly strict?: boolean;
+}
+
+export function addLintCommand(program: Command, context: CliContext): void {
+  program
+    .command('lint')
+    .description(
+      'Holds the declarations of a module against rules of thumb: families, names, keys that make hot regions, versions, ' +
+        'times to live. Exit code 1 when there is a warning.',
+    )
+    .argument('<module>', 'path of the compiled module that exports the entities')
+    .option(
+      '--sample <entity=file>',
+      'real rows of an entity as JSON, in the order of their writing; may be repeated',
+      (sample: string, all: readonly string[]) => [...all, sample],
+      [],
+    )
+    .option('--suppressions <file>', 'what is meant: JSON, a list of { code, place, reason }')
+    .option('--strict', 'exit code 1 for hints too')
+    .option('--json', 'as JSON')
+    .action(async (module: string, flags: LintFlags) => {
+      const schema = await loadSchema(module);
+      const suppressions =
+        flags.suppressions === undefined ? [] : (JSON.parse(textOf(flags.suppressions)) as LintSuppression[]);
+      const findings = lintTables(schema.tables, { suppressions, samples: samplesOf(schema, flags.sample) });
+      if (flags.json === true) context.write(`${JSON.stringify(findings, null, 2)}\n`);
+      else for (const one of findings) context.write(`${one.severity}: ${describeFinding(one)}\n`);
+      const bad = findings.filter(({ severity }) => severity === 'warning' || flags.strict === true).length;
+      if (bad > 0) {
+        throw new InvalidArgumentError(
+          `${bad} of ${findings.length} findings stand against the declarations. Mend them, or say in a file of --suppressions why they are meant.`,
+        );
+      }
+    });
+}
+
+function samplesOf(
+  schema: Schema,
+  samples: readonly string[],
+): ReadonlyMap<string, readonly Readonly<Record<string, unknown>>[]> {
+  return new Map(
+    samples.map((sample) => {
+      const [, name, file] = /^([^=]+)=(.+)$/s.exec(sample) ?? [];
+      const entity = schema.entities.find((each) => each.name === name);
+      if (entity === undefined) {
+        throw new InvalidArgumentError(
+          `--sample is ENTITY=FILE, of one of ${schema.entities.map((each) => each.name).join(', ')}; not "${sample}".`,
+        );
+      }
+      const rows = parseSamples(textOf(file!)) as Parameters<typeof entity.mapper.fromPlain>[0][];
+      return [name!, rows.map((row) => entity.mapper.fromPlain(row) as Record<string, unknown>)];
+    }),
+  );
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new InvalidArgumentError(`${file} cannot be read: ${(cause as Error).message}.`, { cause });
+  }
+}
