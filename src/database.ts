@@ -5,15 +5,11 @@ import type { IndexHandle } from './database/index-handle.js';
 import { Indexing } from './database/indexing.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
-  CONNECT_ADMIN_OPTIONS,
   CONNECT_OPTIONS,
-  type ConnectAdminOptions,
   type ConnectOptions,
   checkPath,
   type LintEvent,
-  OPEN_ADMIN_OPTIONS,
   OPEN_OPTIONS,
-  type OpenAdminOptions,
   type Opening,
   type OpenOptions,
   prepare,
@@ -51,6 +47,7 @@ import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
 import { type Admin, type Engine, type SyncTable, tableDescriptor } from './table/index.js';
 
+export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
 export type {
   ConnectAdminOptions,
   ConnectOptions,
@@ -86,43 +83,6 @@ export async function connect(options: ConnectOptions): Promise<Database<HBaseEn
   const opening = prepare('connect', entities, tables ?? 'verify', onEvent, { onQuery, cursorSecret });
   const { connectHBase } = await import('./hbase/engine.js');
   return start(opening, await connectHBase(hbase));
-}
-
-/** Namespaces, tables and regions, without entities: for what must be done before a database can be opened. */
-export interface AdminConnection extends AsyncDisposable {
-  readonly admin: Admin;
-  close(): Promise<void>;
-}
-
-/**
- * The tables of an embedded store, without entities: to add a family that was declared, to look, to drop.
- *
- * @example
- * ```ts
- * await using store = await openAdmin({ path });
- * const live = await store.admin.getDescriptor('shop:crm');
- * const { families } = tableDescriptor('shop:crm', { e: { versions: 3 } });
- * await store.admin.modifyTable({ ...live, families: [...live.families, ...families] });
- * ```
- * @throws as {@link open}.
- */
-export async function openAdmin(options: OpenAdminOptions): Promise<AdminConnection> {
-  checkOptions('openAdmin', options, OPEN_ADMIN_OPTIONS);
-  const { path, ...embedded } = options;
-  checkPath('openAdmin', path);
-  return adminOf(await openEmbedded(path, embedded));
-}
-
-/** The tables of an HBase cluster, without entities. @throws as {@link connect}. */
-export async function connectAdmin(options: ConnectAdminOptions): Promise<AdminConnection> {
-  checkOptions('connectAdmin', options, CONNECT_ADMIN_OPTIONS);
-  const { connectHBase } = await import('./hbase/engine.js');
-  return adminOf(await connectHBase(options));
-}
-
-function adminOf(engine: Engine): AdminConnection {
-  const close = (): Promise<void> => engine.close();
-  return { admin: engine.admin, close, [Symbol.asyncDispose]: close };
 }
 
 async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
