@@ -67,14 +67,28 @@ export interface KeyElements<Elements extends readonly KeyElement[] = readonly K
   readonly elements: Elements;
 }
 
-/** The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere. */
+/**
+ * The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere, and of
+ * several buckets of a time the finest.
+ */
 export function keyNames(elements: readonly KeyElement[]): string[] {
   const whole = new Set(
     elements.filter(({ exact }) => exact).flatMap(({ parts }) => parts as readonly string[]),
   );
-  return elements.flatMap(({ exact, parts }) =>
-    exact ? (parts as readonly string[]) : (parts as readonly string[]).filter((part) => !whole.has(part)),
+  return elements.flatMap((element) =>
+    (element.parts as readonly string[]).filter(
+      (part) => element.exact || (!whole.has(part) && isFinest(element, elements)),
+    ),
   );
+}
+
+/** Whether no finer bucket says more of the same time; of several as fine the first counts. */
+function isFinest(element: KeyElement, elements: readonly KeyElement[]): boolean {
+  if (element.kind !== 'timeBucket') return true;
+  const [name] = element.parts;
+  const buckets = elements.filter((other) => other.kind === 'timeBucket' && other.parts[0] === name);
+  const least = Math.min(...buckets.map((bucket) => (bucket.kind === 'timeBucket' ? bucket.width : 0)));
+  return element === buckets.find((bucket) => bucket.kind === 'timeBucket' && bucket.width === least);
 }
 
 /** The elements of a key that `rowKey` made; undefined of any other value. */

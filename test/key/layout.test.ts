@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import murmurHash3 from 'murmurhash3js';
 import { describe, expect, it } from 'vitest';
+import { keyNames } from '../../decorators/row-key.js';
 import { fromHex, toHex, toLatin1 } from '../../src/bytes/index.js';
 import { murmur3 } from '../../src/key/digest/murmur3.js';
 import {
@@ -106,6 +107,28 @@ describe('the bytes of keys', () => {
     const recoverable = layout.parts.filter((one) => one.recoverable).map(({ name }) => [name, values[name]]);
     expect(layout.decode(row)).toEqual(Object.fromEntries(recoverable));
   });
+});
+
+it('ends each part but the last before it is hashed with others', () => {
+  const elements = [hash(['from', 'to', 'n'], { bytes: 4 })];
+  const codecs = { from: text, to: text, n: uint8 } as const;
+  const layout = compileKeyLayout(elements, (name) => codecs[name as keyof typeof codecs] as never);
+  const key = (from: string, to: string) => toHex(layout.encode({ from, to, n: 7 }));
+  expect(key('CT', 'UPEK')).toBe(md5('CT\0\x01UPEK\0\x01\x07').slice(0, 8));
+  expect(key('CTU', 'PEK')).toBe(md5('CTU\0\x01PEK\0\x01\x07').slice(0, 8));
+  expect(key('a\0', 'b')).toBe(
+    createHash('md5').update(Buffer.from('6100ff000162000107', 'hex')).digest('hex').slice(0, 8),
+  );
+});
+
+it('takes a time of several buckets once, where the finest of them stands', () => {
+  const elements = [timeBucket('at', '1d'), part('id', uint8), timeBucket('at', '1h', { unit: 's' })];
+  const layout = compile(elements);
+  expect(layout.parts.map(({ name }) => name)).toEqual(['id', 'at']);
+  expect(keyNames(elements)).toEqual(['id', 'at']);
+  const when = new Date(86_400_000 + 3 * 3_600_000 + 17);
+  expect(toHex(layout.encode({ id: 5, at: when }))).toBe('8000000005265c00' + '05' + '00017bb0');
+  expect(keyNames([timeBucket('at', '1h'), timeBucket('at', '1h'), part('id', uint8)])).toEqual(['at', 'id']);
 });
 
 describe('salts', () => {

@@ -38,13 +38,18 @@ export interface ModelEntity {
     readonly direction: 1 | -1;
     /** Whether a range may be asked. */
     readonly ranged: boolean;
+    /** Whether it is the span of time of packed points: its values are starts of days. */
+    readonly window?: boolean;
   })[];
   readonly columns: readonly ModelProperty[];
   /** Whether the key holds every part whole, so that rows have the order of parts. */
   readonly whole: boolean;
+  /** The part whose days `points` are packed by. */
+  readonly window: string | undefined;
 }
 
-const DAY = 86_400_000;
+/** Of the spans that `points` are packed by. */
+export const DAY = 86_400_000;
 const compareText = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 const compareNumbers = (a: number | bigint, b: number | bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 const compareDates = (a: Date, b: Date): number => Math.sign(a.getTime() - b.getTime());
@@ -95,6 +100,14 @@ function drawPart(random: Random, name: string, digests: boolean): DrawnPart {
   if (sort === 'time') {
     if (digests && random.chance(0.3)) {
       return {
+        part: { name, values: TIMES, compare: compareDates, direction: 1, ranged: true, window: true },
+        element: timeBucket(name, '1d'),
+        sort,
+        stored: false,
+      };
+    }
+    if (digests && random.chance(0.3)) {
+      return {
         part: { name, values: TIMES, compare: compareDates, direction: 1, ranged: true },
         element: timeBucket(name, '1d'),
         sort,
@@ -133,7 +146,7 @@ function withDerived(random: Random, drawn: readonly DrawnPart[]): KeyElement[] 
   };
   for (const { sort, part: one, stored } of drawn) {
     if (sort === 'number' && random.chance(0.25)) insert(bucket(one.name, 2));
-    if (sort === 'time' && !stored && random.chance(0.35)) insert(timeBucket(one.name, '1d'));
+    if (sort === 'time' && random.chance(0.35)) insert(timeBucket(one.name, random.pick(['1d', '2d'])));
     if (sort === 'text' && !stored && random.chance(0.2)) {
       insert(hash(one.name, { bytes: 1, algorithm: 'murmur3' }));
     }
@@ -162,12 +175,17 @@ export function drawEntities(random: Random): ModelEntity[] {
   const head = withDerived(random, [lead]);
   const place = random.chance(0.5) ? random.below(head.length + 1) : undefined;
   const salts = 1 + random.below(3);
-  const table = defineTable({ name: 'model', families: { d: {}, e: { versions: 2 } } });
+  const table = defineTable({ name: 'model', families: { d: {}, e: { versions: 2 }, p: {} } });
   return Array.from({ length: count }, (_, i) => {
     const rest = random.some([1, 2], 2).map((_, n) => drawPart(random, `p${n + 1}`, true));
-    const drawn = [lead, ...rest];
+    // The points of an entity are packed by one time.
+    const drawn = [lead, ...rest].filter(
+      ({ part: { window } }, n, all) => !window || all.findIndex((one) => one.part.window) === n,
+    );
+    const kept = drawn.slice(1);
+    const window = drawn.find(({ part }) => part.window)?.part.name;
     const over = random.pick(drawn).part.name;
-    const tail = withDerived(random, rest);
+    const tail = withDerived(random, kept);
     const key = [
       ...withSalt(head, place, salts, over),
       ...(count > 1 ? [recordType()] : []),
@@ -185,6 +203,7 @@ export function drawEntities(random: Random): ModelEntity[] {
         raw: c.column('d:r', rawDecimal).optional(),
         down: c.column('e:dn', desc(decimal(1))).optional(),
         state: c.column('d:st', desc(enumeration({ open: 1, shut: 2, gone: 9 }))).optional(),
+        ...(window === undefined ? {} : { points: c.packed('p:', { part: window, value: int32 }) }),
         ...Object.fromEntries(
           drawn
             .filter(({ stored }) => stored)
@@ -202,6 +221,7 @@ export function drawEntities(random: Random): ModelEntity[] {
       parts,
       columns: COLUMNS,
       whole: drawn.every(({ stored }) => !stored),
+      window,
     };
   });
 }

@@ -69,12 +69,16 @@ export class TimeBucketStep extends Step {
     return ms;
   }
 
-  /** The starts of the first and the last span that hold times of a range; undefined where it is open. */
+  /**
+   * The starts of the first and the last span that hold times of a range; undefined where it is open. Of a range without
+   * a time, which two exclusive bounds can leave, the last is before the first.
+   */
   private bucketsOf({ lower, upper }: RangeCondition): readonly [number | undefined, number | undefined] {
-    return [
-      lower && this.startOf(this.timeOf(lower.value) + (lower.inclusive ? 0 : 1)),
-      upper && this.startOf(this.timeOf(upper.value) - (upper.inclusive ? 0 : 1)),
-    ];
+    const first = lower && this.timeOf(lower.value) + (lower.inclusive ? 0 : 1);
+    const last = upper && this.timeOf(upper.value) - (upper.inclusive ? 0 : 1);
+    const start = first === undefined ? undefined : this.startOf(first);
+    if (start !== undefined && last !== undefined && first! > last) return [start, start - this.span];
+    return [start, last === undefined ? undefined : this.startOf(last)];
   }
 
   encode(values: KeyValues, out: KeyWriter): void {
