@@ -211,6 +211,17 @@ export interface DefaultDeclaration {
   readonly make: () => unknown;
 }
 
+/** A property that stands for other entities. */
+export interface RelationDeclaration {
+  readonly kind: 'one' | 'many';
+  readonly decorator: string;
+  readonly property: string;
+  readonly target: () => AnyClass;
+  /** For parts of the other's key the properties of this one. */
+  readonly via: Readonly<Record<string, string>>;
+  readonly max?: number | undefined;
+}
+
 export interface CheckDeclaration {
   /** Undefined: the check is of the whole entity. */
   readonly property: string | undefined;
@@ -251,6 +262,7 @@ export interface ClassDeclaration {
   readonly required: string[];
   readonly defaults: DefaultDeclaration[];
   readonly indexes: IndexDeclaration[];
+  readonly relations: RelationDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -269,6 +281,7 @@ export function emptyDeclaration(): ClassDeclaration {
     required: [],
     defaults: [],
     indexes: [],
+    relations: [],
     problems: [],
   };
 }

@@ -15,6 +15,7 @@ export * from './json.js';
 export * from './metadata.js';
 export * from './modes.js';
 export * from './packed.js';
+export * from './reference.js';
 export * from './required.js';
 export * from './roles.js';
 export * from './row-key.js';

@@ -349,7 +349,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       const table = this.engine.table(name);
       const sync = this.engine.capabilities.sync ? (table as SyncTable) : undefined;
       const { onQuery, cursorSecret } = this.reading;
-      access = { table, sync, onQuery, cursorSecret };
+      const related = (target: EntityClass) => this.repository(target as KeyedClass);
+      access = { table, sync, onQuery, cursorSecret, related };
       this.accesses.set(name, access);
     }
     return access;

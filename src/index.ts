@@ -64,6 +64,7 @@ export type {
   PropertyDecoratorOf,
 } from '../decorators/modes.js';
 export { Packed, type PackedOptions } from '../decorators/packed.js';
+export { Reference, References, type ReferencesOptions } from '../decorators/reference.js';
 export { Required } from '../decorators/required.js';
 export { CreatedAt, UpdatedAt, Version } from '../decorators/roles.js';
 export {

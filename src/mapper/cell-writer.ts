@@ -32,6 +32,7 @@ export class CellWriter {
       ...entity.key.parts.map((part) => part.name),
       ...shape.properties.map((property) => property.name),
       ...(entity.timeToLive.property === undefined ? [] : [entity.timeToLive.property]),
+      ...entity.relations.keys(),
     ]);
     const { property, milliseconds } = entity.timeToLive;
     this.mayExpire = property !== undefined || milliseconds !== undefined;

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
-import type { ColumnSchema, EmbeddedSchema, EntityClass, TimeToLive } from '../schema/types.js';
+import type { ColumnSchema, EmbeddedSchema, EntityClass, EntitySchema, TimeToLive } from '../schema/types.js';
 
 /** What the mapper needs of an entity. */
 export interface MappedEntity {
@@ -15,6 +15,7 @@ export interface MappedEntity {
   readonly embedded: readonly EmbeddedSchema[];
   readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
   readonly timeToLive: TimeToLive;
+  readonly relations: EntitySchema['relations'];
 }
 
 /** One property of an object. A slot is the index of a column in `MappedEntity.columns`. */

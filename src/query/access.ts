@@ -6,6 +6,7 @@ import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import type { QueryListener } from './events.js';
 import type { IndexAccess } from './index-access.js';
+import type { RelatedReaders } from './related/relation-loader.js';
 
 /** A table, and the same table again if it answers without leaving the thread. */
 export interface TableAccess {
@@ -18,6 +19,8 @@ export interface TableAccess {
   readonly recover?: ((error: unknown) => Promise<void> | undefined) | undefined;
   /** The indexes of the entity that is read, with the table of their entries; undefined where it has none. */
   readonly indexing?: { readonly access: IndexAccess; readonly entries: TableAccess } | undefined;
+  /** The repositories of other entities of the database. */
+  readonly related?: RelatedReaders | undefined;
   /** Told of every query when it has ended. */
   readonly onQuery?: QueryListener | undefined;
   /** Seals cursors, so that none can be forged: HMAC-SHA-256. */

@@ -53,7 +53,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   ) {}
 
   protected abstract readonly spec: BaseSpec;
-  protected abstract with(change: Partial<BaseSpec>, options?: FindOptions): this;
+  protected abstract derive(change: Partial<BaseSpec>, options?: FindOptions): this;
   /** A promise only where ids of texts that stand in keys must be loaded first. */
   protected abstract prepare(): Prepared | Promise<Prepared>;
   /** The same query, reading only what says which rows there are. */
@@ -64,7 +64,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** From the last key to the first. Called twice it is as if it had not been. */
   reverse(): this {
-    return this.with({ reversed: !this.spec.reversed });
+    return this.derive({ reversed: !this.spec.reversed });
   }
 
   /** At most this many rows. @throws InvalidArgumentError when it is no whole number from 0 on. */
@@ -72,24 +72,24 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     if (!Number.isSafeInteger(rows) || rows < 0) {
       throw new InvalidArgumentError(`limit takes a whole number of rows, not ${describe(rows)}.`);
     }
-    return this.with({ limit: rows });
+    return this.derive({ limit: rows });
   }
 
   /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
   asOf(time: number | Date): this {
-    return this.with({ timeRange: timeRangeAt(time) });
+    return this.derive({ timeRange: timeRangeAt(time) });
   }
 
   /** Only cells written in [from, to), ms or Dates. @throws InvalidArgumentError when they are no times. */
   writtenBetween(from: number | Date, to: number | Date): this {
-    return this.with({
+    return this.derive({
       timeRange: new TimeRange(timeOf('writtenBetween', from), timeOf('writtenBetween', to)),
     });
   }
 
   /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
   signal(signal: AbortSignal): this {
-    return this.with({}, { ...this.options, signal });
+    return this.derive({}, { ...this.options, signal });
   }
 
   /** The first row, or null. */

@@ -103,13 +103,13 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     return new Groups((await this.all(options)) as object[]);
   }
 
-  protected with(change: Partial<CollectionSpec>, options: FindOptions = this.options): this {
+  protected derive(change: Partial<CollectionSpec>, options: FindOptions = this.options): this {
     return new CollectionQuery<C, T>(this.access, { ...this.spec, ...change }, options) as this;
   }
 
   protected forCounting(): BaseQuery<unknown> {
     const entities = this.spec.entities.map((spec) => ({ ...spec, selected: [] }));
-    return this.with({ entities });
+    return this.derive({ entities });
   }
 
   private changeOf(target: EntityClass, change: (spec: QuerySpec) => QuerySpec): this {
@@ -120,7 +120,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
         `${typeof target === 'function' ? target.name : String(target)} is not of this collection, which reads ${entities.map(({ schema }) => schema.name).join(', ')}.`,
       );
     }
-    return this.with({ entities: entities.map((spec, i) => (i === index ? change(spec) : spec)) });
+    return this.derive({ entities: entities.map((spec, i) => (i === index ? change(spec) : spec)) });
   }
 
   /** The entities' questions with what the collection is asked. */

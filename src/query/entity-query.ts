@@ -6,19 +6,9 @@ import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../sch
 import type { EntitySchema } from '../schema/types.js';
 import { type Result, Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import {
-  type Aggregate,
-  type AggregateResults,
-  type AggregateSet,
-  Aggregates,
-  checkAggregates,
-  type OrderedOf,
-  type SummableOf,
-  type SumOf,
-} from './aggregate/aggregates.js';
-import { GroupedQuery } from './aggregate/grouped-query.js';
-import { Grouping } from './aggregate/groups.js';
-import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
+import type { OrderedOf } from './aggregate/aggregates.js';
+import { FiguredQuery } from './aggregate/figured-query.js';
+import type { BaseQuery, BaseSpec, Prepared } from './base-query.js';
 import {
   type BulkOptions,
   type BulkProgress,
@@ -40,6 +30,14 @@ import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
+import {
+  neededFor,
+  type PlainQuery,
+  RelatedQuery,
+  type RelationsOf,
+  relationsNamed,
+  type WithRelations,
+} from './related/related-query.js';
 import { resolverOf } from './resolver.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
@@ -68,7 +66,7 @@ type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : neve
  * A query that reads nothing until it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It is immutable:
  * each step gives a new query, and a query can be run any number of times.
  */
-export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
+export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends FiguredQuery<C, T> {
   private planned: EntityPlan | IndexPlan | undefined;
 
   constructor(
@@ -88,7 +86,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   where(condition: Where<C> | ((where: WhereBuilder<C>) => Predicate<C>)): this {
     const builder = new WhereBuilder<C>(resolverOf(this.spec.schema));
     const parsed = builder.read(typeof condition === 'function' ? condition(builder) : condition);
-    return this.with({ where: [...this.spec.where, ...conjuncts(parsed)] });
+    return this.derive({ where: [...this.spec.where, ...conjuncts(parsed)] });
   }
 
   /** Reads only these columns and the key. The rest is neither fetched nor in the type. */
@@ -105,7 +103,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    */
   orderBy(property: OrderedOf<EntityOf<C>>, direction: 'asc' | 'desc' = 'asc'): this {
     const { schema } = this.spec;
-    return this.with({ orderBy: orderedProperty(schema, property, direction) });
+    return this.derive({ orderBy: orderedProperty(schema, property, direction) });
   }
 
   /**
@@ -114,83 +112,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    */
   slice<P extends MapsOf<EntityOf<C>>>(property: P, bounds: SliceBounds<MapKey<EntityOf<C>[P]>>): this {
     const { schema, slices } = this.spec;
-    return this.with({ slices: [...slices, parseSlice(schema, property, bounds)] });
-  }
-
-  /**
-   * Figures of all rows, worked out in one pass without keeping rows. Only the columns that they need are read.
-   *
-   * @example
-   * ```ts
-   * const { orders, turnover } = await query.aggregate((on) => ({ orders: on.count(), turnover: on.sum('total') }));
-   * ```
-   * @throws QueryError when a property has no such figure; `ERR_FULL_SCAN` as every query.
-   */
-  async aggregate<A extends AggregateSet>(
-    figures: (on: Aggregates<EntityOf<C>>) => A,
-  ): Promise<AggregateResults<A>> {
-    const grouping = await this.fold([], this.figuresOf(figures), 1);
-    return grouping.single() as AggregateResults<A>;
-  }
-
-  /** The sum of a column: exact for bigints and decimals; 0 of no values. */
-  sum<P extends SummableOf<EntityOf<C>>>(property: P): Promise<SumOf<NonNullable<EntityOf<C>[P]>>> {
-    return this.figure((on) => on.sum(property));
-  }
-
-  /** The average of a column, the double nearest to the exact one; null of no values. */
-  avg(property: SummableOf<EntityOf<C>>): Promise<number | null> {
-    return this.figure((on) => on.avg(property));
-  }
-
-  /** The least value of a column; null of no values. */
-  min<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
-    return this.figure((on) => on.min(property));
-  }
-
-  /** The greatest value of a column; null of no values. */
-  max<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
-    return this.figure((on) => on.max(property));
-  }
-
-  /**
-   * The rows by the values of some columns or key parts; `aggregate` and `count` of it give a result for each group.
-   * @throws QueryError when a property has no order.
-   */
-  groupBy<const P extends readonly OrderedOf<EntityOf<C>>[]>(
-    ...properties: P
-  ): GroupedQuery<EntityOf<C>, P[number]> {
-    return new GroupedQuery(properties, (build, maxGroups) =>
-      this.fold(properties, this.figuresOf(build), maxGroups),
-    );
-  }
-
-  private figuresOf<A extends AggregateSet>(build: (on: Aggregates<EntityOf<C>>) => A): AggregateSet {
-    if (typeof build !== 'function') return checkAggregates(build);
-    return checkAggregates(build(new Aggregates<EntityOf<C>>(this.spec.schema)));
-  }
-
-  private async figure<R>(build: (on: Aggregates<EntityOf<C>>) => Aggregate<R>): Promise<R> {
-    const { figure } = await this.aggregate((on) => ({ figure: build(on) }));
-    return figure;
-  }
-
-  private async fold(
-    properties: readonly string[],
-    figures: AggregateSet,
-    maxGroups: number,
-  ): Promise<Grouping> {
-    const { schema, orderBy } = this.spec;
-    if (orderBy !== undefined) {
-      throw new QueryError(
-        'Figures have no order of rows: orderBy() does not go together with them. Leave it out.',
-      );
-    }
-    const grouping = new Grouping(schema, properties, figures, maxGroups);
-    const read = Object.values(figures).flatMap(({ property }) => (property === undefined ? [] : [property]));
-    const query = this.with({ selected: [...new Set([...properties, ...read])], slices: [] });
-    await query.forEach('aggregate', (entity) => grouping.add(entity as Record<string, unknown>));
-    return grouping;
+    return this.derive({ slices: [...slices, parseSlice(schema, property, bounds)] });
   }
 
   /**
@@ -221,21 +143,52 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { spec, changer } = this;
     refuseMoving(this.plan(), doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
-    const keys = this.with({ selected: names, slices: [], limit: undefined });
+    const keys = this.derive({ selected: names, slices: [], limit: undefined });
     const page = (which: PageOptions): Promise<Page<object>> => keys.page(which) as Promise<Page<object>>;
     return changeAll({ spec, signal: this.options.signal, changer, page }, doing, action, options);
+  }
+
+  /**
+   * Gives the rows with the entities that their relations stand for, read in batches (docs/relations.md). It comes last:
+   * behind it stand `all`, `first`, `page`, `for await` and `explain`.
+   *
+   * @example
+   * ```ts
+   * const rows = await orders.find({ customerId: 'c1' }).with('customer', 'lines').all();
+   * ```
+   * @throws QueryError on a name that is no relation; SchemaError when the database was not opened with the other entity.
+   */
+  with<Names extends RelationsOf<EntityOf<C>>>(
+    ...names: readonly Names[]
+  ): RelatedQuery<WithRelations<T, EntityOf<C>, Names>> {
+    const { spec, options } = this;
+    const { schema, selected } = spec;
+    const relations = relationsNamed(schema, names);
+    const extra = selected === undefined ? [] : neededFor(schema, relations, selected);
+    const query = extra.length === 0 ? this : this.derive({ selected: [...selected!, ...extra] });
+    const scans = options.fullScan === true && spec.limit === undefined;
+    const { related: readers } = this.access;
+    if (readers === undefined) throw new QueryError('with() needs the repositories of a database.');
+    return new RelatedQuery(query as PlainQuery<object>, {
+      schema,
+      relations,
+      join: options.join ?? (scans ? 'hash' : 'lookup'),
+      readers,
+      signal: options.signal,
+      extra,
+    });
   }
 
   explain(): Explanation {
     return explained(this.plan());
   }
 
-  protected with(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
+  protected derive(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
     return new EntityQuery<C, T>(this.access, { ...this.spec, ...change }, options, this.changer) as this;
   }
 
   protected forCounting(): BaseQuery<unknown> {
-    return this.with({ selected: [], slices: [], orderBy: undefined });
+    return this.derive({ selected: [], slices: [], orderBy: undefined });
   }
 
   /**

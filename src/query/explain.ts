@@ -69,6 +69,20 @@ export interface QueryExplanation {
   readonly warnings: readonly ExplainWarning[];
   /** The index that the query is answered from; its ranges are those of entries. Absent: none is used. */
   readonly index?: ExplainedIndex;
+  /** How the relations that `with` named are read; absent without it. */
+  readonly related?: readonly RelationExplanation[];
+}
+
+/** How the rows of a query are given one of their relations. */
+export interface RelationExplanation {
+  readonly property: string;
+  /** The other entity. */
+  readonly entity: string;
+  readonly kind: 'one' | 'many';
+  /** Which of the others: `part = property`. */
+  readonly by: string;
+  readonly join: 'lookup' | 'hash';
+  readonly reads: string;
 }
 
 /** An index in an explanation. */
@@ -102,6 +116,7 @@ export class Explanation implements QueryExplanation {
   declare readonly maxRows: number | null;
   declare readonly timeRange: QueryExplanation['timeRange'];
   declare readonly warnings: readonly ExplainWarning[];
+  declare readonly related?: readonly RelationExplanation[];
   declare readonly index?: ExplainedIndex;
 
   constructor(explanation: QueryExplanation) {
@@ -112,6 +127,11 @@ export class Explanation implements QueryExplanation {
   toString(): string {
     return explanationText(this);
   }
+}
+
+/** The same query, and how its rows are given their relations. */
+export function explainedWith(query: QueryExplanation, related: readonly RelationExplanation[]): Explanation {
+  return new Explanation({ ...query, related });
 }
 
 /** Explains the plan of a query on one entity. */
@@ -363,6 +383,9 @@ export function explanationText(explanation: QueryExplanation): string {
   if (explanation.maxRows !== null) lines.push(`  rows   at most ${explanation.maxRows}`);
   if (explanation.timeRange !== null) {
     lines.push(`  times  [${explanation.timeRange.min}, ${explanation.timeRange.max ?? 'now'})`);
+  }
+  for (const { property, entity, by, reads } of explanation.related ?? []) {
+    lines.push(`  with   ${property}: ${entity} where ${by}; ${reads}`);
   }
   for (const warning of explanation.warnings) lines.push(`  ! ${warning.code}: ${warning.message}`);
   return lines.join('\n');

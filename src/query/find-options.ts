@@ -4,6 +4,7 @@ import { InvalidArgumentError, QueryError, UnsupportedError } from '../errors.js
 import { describe } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import type { JoinStrategy } from './related/relation-loader.js';
 
 /** Options of every read. */
 export interface ReadOptionsOf extends OperationOptions {
@@ -24,10 +25,15 @@ export interface FindOptions extends ReadOptionsOf {
   readonly concurrency?: number | undefined;
   /** Rows to fetch in one call to a server; default: as many as are likely wanted, 256 at most. */
   readonly caching?: number | undefined;
+  /**
+   * How `with` finds what a `@Reference` stands for: `lookup`, by gets of the keys; `hash`, by reading all of the others
+   * once. Default: `hash` for queries without a limit that read a whole table, else `lookup`.
+   */
+  readonly join?: JoinStrategy | undefined;
 }
 
 const READ: readonly string[] = ['signal', 'timeout', 'consistency', 'cacheBlocks'];
-const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching'];
+const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join'];
 
 /** @throws QueryError on options that can never be right, and on unknown ones. */
 export function checkFindOptions(options: FindOptions, doing = 'find'): FindOptions {
@@ -35,6 +41,7 @@ export function checkFindOptions(options: FindOptions, doing = 'find'): FindOpti
   checkCount('concurrency', options.concurrency);
   checkCount('caching', options.caching);
   checkFlag('fullScan', options.fullScan);
+  checkJoin(options.join);
   checkConsistency(options.consistency);
   checkFlag('cacheBlocks', options.cacheBlocks);
   return options;
@@ -88,4 +95,9 @@ function checkFlag(name: string, value: boolean | undefined): void {
 function checkConsistency(value: Consistency | undefined): void {
   if (value === undefined || value === 'STRONG' || value === 'TIMELINE') return;
   throw new QueryError(`consistency is "STRONG" or "TIMELINE", not ${describe(value)}.`);
+}
+
+function checkJoin(join: unknown): void {
+  if (join === undefined || join === 'hash' || join === 'lookup') return;
+  throw new QueryError(`join is "hash" or "lookup", not ${describe(join)}.`);
 }

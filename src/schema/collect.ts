@@ -11,6 +11,7 @@ import {
   type IndexDeclaration,
   ownDeclarations,
   type PropertyDeclaration,
+  type RelationDeclaration,
   type TableDeclaration,
   type TableReference,
 } from '../../decorators/index.js';
@@ -38,6 +39,7 @@ export interface CollectedEntity {
   readonly required: ReadonlySet<string>;
   readonly defaults: readonly DefaultDeclaration[];
   readonly indexes: readonly IndexDeclaration[];
+  readonly relations: readonly RelationDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -77,6 +79,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     required: new Set(inherited.flatMap((other) => other.required)),
     defaults: inherited.flatMap((other) => other.defaults),
     indexes: inherited.flatMap((other) => other.indexes),
+    relations: inherited.flatMap((other) => other.relations),
   };
 }
 

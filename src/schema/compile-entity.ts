@@ -9,6 +9,7 @@ import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes } from './compile-indexes.js';
 import { compileLifecycle } from './lifecycle.js';
 import type { Problems } from './problems.js';
+import { compileRelations } from './relations.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
 /** The qualifier of marker cells. */
@@ -25,6 +26,7 @@ export interface CompiledEntity {
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
   readonly indexes: readonly IndexSchema[];
+  readonly relations: EntitySchema['relations'];
 }
 
 /** `markerFamily` is where the marker stands if the declaration leaves it open. */
@@ -59,7 +61,14 @@ export function compileEntity(
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle(source),
     indexes: key === undefined ? [] : compileIndexes(source, key, columns, problems),
+    relations: compileRelations(source, storedNames(key, columns), problems),
   };
+}
+
+/** Key parts and columns of one value: what other entities can be found by. */
+function storedNames(key: KeyLayout | undefined, { columns }: CompiledColumns): ReadonlySet<string> {
+  const single = columns.filter(({ kind }) => kind === 'column');
+  return new Set([...(key?.parts ?? []).map(({ name }) => name), ...single.map(({ property }) => property)]);
 }
 
 /** The property of a role that at most one may have. */

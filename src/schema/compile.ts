@@ -9,6 +9,7 @@ import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { type CompiledTable, compileTable } from './compile-table.js';
 import { describeFinding, lintTables } from './lint/index.js';
 import { Problems } from './problems.js';
+import { checkRelations } from './relations.js';
 import { Schema } from './schema.js';
 import { schemaSignature } from './signature.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
@@ -60,6 +61,11 @@ export function compileDeclarations(
   const tables = [...collected.values()].map((group) => compileTable(group, problems));
   problems.throwIfAny();
   const schemas = tables.map((table) => linkTable(table!, mapperOf));
+  checkRelations(
+    schemas.flatMap((table) => table.entities),
+    problems,
+  );
+  problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(
     schemas.flatMap((table) => table.entities).map((entity) => [entity.target, entity]),

@@ -116,6 +116,8 @@ export interface EntitySchema<E extends object = object> {
   readonly lifecycle: EntityLifecycle;
   /** In the order of their declaration. */
   readonly indexes: readonly IndexSchema[];
+  /** Properties that stand for other entities, by name. */
+  readonly relations: ReadonlyMap<string, RelationSchema>;
   readonly mapper: EntityMapper<E>;
 }
 
@@ -146,6 +148,18 @@ export interface IndexSchema {
 
 /** The last part of an entry's row: the row of the entity. */
 export const ROW_PART = '$row';
+
+/** A property that stands for other entities: it is not stored. */
+export interface RelationSchema {
+  /** `one`: the entity whose key this one has; `many`: those whose keys begin so. */
+  readonly kind: 'one' | 'many';
+  readonly property: string;
+  readonly target: () => EntityClass;
+  /** Parts of the other's key, and the properties of this one that hold them. */
+  readonly via: readonly (readonly [part: string, property: string])[];
+  /** Of `many`: entities that there may be at most. */
+  readonly max: number;
+}
 
 /** How long entities live; see docs/entities.md. */
 export interface TimeToLive {

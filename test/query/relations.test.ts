@@ -1,0 +1,255 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  Column,
+  Embedded,
+  Entity,
+  hash,
+  part,
+  Reference,
+  References,
+  RowKey,
+  recordType,
+  salt,
+} from '../../decorators/index.js';
+import { date, int32, text } from '../../src/codec/index.js';
+import { uint32 } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { scaled } from '../proof/scale.js';
+import { openTestDatabase, type TestDatabase } from './test-database.js';
+
+const table = { name: 'related', families: { d: {} } };
+
+@Entity({ table: { name: 'related_customers', families: { d: {} } } })
+@RowKey(salt(4), part('region'), part('no', uint32))
+class Customer {
+  declare static readonly key: ['region', 'no'];
+  region!: string;
+  no!: number;
+  @Column('d:n', text) name!: string;
+}
+
+/** In the table of the orders, its digest in the key only. */
+@Entity({ table, recordType: 2 })
+@RowKey(recordType(), hash('code', { bytes: 4 }))
+class Product {
+  declare static readonly key: ['code'];
+  @Column('d:c', text) code!: string;
+  @Column('d:p', int32) price?: number | null;
+}
+
+@Entity({ table: { name: 'related_lines', families: { d: {} } } })
+@RowKey(salt(3, ['order']), part('order', uint32), part('at', date), part('line', uint32))
+class Line {
+  declare static readonly key: ['order', 'at', 'line'];
+  order!: number;
+  at!: Date;
+  line!: number;
+  @Column('d:p', text) productCode?: string | null;
+  @Reference(() => Product, { code: 'productCode' }) product?: Product | null;
+}
+
+class Buyer {
+  @Column('r', text) region?: string | null;
+}
+
+@Entity({ table, recordType: 1 })
+@RowKey(recordType(), part('id', uint32))
+class Order {
+  declare static readonly key: ['id'];
+  id!: number;
+  @Column('d:s', text) status?: string | null;
+  @Column('d:b', uint32) buyer?: number | null;
+  @Embedded('d', () => Buyer, { prefix: 'b.' }) from?: Buyer | null;
+  @Reference(() => Customer, { region: 'from.region', no: 'buyer' }) customer?: Customer | null;
+  @References(() => Line, { order: 'id' }, { max: 20 }) lines?: Line[];
+}
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase([Customer, Product, Line, Order]);
+});
+
+afterAll(() => database.dispose());
+
+const at = new Date(Date.UTC(2026, 0, 1));
+
+async function empty(): Promise<void> {
+  for (const entity of [Customer, Product, Line, Order] as const) {
+    await database
+      .repository(entity as typeof Order)
+      .find({}, { fullScan: true })
+      .deleteAll();
+  }
+}
+
+describe('with', () => {
+  it('gives each row what a loop over arrays finds, by lookups and by hashing', async () => {
+    const region = fc.option(fc.constantFrom('eu', 'us'));
+    const data = fc.record({
+      customers: fc.uniqueArray(
+        fc.record({ region: fc.constantFrom('eu', 'us'), no: fc.nat(3), name: fc.string() }),
+        { selector: ({ region: of, no }) => `${of}${no}`, maxLength: 6 },
+      ),
+      products: fc.uniqueArray(fc.record({ code: fc.constantFrom('a', 'b', 'c'), price: fc.nat(99) }), {
+        selector: ({ code }) => code,
+      }),
+      lines: fc.uniqueArray(
+        fc.record({
+          order: fc.nat(5),
+          at: fc.constant(at),
+          line: fc.nat(3),
+          productCode: fc.option(fc.constantFrom('a', 'b', 'd')),
+        }),
+        { selector: ({ order, line }) => `${order} ${line}`, maxLength: 15 },
+      ),
+      orders: fc.uniqueArray(
+        fc.record({ id: fc.nat(5), buyer: fc.option(fc.nat(3)), from: fc.record({ region }) }),
+        {
+          selector: ({ id }) => id,
+        },
+      ),
+      join: fc.constantFrom('lookup' as const, 'hash' as const),
+    });
+    await fc.assert(
+      fc.asyncProperty(data, async ({ customers, products, lines, orders, join }) => {
+        await empty();
+        await database.repository(Customer).putMany(customers);
+        await database.repository(Product).putMany(products);
+        await database.repository(Line).putMany(lines);
+        await database.repository(Order).putMany(orders);
+        const expected = [...orders]
+          .sort((a, b) => a.id - b.id)
+          .map(({ id, buyer, from }) => ({
+            id,
+            customer: customers.find((one) => one.region === from.region && one.no === buyer)?.name ?? null,
+            lines: lines
+              .filter(({ order }) => order === id)
+              .map(({ line }) => line)
+              .sort(),
+          }));
+        const query = database.repository(Order).find({}, { join, fullScan: true }).with('customer', 'lines');
+        const shown = (rows: Awaited<ReturnType<typeof query.all>>) =>
+          rows.map(({ id, customer, lines: of }) => ({
+            id,
+            customer: customer?.name ?? null,
+            lines: of.map(({ line }) => line),
+          }));
+        expect(shown(await query.all())).toEqual(expected);
+        const streamed = [];
+        for await (const row of query) streamed.push(row);
+        expect(shown(streamed)).toEqual(expected);
+        const page = await query.page({ size: 3 });
+        expect(shown([...page.items])).toEqual(expected.slice(0, 3));
+        const withProducts = await database
+          .repository(Line)
+          .find({}, { join, fullScan: true })
+          .with('product')
+          .all();
+        for (const { productCode, product } of withProducts) {
+          const found = products.find(({ code }) => code === productCode);
+          expect(product?.price ?? null).toBe(found?.price ?? null);
+        }
+      }),
+      { numRuns: scaled(8, 60, 1000) },
+    );
+  });
+
+  it('reads what relations need beside a selection, and gives no more than was selected', async () => {
+    await empty();
+    await database.repository(Customer).put({ region: 'eu', no: 7, name: 'Ann' });
+    await database.repository(Order).put({ id: 1, status: 'open', buyer: 7, from: { region: 'eu' } });
+    const row = await database.repository(Order).find({ id: 1 }).select('status').with('customer').first();
+    expect(row?.customer?.name).toBe('Ann');
+    expect(Object.keys(row!).sort()).toEqual(['customer', 'id', 'status']);
+    expect(await database.repository(Order).find({ id: 9 }).with('lines').first()).toBeNull();
+  });
+
+  it('stores no relation, and takes back what it gave', async () => {
+    await empty();
+    await database.repository(Order).put({ id: 1, lines: [new Line()], customer: null });
+    const row = await database.repository(Order).find({ id: 1 }).with('lines').first();
+    expect(row!.lines).toEqual([]);
+    await database.repository(Order).put({ ...row!, status: 'paid' });
+    expect((await database.repository(Order).get({ id: 1 }))!.status).toBe('paid');
+  });
+
+  it('says how it reads, and never cuts off', async () => {
+    await empty();
+    const orders = database.repository(Order);
+    const lookups = orders.find({ id: 1 }).with('customer', 'lines').explain();
+    expect(lookups.related).toEqual([
+      {
+        property: 'customer',
+        entity: 'Customer',
+        kind: 'one',
+        by: 'region = from.region, no = buyer',
+        join: 'lookup',
+        reads: 'a get for each distinct key, 1000 in a call',
+      },
+      {
+        property: 'lines',
+        entity: 'Line',
+        kind: 'many',
+        by: 'order = id',
+        join: 'lookup',
+        reads: 'one range for each row, 16 at a time, at most 20 rows each',
+      },
+    ]);
+    expect(String(lookups)).toContain('with   lines: Line where order = id');
+    const scan = orders.find({}, { fullScan: true }).with('customer').explain();
+    expect(scan.related?.[0]?.join).toBe('hash');
+    await orders.put({ id: 1 });
+    const lines = Array.from({ length: 21 }, (_, line) => ({ order: 1, at, line }));
+    await database.repository(Line).putMany(lines);
+    await expect(orders.find({ id: 1 }).with('lines').all()).rejects.toThrow(/more than 20 entities of Line/);
+    await database.repository(Line).delete(lines[0]!);
+    expect((await orders.find({ id: 1 }).with('lines').first())!.lines).toHaveLength(20);
+  });
+
+  it('refuses what is no relation', () => {
+    const query = database.repository(Order).find({ id: 1 });
+    expect(() => query.with('nope' as 'lines')).toThrow(/no relation "nope". It has customer, lines/);
+    expect(() => query.with()).toThrow(/names no relation/);
+    expect(() => database.repository(Order).find({ id: 1 }, { join: 'merge' as 'hash' })).toThrow(/join/);
+    expect(() =>
+      database
+        .repository(Customer)
+        .find({ region: 'eu' })
+        .with('x' as never),
+    ).toThrow(/It has none/);
+  });
+});
+
+describe('a declaration', () => {
+  it('names the whole key of one, leading parts of many, and stored properties', () => {
+    @Entity({ table: { name: 'wrong', families: { d: {} } } })
+    @RowKey(part('id', uint32))
+    class Wrong {
+      declare static readonly key: ['id'];
+      id!: number;
+      @Reference(() => Customer, { region: 'id' } as never) half?: Customer | null;
+      @References(() => Line, { at: 'id' } as never) gap?: Line[];
+      @Reference(() => Product, { code: 'nope' }) unknown?: Product | null;
+      @Reference(() => Product, {} as never) nothing?: Product | null;
+      @References(undefined as never, { order: 'id' }) none?: Line[];
+    }
+    const problems = (): void => void compileSchema([Wrong, Customer, Line, Product]);
+    expect(problems).toThrow(/Wrong.unknown: It is found by "nope"/);
+    expect(problems).toThrow(/Wrong.nothing: @Reference does not say/);
+    expect(problems).toThrow(/Wrong.none: @References names undefined/);
+
+    @Entity({ table: { name: 'wrong', families: { d: {} } } })
+    @RowKey(part('id', uint32))
+    class Gaps {
+      declare static readonly key: ['id'];
+      id!: number;
+      @Reference(() => Customer, { region: 'id' } as never) half?: Customer | null;
+      @References(() => Line, { at: 'id' } as never) gap?: Line[];
+    }
+    expect(() => compileSchema([Gaps, Customer, Line])).toThrow(
+      /Gaps.half: It finds Customer by region, and the key of Customer is region, no[\s\S]*Gaps.gap: It finds Line by at/,
+    );
+  });
+});
