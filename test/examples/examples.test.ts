@@ -17,11 +17,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs an example from its source, in a folder of its own. */
-function run(example: string): Promise<{ code: number | null; out: string; err: string }> {
+function run(example: string, ...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      ['--import', join(root, 'node_modules/tsx/dist/loader.mjs'), join(root, 'examples', example)],
+      ['--import', join(root, 'node_modules/tsx/dist/loader.mjs'), join(root, 'examples', example), ...args],
       { cwd: folder, env: { ...process.env, TSX_TSCONFIG_PATH: join(root, 'tsconfig.json') } },
     );
     let out = '';
@@ -79,6 +79,13 @@ describe('the quickstart', () => {
     expect(first).toBe('The store .rowan/flights has the data already.');
     expect(rest).toEqual(steady(blocks('text')[1]!).split('\n').slice(1));
   });
+});
+
+test('the four models of orders answer alike', async () => {
+  const { code, out, err } = await run('order-models/main.ts', '300');
+  expect([code, err]).toEqual([0, '']);
+  for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
+    expect(out).toContain(model);
 });
 
 test('fields of CSV may be quoted and empty', () => {
