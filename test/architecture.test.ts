@@ -20,7 +20,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['query'],
   ['repository'],
   ['ddl'],
-  ['job'],
+  ['job', 'shell'],
   ['database'],
   ['index', 'public'],
   ['cli'],

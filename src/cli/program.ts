@@ -1,17 +1,17 @@
 /** The `rowan` command: its subcommands, and how it ends. */
 
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
 import { addLintCommand } from './commands/lint.js';
 import { addSchemaCommand } from './commands/schema.js';
+import { addShellCommand } from './commands/shell.js';
 import { addStoreCommand } from './commands/store.js';
 import { addToolCommands } from './commands/tools.js';
 import type { CliContext } from './context.js';
+import { CliExit } from './exit.js';
+import { packageVersion } from './version.js';
 
 /** Exit codes of `rowan`. */
 export const ExitCode = {
@@ -29,6 +29,7 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
     await program.parseAsync([...args], { from: 'user' });
     return ExitCode.ok;
   } catch (error) {
+    if (error instanceof CliExit) return error.code;
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
     context.writeError(`${describeError(error)}\n`);
     return ExitCode.failed;
@@ -46,6 +47,7 @@ function buildProgram(context: CliContext): Command {
   addHotspotsCommand(program, context);
   addLintCommand(program, context);
   addSchemaCommand(program, context);
+  addShellCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);
   return program;
@@ -55,18 +57,4 @@ function buildProgram(context: CliContext): Command {
 function describeError(error: unknown): string {
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
   return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;
-}
-
-/** The version in the nearest package.json above this file. */
-function packageVersion(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    try {
-      return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-    } catch (error) {
-      const parent = dirname(folder);
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
-      folder = parent;
-    }
-  }
 }

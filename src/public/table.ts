@@ -64,6 +64,7 @@ export {
   type ObservedWrite,
   type OperationOptions,
   Put,
+  parseFilter,
   type Query,
   type RawRow,
   type RegionInfo,

@@ -5,6 +5,8 @@ export * from './engine.js';
 export * from './filter/comparator.js';
 export * from './filter/filter.js';
 export * from './filter/filters.js';
+export { parseFilter } from './filter/language.js';
+export { FILTER_NAMES } from './filter/language-filters.js';
 export * from './get.js';
 export * from './mutation.js';
 export * from './observer.js';

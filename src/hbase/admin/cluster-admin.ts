@@ -52,6 +52,19 @@ export class ClusterAdmin {
     this.cluster.locator.cache.removeTable(table);
   }
 
+  async assignRegion(region: string): Promise<void> {
+    await this.masters.call(master.assignRegion, { region: specifierOf(region) });
+  }
+
+  async unassignRegion(region: string): Promise<void> {
+    await this.masters.call(master.unassignRegion, { region: specifierOf(region) });
+  }
+
+  async isBalancerEnabled(): Promise<boolean> {
+    const { enabled } = await this.masters.call(master.isBalancerEnabled, {});
+    return enabled;
+  }
+
   async setBalancerRunning(on: boolean): Promise<boolean> {
     const { previous } = await this.masters.call(master.setBalancerRunning, { on, synchronous: true });
     return previous ?? false;

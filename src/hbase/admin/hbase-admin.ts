@@ -8,6 +8,7 @@ import { addressKey } from '../rpc/address.js';
 import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
+import { configurationOf, pairsOf } from './attributes.js';
 import { ClusterAdmin, type ServerInfo } from './cluster-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
 import { RegionAdmin, tableMissing } from './region-admin.js';
@@ -37,13 +38,27 @@ export class HBaseAdmin implements Admin {
     this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
   }
 
-  async createNamespace(namespace: string): Promise<void> {
-    const namespaceDescriptor = { name: Buffer.from(namespace, 'utf8') };
+  /** `properties` are kept with the namespace (quotas, for example). */
+  async createNamespace(namespace: string, properties: Readonly<Record<string, string>> = {}): Promise<void> {
+    const namespaceDescriptor = namespaceMessage(namespace, properties);
     await this.procedure(
       master.createNamespace,
       { namespaceDescriptor, ...this.nonces() },
       `createNamespace ${namespace}`,
     );
+  }
+
+  /** The properties of a namespace. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  async getNamespace(namespace: string): Promise<Readonly<Record<string, string>>> {
+    const request = { namespaceName: namespace };
+    const { namespaceDescriptor } = await this.masters.call(master.getNamespaceDescriptor, request);
+    return configurationOf(namespaceDescriptor.configuration ?? []);
+  }
+
+  /** Gives a namespace other properties, as a whole. */
+  async modifyNamespace(namespace: string, properties: Readonly<Record<string, string>>): Promise<void> {
+    const request = { namespaceDescriptor: namespaceMessage(namespace, properties), ...this.nonces() };
+    await this.procedure(master.modifyNamespace, request, `modifyNamespace ${namespace}`);
   }
 
   async deleteNamespace(namespace: string): Promise<void> {
@@ -175,6 +190,21 @@ export class HBaseAdmin implements Admin {
     await this.clusterAdmin.mergeRegions(regions, force);
   }
 
+  /** Opens a region on a server, given by its name. */
+  async assignRegion(region: string): Promise<void> {
+    await this.clusterAdmin.assignRegion(region);
+  }
+
+  /** Closes a region on its server; nothing opens it but {@link assignRegion}. */
+  async unassignRegion(region: string): Promise<void> {
+    await this.clusterAdmin.unassignRegion(region);
+  }
+
+  /** Whether the balancer runs. */
+  isBalancerEnabled(): Promise<boolean> {
+    return this.clusterAdmin.isBalancerEnabled();
+  }
+
   /** Lets the balancer run or not; answers what it was before. */
   setBalancerRunning(on: boolean): Promise<boolean> {
     return this.clusterAdmin.setBalancerRunning(on);
@@ -245,4 +275,11 @@ export class HBaseAdmin implements Admin {
       details: { table: descriptor.name, family },
     });
   }
+}
+
+function namespaceMessage(
+  namespace: string,
+  properties: Readonly<Record<string, string>>,
+): { name: Uint8Array; configuration: { name: string; value: string }[] } {
+  return { name: Buffer.from(namespace, 'utf8'), configuration: pairsOf(properties) };
 }

@@ -12,6 +12,12 @@ const { ProcedureResponse, TableRequest } = messages;
 
 export const master = {
   createNamespace: rpc('CreateNamespace', messages.CreateNamespaceRequest, ProcedureResponse),
+  modifyNamespace: rpc('ModifyNamespace', messages.ModifyNamespaceRequest, ProcedureResponse),
+  getNamespaceDescriptor: rpc(
+    'GetNamespaceDescriptor',
+    messages.GetNamespaceDescriptorRequest,
+    messages.GetNamespaceDescriptorResponse,
+  ),
   deleteNamespace: rpc('DeleteNamespace', messages.DeleteNamespaceRequest, ProcedureResponse),
   listNamespaces: rpc('ListNamespaces', Empty, messages.ListNamespacesResponse),
   createTable: rpc('CreateTable', messages.CreateTableRequest, ProcedureResponse),
@@ -29,6 +35,9 @@ export const master = {
   splitRegion: rpc('SplitRegion', messages.SplitTableRegionRequest, ProcedureResponse),
   mergeTableRegions: rpc('MergeTableRegions', messages.MergeTableRegionsRequest, ProcedureResponse),
   moveRegion: rpc('MoveRegion', messages.MoveRegionRequest, Empty),
+  assignRegion: rpc('AssignRegion', messages.RegionRequest, Empty),
+  unassignRegion: rpc('UnassignRegion', messages.RegionRequest, Empty),
+  isBalancerEnabled: rpc('IsBalancerEnabled', Empty, messages.IsBalancerEnabledResponse),
   setBalancerRunning: rpc(
     'SetBalancerRunning',
     messages.SetBalancerRunningRequest,

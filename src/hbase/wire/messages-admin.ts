@@ -78,6 +78,16 @@ export const CreateNamespaceRequest = message('CreateNamespaceRequest', {
   namespaceDescriptor: required(nested(1, NamespaceDescriptor)),
   ...nonces(2),
 });
+export const ModifyNamespaceRequest = message('ModifyNamespaceRequest', {
+  namespaceDescriptor: required(nested(1, NamespaceDescriptor)),
+  ...nonces(2),
+});
+export const GetNamespaceDescriptorRequest = message('GetNamespaceDescriptorRequest', {
+  namespaceName: required(string(1)),
+});
+export const GetNamespaceDescriptorResponse = message('GetNamespaceDescriptorResponse', {
+  namespaceDescriptor: required(nested(1, NamespaceDescriptor)),
+});
 export const DeleteNamespaceRequest = message('DeleteNamespaceRequest', {
   namespaceName: required(string(1)),
   ...nonces(2),
@@ -160,6 +170,9 @@ export const SetBalancerRunningRequest = message('SetBalancerRunningRequest', {
   synchronous: bool(2),
 });
 export const SetBalancerRunningResponse = message('SetBalancerRunningResponse', { previous: bool(1) });
+export const IsBalancerEnabledResponse = message('IsBalancerEnabledResponse', { enabled: required(bool(1)) });
+/** `AssignRegionRequest`, `UnassignRegionRequest`. */
+export const RegionRequest = message('AssignRegionRequest', { region: required(nested(1, RegionSpecifier)) });
 
 /** Of the load of a region; sizes in MiB where HBase counts in them. */
 export const RegionLoad = message('RegionLoad', {

@@ -89,9 +89,13 @@ export function run(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  input = '',
 ): Promise<Finished> {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    // One that reads nothing may end first.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
     const chunks: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -10,12 +10,31 @@ import type { InstanceLayout } from './layout.js';
  * @throws ShellError with everything printed when a command fails.
  */
 export async function runShell(layout: InstanceLayout, script: string): Promise<string> {
+  const { code, output } = await start(layout, script, ['-n'], '');
+  if (code !== 0) throw new ShellError(code, output);
+  return output;
+}
+
+/**
+ * As {@link runShell}, but as if it was typed: a command that fails prints its error, and the next one runs. The script ends
+ * with `exit`; `input` answers the questions of commands.
+ */
+export async function runTypedShell(layout: InstanceLayout, script: string, input: string): Promise<string> {
+  return (await start(layout, script, [], input)).output;
+}
+
+async function start(
+  layout: InstanceLayout,
+  script: string,
+  options: readonly string[],
+  input: string,
+): Promise<{ readonly code: number; readonly output: string }> {
   const jars = await classPath('shell');
   const folder = await mkdtemp(join(layout.tmp, 'shell-'));
   try {
     const file = join(folder, 'script.rb');
     await writeFile(file, script);
-    const { code, output } = await run('java', [
+    const args = [
       ...MODULE_FLAGS,
       '-Xmx512m',
       '-XX:+UseSerialGC',
@@ -26,11 +45,10 @@ export async function runShell(layout: InstanceLayout, script: string): Promise<
       '-cp',
       `${layout.conf}${delimiter}${jars}`,
       'org.jruby.JarBootstrapMain',
-      '-n',
+      ...options,
       file,
-    ]);
-    if (code !== 0) throw new ShellError(code, output);
-    return output;
+    ];
+    return await run('java', args, process.env, input);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,0 +1,67 @@
+/** What an engine's admin may have beyond what every engine has: HBase's does, the embedded store's does not. */
+
+import type { Admin } from '../table/index.js';
+import { CommandError } from './command-error.js';
+
+export interface SnapshotFacts {
+  readonly name: string;
+  readonly table: string;
+  /** Milliseconds since 1970. */
+  readonly creationTime: number;
+}
+
+export interface ServerFacts {
+  readonly host: string;
+  readonly port: number;
+  readonly startCode: number;
+  readonly regions: number;
+}
+
+export interface ClusterAdmin extends Admin {
+  snapshot(name: string, table: string, type?: 'FLUSH' | 'SKIPFLUSH'): Promise<void>;
+  listSnapshots(): Promise<SnapshotFacts[]>;
+  deleteSnapshot(name: string): Promise<void>;
+  cloneSnapshot(name: string, newTable: string): Promise<void>;
+  restoreSnapshot(name: string): Promise<void>;
+  moveRegion(region: string, server?: string): Promise<void>;
+  mergeRegions(regions: readonly string[], force?: boolean): Promise<void>;
+  assignRegion(region: string): Promise<void>;
+  unassignRegion(region: string): Promise<void>;
+  isBalancerEnabled(): Promise<boolean>;
+  setBalancerRunning(on: boolean): Promise<boolean>;
+  getServers(): Promise<ServerFacts[]>;
+  getMaster(): Promise<string>;
+}
+
+export function isCluster(admin: Admin): admin is ClusterAdmin {
+  return 'listSnapshots' in admin && 'getServers' in admin;
+}
+
+/** @throws CommandError on an engine that is one process. */
+export function clusterOf(admin: Admin, command: string): ClusterAdmin {
+  if (isCluster(admin)) return admin;
+  throw new CommandError(`${command} is for an HBase cluster; the embedded store is one process without it.`);
+}
+
+export interface NamespaceAdmin extends Admin {
+  createNamespace(namespace: string, properties?: Readonly<Record<string, string>>): Promise<void>;
+  /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  getNamespace(namespace: string): Promise<Readonly<Record<string, string>>>;
+  modifyNamespace(namespace: string, properties: Readonly<Record<string, string>>): Promise<void>;
+}
+
+/** The properties of namespaces; an engine without them has none, and takes none. */
+export function namespacesOf(admin: Admin): NamespaceAdmin {
+  if ('getNamespace' in admin) return admin as NamespaceAdmin;
+  const refuse = (): never => {
+    throw new CommandError('The embedded store keeps no properties of namespaces; give none.');
+  };
+  return Object.assign(Object.create(admin) as NamespaceAdmin, {
+    createNamespace: refuse,
+    modifyNamespace: refuse,
+    getNamespace: async (namespace: string) => {
+      if ((await admin.listNamespaces()).includes(namespace)) return {};
+      throw new CommandError(`Unknown namespace ${namespace}!`);
+    },
+  });
+}

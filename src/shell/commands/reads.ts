@@ -1,0 +1,269 @@
+/** get, scan, count, get_counter, get_splits. */
+
+import { toStringBinary } from '../../bytes/index.js';
+import { filters, Get, type Result, type Scan } from '../../table/index.js';
+import { type Converter, cellText } from '../cells.js';
+import { Columns } from '../columns.js';
+import type { ShellCommand } from '../command.js';
+import { CommandError } from '../command-error.js';
+import type { ShellContext } from '../context.js';
+import { bytesOf, failedParse, integerOf, Options, textOf, timeRangeOf } from '../options.js';
+import { fromText, RubyHash, type RubyValue, toS } from '../ruby/index.js';
+import {
+  consistencyOf,
+  filterOf,
+  formatterOf,
+  getColumns,
+  keyRanges,
+  maxLengthOf,
+  scanOf,
+} from '../scan-options.js';
+
+/** The row that an argument names: a text, or with `--entities` the parts of a key. */
+export function rowOf(shell: ShellContext, table: string, row: RubyValue): Uint8Array {
+  if (row instanceof RubyHash && shell.entities !== undefined) return shell.entities.rowOf(table, row);
+  const bytes = bytesOf(row);
+  if (bytes.length === 0) throw new CommandError('Row length is 0');
+  return bytes;
+}
+
+const get: ShellCommand = {
+  name: 'get',
+  group: 'dml',
+  least: 2,
+  most: Number.POSITIVE_INFINITY,
+  summary: 'Prints a row, or some of its columns, versions and times.',
+  examples: [
+    "get 't1', 'r1'",
+    "get 't1', 'r1', 'f:q1', 'f:q2'",
+    "get 't1', 'r1', {COLUMN => ['f:q1', 'f:q2'], TIMERANGE => [ts1, ts2], VERSIONS => 4}",
+    `get 't1', 'r1', {FILTER => "ValueFilter(=, 'binary:abc')"}`,
+    "get 't1', 'r1', {COLUMN => 'f:counter:toLong'}",
+  ],
+  async run(shell, [table, row, ...rest]) {
+    const { formatter } = shell;
+    formatter.header('COLUMN', 'CELL');
+    const name = textOf(table!);
+    const columns = new Columns();
+    const first = rest[0];
+    const whole =
+      first instanceof RubyHash
+        ? first.copy()
+        : RubyHash.of(rest.length === 0 ? [] : [['COLUMNS', listOf(rest)]]);
+    const options = new Options(whole);
+    const query = new Get(rowOf(shell, name, row!));
+    const print = printing(options);
+    buildGet(query, options, columns);
+    const result = await shell.table(name).get(query);
+    for (const [column, text] of cellsOf(result, columns, print)) formatter.row(column, text);
+    if (!result.isEmpty) describeEntity(shell, name, result);
+    formatter.footer(result.isEmpty ? 0 : 1);
+    return null;
+  },
+};
+
+function listOf(values: readonly RubyValue[]): RubyValue {
+  return values
+    .flatMap((value) => (Array.isArray(value) ? value : [value]))
+    .filter((value) => value !== null);
+}
+
+interface Printing {
+  readonly converter: Converter;
+  readonly maxLength: number | undefined;
+}
+
+function printing(options: Options): Printing {
+  const print = { converter: formatterOf(options), maxLength: maxLengthOf(options) };
+  for (const option of ['MAXLENGTH', 'FORMATTER', 'FORMATTER_CLASS']) options.take(option);
+  return print;
+}
+
+function buildGet(get: Get, options: Options, columns: Columns): void {
+  const filter = options.take('FILTER');
+  const consistency = options.take('CONSISTENCY');
+  options.take('REGION_REPLICA_ID');
+  if (options.hash.size > 0) {
+    const wanted = options.get('COLUMN') ?? options.get('COLUMNS');
+    const dated = options.get('TIMESTAMP') !== null || options.get('TIMERANGE') !== null;
+    if (wanted === null && !dated && !options.has('ATTRIBUTES') && !options.has('AUTHORIZATIONS')) {
+      throw failedParse(options.hash);
+    }
+    for (const column of wanted === null ? [] : getColumns(wanted, options.hash)) {
+      const { family, qualifier } = columns.parse(column);
+      if (qualifier === undefined) get.addFamily(family);
+      else get.addColumn(family, qualifier);
+    }
+    get.readVersions(options.integer('VERSIONS') ?? 1);
+    const timestamp = options.integer('TIMESTAMP');
+    if (timestamp !== undefined) get.setTimestamp(timestamp);
+    if (options.get('TIMERANGE') !== null) get.setTimeRange(...timeRangeOf(options.get('TIMERANGE')));
+  }
+  if (filter !== null) get.setFilter(filterOf(filter));
+  if (consistency !== null) get.setConsistency(consistencyOf(textOf(consistency)));
+}
+
+/** Columns and their cells, as they are printed. */
+function* cellsOf(result: Result, columns: Columns, print: Printing): Generator<readonly [string, string]> {
+  const { converter, maxLength } = print;
+  for (const cell of result.cells) {
+    const ofValue = columns.converterOf(cell.family, cell.qualifier, converter);
+    const column = `${converter(Buffer.from(cell.family, 'utf8'))}:${converter(cell.qualifier)}`;
+    yield [column, cellText(cell, ofValue, maxLength)];
+  }
+}
+
+function describeEntity(shell: ShellContext, table: string, result: Result): void {
+  const text = shell.entities?.describe(table, result);
+  if (text !== undefined) shell.print(`   # ${text}`);
+}
+
+const scan: ShellCommand = {
+  name: 'scan',
+  group: 'dml',
+  least: 1,
+  most: 2,
+  summary: 'Prints the rows of a table, or of a range of it.',
+  examples: [
+    "scan 't1'",
+    "scan 't1', {COLUMNS => ['f:q1', 'f2'], LIMIT => 10, STARTROW => 'xyz'}",
+    "scan 't1', {TIMERANGE => [1303668804, 1303668904], REVERSED => true}",
+    `scan 't1', {ROWPREFIXFILTER => 'row2', FILTER => "QualifierFilter(>=, 'binary:xyz') AND TimestampsFilter(123, 456)"}`,
+    "scan 't1', {RAW => true, VERSIONS => 10}",
+  ],
+  async run(shell, [table, given = new RubyHash()]) {
+    const { formatter } = shell;
+    formatter.header('ROW', 'COLUMN+CELL');
+    const name = textOf(table!);
+    const columns = new Columns();
+    const query = scanOf(given, columns);
+    const print = printing(new Options((given as RubyHash).copy()));
+    let rows = 0;
+    let last: Uint8Array | undefined;
+    for await (const result of rowsOf(shell, name, given, query)) {
+      const row = print.converter(result.row);
+      for (const [column, text] of cellsOf(result, columns, print))
+        formatter.row(row, `column=${column}, ${text}`);
+      describeEntity(shell, name, result);
+      // A row that comes in parts is one row.
+      if (last === undefined || Buffer.compare(last, result.row) !== 0) rows++;
+      last = result.row;
+    }
+    formatter.footer(rows);
+    return null;
+  },
+};
+
+/** The rows of a scan, or of one for each interval of KEY. */
+async function* rowsOf(
+  shell: ShellContext,
+  table: string,
+  given: RubyValue,
+  scan: Scan,
+): AsyncGenerator<Result> {
+  const ranges = keyRanges(shell, table, given);
+  if (ranges === undefined) {
+    yield* shell.table(table).scan(scan);
+    return;
+  }
+  let left = scan.limit ?? Number.POSITIVE_INFINITY;
+  for (const { startRow, stopRow } of scan.reversed ? [...ranges].reverse() : ranges) {
+    if (left <= 0) return;
+    scan.setLimit(left === Number.POSITIVE_INFINITY ? undefined : left);
+    if (scan.reversed) scan.withStartRow(stopRow, false).withStopRow(startRow, true);
+    else scan.withStartRow(startRow).withStopRow(stopRow);
+    for await (const result of shell.table(table).scan(scan)) {
+      if (!result.partial) left--;
+      yield result;
+    }
+  }
+}
+
+const count: ShellCommand = {
+  name: 'count',
+  group: 'dml',
+  least: 1,
+  most: 2,
+  summary: 'Counts the rows of a table; every INTERVAL rows (1000) it says how far it is.',
+  examples: [
+    "count 't1'",
+    "count 't1', INTERVAL => 10, CACHE => 1000",
+    `count 't1', FILTER => "PrefixFilter('a')"`,
+  ],
+  async run(shell, [table, given = new RubyHash()]) {
+    const { formatter } = shell;
+    const name = textOf(table!);
+    const options = typeof given === 'bigint' ? RubyHash.of([['INTERVAL', given]]) : given;
+    const query = scanOf(countOptions(options), new Columns());
+    const interval = options instanceof RubyHash ? (options.get('INTERVAL') ?? 1000n) : 1000n;
+    const every = integerOf(interval, 'INTERVAL');
+    const first = filters.firstKeyOnly();
+    query.setFilter(query.filter === undefined ? first : filters.all(query.filter, first));
+    formatter.header();
+    let rows = 0;
+    for await (const { row } of rowsOf(shell, name, options, query)) {
+      rows++;
+      if (rows % every === 0) formatter.row(`Current count: ${rows}, row: ${toStringBinary(row)}`);
+    }
+    formatter.footer(rows);
+    return BigInt(rows);
+  },
+};
+
+function countOptions(options: RubyValue): RubyValue {
+  if (!(options instanceof RubyHash)) return options;
+  const blocks = options.get('CACHE_BLOCKS');
+  if (typeof blocks === 'string' && !/^(true|false)$/i.test(blocks)) {
+    throw new CommandError("Expected CACHE_BLOCKS value to be a boolean or the string 'true' or 'false'");
+  }
+  const copy = options.copy();
+  copy.set('CACHE_BLOCKS', blocks === true || (typeof blocks === 'string' && /^true$/i.test(blocks)));
+  return copy;
+}
+
+const getCounter: ShellCommand = {
+  name: 'get_counter',
+  group: 'dml',
+  least: 3,
+  most: 3,
+  summary: 'Prints the value of a counter.',
+  examples: ["get_counter 't1', 'r1', 'f:c1'"],
+  async run(shell, [table, row, column]) {
+    const name = textOf(table!);
+    const { family, qualifier } = new Columns().parse(toS(column!));
+    const query = new Get(rowOf(shell, name, row!)).addColumn(family, qualifier ?? Buffer.alloc(0));
+    const [cell] = (await shell.table(name).get(query)).cells;
+    shell.print(
+      cell === undefined
+        ? 'No counter found at specified coordinates'
+        : `COUNTER VALUE = ${counterOf(cell.value)}`,
+    );
+    return null;
+  },
+};
+
+/** The number that a counter's eight bytes are. */
+export function counterOf(value: Uint8Array): bigint {
+  if (value.length !== 8) {
+    throw new CommandError(`Wrong length: ${value.length}, expected 8`);
+  }
+  return Buffer.from(value).readBigInt64BE();
+}
+
+const getSplits: ShellCommand = {
+  name: 'get_splits',
+  group: 'dml',
+  least: 1,
+  most: 1,
+  summary: 'Prints where the regions of a table begin.',
+  examples: ["get_splits 't1'"],
+  async run(shell, [table]) {
+    const regions = await shell.admin.getRegions(textOf(table!));
+    const splits = regions.map(({ startKey }) => toStringBinary(startKey)).filter((key) => key !== '');
+    shell.print(`Total number of splits = ${splits.length + 1}`);
+    for (const split of splits) shell.print(split);
+    return splits.map(fromText);
+  },
+};
+
+export const READS: readonly ShellCommand[] = [count, get, getCounter, scan, getSplits];

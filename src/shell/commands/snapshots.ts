@@ -1,0 +1,199 @@
+/** Snapshots of tables. */
+
+import { clusterOf, type SnapshotFacts } from '../cluster.js';
+import type { ShellCommand } from '../command.js';
+import { CommandError } from '../command-error.js';
+import type { ShellContext } from '../context.js';
+import { requireText, textOf } from '../options.js';
+import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
+import { patternOf } from './ddl.js';
+
+const TITLES = ['SNAPSHOT', 'TABLE + CREATION TIME'] as const;
+
+const snapshot: ShellCommand = {
+  name: 'snapshot',
+  group: 'snapshots',
+  least: 2,
+  most: Number.POSITIVE_INFINITY,
+  summary: 'Takes a snapshot of a table.',
+  examples: ["snapshot 't1', 'snapshot1'", "snapshot 't1', 'snapshot1', {SKIP_FLUSH => true}"],
+  async run(shell, [table, name, options = null]) {
+    const of = requireText(table!, 'Table name must be of type String');
+    const named = requireText(name!, 'Snapshot name must be of type String');
+    const skip = options instanceof RubyHash && options.get('SKIP_FLUSH') === true;
+    await clusterOf(shell.admin, 'snapshot').snapshot(named, of, skip ? 'SKIPFLUSH' : 'FLUSH');
+    return options === null ? null : [options];
+  },
+};
+
+const clone: ShellCommand = {
+  name: 'clone_snapshot',
+  group: 'snapshots',
+  least: 2,
+  most: 3,
+  summary: 'Makes a new table of a snapshot.',
+  examples: ["clone_snapshot 'snapshot1', 't2'"],
+  async run(shell, [name, table]) {
+    const admin = clusterOf(shell.admin, 'clone_snapshot');
+    await requireSnapshot(shell, textOf(name!));
+    await admin.cloneSnapshot(textOf(name!), textOf(table!));
+    return null;
+  },
+};
+
+const restore: ShellCommand = {
+  name: 'restore_snapshot',
+  group: 'snapshots',
+  least: 1,
+  most: 2,
+  summary: "Puts a snapshot's disabled table back to what it was.",
+  examples: ["restore_snapshot 'snapshot1'"],
+  async run(shell, [name]) {
+    const admin = clusterOf(shell.admin, 'restore_snapshot');
+    const found = (await admin.listSnapshots()).find((each) => each.name === textOf(name!));
+    if (found === undefined)
+      throw new CommandError(`Unable to find the table name for snapshot=${textOf(name!)}`);
+    const { table } = found;
+    if ((await admin.tableExists(table)) && (await admin.isTableEnabled(table))) {
+      throw new CommandError(`Table ${table} should be disabled!`);
+    }
+    await admin.restoreSnapshot(textOf(name!));
+    return null;
+  },
+};
+
+const remove: ShellCommand = {
+  name: 'delete_snapshot',
+  group: 'snapshots',
+  least: 1,
+  most: 1,
+  summary: 'Deletes a snapshot.',
+  examples: ["delete_snapshot 'snapshot1'"],
+  async run(shell, [name]) {
+    const admin = clusterOf(shell.admin, 'delete_snapshot');
+    await requireSnapshot(shell, textOf(name!));
+    await admin.deleteSnapshot(textOf(name!));
+    return null;
+  },
+};
+
+async function requireSnapshot(shell: ShellContext, name: string): Promise<SnapshotFacts> {
+  const all = await clusterOf(shell.admin, 'Snapshots').listSnapshots();
+  const found = all.find((each) => each.name === name);
+  if (found === undefined) throw new CommandError(`Unknown snapshot ${name}!`);
+  return found;
+}
+
+async function matching(shell: ShellContext, names: RubyValue, tables: RubyValue): Promise<SnapshotFacts[]> {
+  const name = patternOf(textOf(names));
+  const table = patternOf(textOf(tables));
+  const all = await clusterOf(shell.admin, 'Snapshots').listSnapshots();
+  return all.filter((each) => name.test(each.name) && table.test(each.table));
+}
+
+function print(shell: ShellContext, snapshots: readonly SnapshotFacts[]): void {
+  for (const { name, table, creationTime } of snapshots) {
+    shell.formatter.row(name, `${table} (${rubyTime(creationTime)})`);
+  }
+}
+
+/** `2026-11-21 20:33:40 +0000`, in this process's time zone. */
+function rubyTime(milliseconds: number): string {
+  const offset = -new Date(milliseconds).getTimezoneOffset();
+  const local = new Date(milliseconds + offset * 60_000).toISOString();
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  const zone = `${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}${two(Math.abs(offset) % 60)}`;
+  return `${local.slice(0, 10)} ${local.slice(11, 19)} ${zone}`;
+}
+
+const list: ShellCommand = {
+  name: 'list_snapshots',
+  group: 'snapshots',
+  least: 0,
+  most: 1,
+  summary: 'Prints the snapshots, or those whose name matches a pattern.',
+  examples: ['list_snapshots', "list_snapshots 'abc.*'"],
+  async run(shell, [pattern = '.*']) {
+    shell.formatter.header(...TITLES);
+    const found = await matching(shell, pattern, '.*');
+    print(shell, found);
+    shell.formatter.footer(found.length);
+    return found.map(({ name }) => fromText(name));
+  },
+};
+
+const listOfTable: ShellCommand = {
+  name: 'list_table_snapshots',
+  group: 'snapshots',
+  least: 1,
+  most: 2,
+  summary: 'Prints the snapshots of the tables whose name matches a pattern.',
+  examples: ["list_table_snapshots 't1'", "list_table_snapshots 't.*', 'abc.*'"],
+  async run(shell, [table, pattern = '.*']) {
+    shell.formatter.header(...TITLES);
+    const found = await matching(shell, pattern, table!);
+    print(shell, found);
+    shell.formatter.footer(found.length);
+    return found.map(({ name }) => fromText(name));
+  },
+};
+
+const deleteAll: ShellCommand = {
+  name: 'delete_all_snapshot',
+  group: 'snapshots',
+  least: 1,
+  most: 1,
+  summary: 'Deletes every snapshot whose name matches a pattern, after a question.',
+  examples: ["delete_all_snapshot 's.*'"],
+  async run(shell, [pattern]) {
+    shell.formatter.header(...TITLES);
+    const found = await matching(shell, pattern!, '.*');
+    print(shell, found);
+    if (found.length === 0) {
+      shell.print(`No snapshots matched the regex ${textOf(pattern!)}`);
+      return null;
+    }
+    if (!(await shell.confirmed(`Delete the above ${found.length} snapshots`))) return null;
+    for (const { name } of found) await clusterOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
+    shell.print(`${found.length} snapshots successfully deleted.`);
+    return null;
+  },
+};
+
+const deleteOfTables: ShellCommand = {
+  name: 'delete_table_snapshots',
+  group: 'snapshots',
+  least: 1,
+  most: 2,
+  summary: 'Deletes the snapshots of the tables whose name matches a pattern, after a question.',
+  examples: ["delete_table_snapshots 't1'", "delete_table_snapshots 't.*', 'abc.*'"],
+  async run(shell, [table, pattern = '.*']) {
+    shell.formatter.header(...TITLES);
+    const found = await matching(shell, pattern, table!);
+    print(shell, found);
+    if (found.length === 0) {
+      shell.print(
+        `No snapshots matched the table name regular expression ${textOf(table!)} and the snapshot name regular ` +
+          `expression ${textOf(pattern)}`,
+      );
+      return null;
+    }
+    if (!(await shell.confirmed(`Delete the above ${found.length} snapshots`))) return null;
+    for (const { name } of found) {
+      await clusterOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
+      shell.print(`Successfully deleted snapshot: ${name}\n`);
+    }
+    return null;
+  },
+};
+
+export const SNAPSHOTS: readonly ShellCommand[] = [
+  snapshot,
+  clone,
+  restore,
+  remove,
+  deleteAll,
+  deleteOfTables,
+  list,
+  listOfTable,
+];

@@ -1,0 +1,112 @@
+/** Reads what commands are given: hashes of options, strings, numbers. */
+
+import { CommandError } from './command-error.js';
+import {
+  inspect,
+  RubyHash,
+  RubySymbol,
+  type RubyValue,
+  rubyClass,
+  toBinary,
+  toS,
+  toText,
+} from './ruby/index.js';
+
+export function textOf(value: RubyValue): string {
+  return toText(toS(value));
+}
+
+export function bytesOf(value: RubyValue): Uint8Array {
+  return toBinary(toS(value));
+}
+
+/** @throws CommandError for what is no text, in the words of Ruby. */
+export function requireText(value: RubyValue, message: string): string {
+  if (typeof value === 'string') return toText(value);
+  throw new CommandError(message);
+}
+
+/** A whole number, from an integer or a text of digits. */
+export function integerOf(value: RubyValue, what: string): number {
+  const number =
+    typeof value === 'bigint'
+      ? value
+      : typeof value === 'string' && /^-?\d+$/.test(value)
+        ? BigInt(value)
+        : undefined;
+  if (number === undefined) throw new CommandError(`${what} takes a whole number, not ${inspect(value)}.`);
+  if (number > BigInt(Number.MAX_SAFE_INTEGER) || number < 0n) {
+    throw new CommandError(
+      number < 0n ? `${what} cannot be negative: ${number}` : `${what} is too large: ${number}`,
+    );
+  }
+  return Number(number);
+}
+
+export function booleanOf(value: RubyValue): boolean {
+  return value === true || (typeof value === 'string' && value.toLowerCase() === 'true');
+}
+
+/** Options of a hash, by the names of the shell's constants. Keys of another kind than strings are no options. */
+export class Options {
+  constructor(readonly hash: RubyHash) {}
+
+  /** @throws CommandError for what is no hash. */
+  static of(value: RubyValue, message: string): Options {
+    if (value instanceof RubyHash) return new Options(value.copy());
+    throw new CommandError(message);
+  }
+
+  has(name: string): boolean {
+    return this.hash.has(name);
+  }
+
+  get(name: string): RubyValue {
+    return this.hash.get(name);
+  }
+
+  /** Takes an option out. */
+  take(name: string): RubyValue {
+    return this.hash.delete(name);
+  }
+
+  integer(name: string): number | undefined {
+    const value = this.get(name);
+    return value === null ? undefined : integerOf(value, name);
+  }
+
+  flag(name: string): boolean {
+    return booleanOf(this.get(name));
+  }
+
+  text(name: string): string | undefined {
+    const value = this.get(name);
+    return value === null ? undefined : textOf(value);
+  }
+
+  /** What nobody took. */
+  left(): string[] {
+    return this.hash.pairs().map(([key]) => (key instanceof RubySymbol ? key.name : textOf(key)));
+  }
+
+  pairs(): readonly (readonly [RubyValue, RubyValue])[] {
+    return this.hash.pairs();
+  }
+}
+
+/** `[from, to]` of TIMERANGE. */
+export function timeRangeOf(value: RubyValue): readonly [number, number] {
+  if (!Array.isArray(value) || value.length < 2) {
+    throw new CommandError(`TIMERANGE takes an array of two timestamps, not ${inspect(value)}.`);
+  }
+  return [integerOf(value[0]!, 'TIMERANGE'), integerOf(value[1]!, 'TIMERANGE')];
+}
+
+/** A list of texts: one, or an array of them. */
+export function textsOf(value: RubyValue): string[] {
+  return Array.isArray(value) ? value.flatMap(textsOf) : value === null ? [] : [toS(value)];
+}
+
+export function failedParse(value: RubyValue): CommandError {
+  return new CommandError(`Failed parse of ${inspect(value)}, ${rubyClass(value)}`);
+}

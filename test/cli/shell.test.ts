@@ -1,0 +1,120 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadSchema } from '../../src/cli/load-entities.js';
+import { runCli } from '../../src/cli/program.js';
+import { SchemaView } from '../../src/cli/shell-entities.js';
+import { open } from '../../src/database.js';
+import { runTyped, ShellSession, Terminal } from '../../src/shell/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { Note } from './fixtures/entities.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rowan-shell-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function script(text: string, ...options: string[]): Promise<{ code: number; out: string }> {
+  const file = join(folder, 'script.rb');
+  await writeFile(file, text);
+  let out = '';
+  const write = (part: string): void => {
+    out += part;
+  };
+  const code = await runCli(['shell', join(folder, 'store'), file, '--create', ...options], {
+    write,
+    writeError: write,
+  });
+  return { code, out: out.replace(/Took [\d.]+/g, 'Took N') };
+}
+
+test('a script runs statement by statement, each behind its prompt, and goes on behind errors', async () => {
+  const { code, out } = await script(
+    "create 't',\n  'f'\nscan 'nope'\nput 't', 'r', 'f:q', 'v', 1\ncount 't'\n",
+  );
+  expect(code).toBe(0);
+  expect(out).toBe(
+    "hbase:001:0> create 't',\nhbase:002:1*   'f'\nCreated table t\nTook N seconds\n=> Hbase::Table - t\n" +
+      "hbase:003:0> scan 'nope'\nROW  COLUMN+CELL\n\nERROR: Unknown table nope!\n\nFor usage try 'help \"scan\"'\n\n" +
+      "Took N seconds\nhbase:004:0> put 't', 'r', 'f:q', 'v', 1\nTook N seconds\n" +
+      "hbase:005:0> count 't'\n1 row(s)\nTook N seconds\n=> 1\n",
+  );
+});
+
+test('it ends with the code of exit, and with -n at the first error', async () => {
+  expect((await script("exit 3\nputs 'no'\n")).code).toBe(3);
+  const failed = await script("scan 'nope'\nputs 'no'\n", '-n');
+  expect(failed.code).toBe(1);
+  expect(failed.out).not.toContain('no\n');
+  expect(await script("puts 'a'\nfoo(\n", '-n')).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('SyntaxError (The statement has no end.'),
+  });
+});
+
+test('a block ends with the command that fails in it, where errors end everything', async () => {
+  const { out } = await script("3.times { |i| puts i; scan 'nope' }\n", '-n');
+  expect(out).toContain('0\n');
+  expect(out).not.toContain('\n1\n');
+});
+
+test('lines that are typed are completed, and an open statement waits for more', async () => {
+  const engine = await openEmbedded('/s', { fileSystem: new MemoryFileSystem() });
+  const input = new PassThrough();
+  let out = '';
+  const write = (text: string): void => {
+    out += text;
+  };
+  const terminal = new Terminal({ input, output: new PassThrough(), isTerminal: false });
+  const session = new ShellSession({
+    engine,
+    version: '1',
+    io: { write, ask: () => terminal.ask(), width: () => 40 },
+  });
+  input.end(
+    "create 't',\n'f'\nput 't', 'a-rather-long-row', 'f:q', 'x', 1\nscan 't'\nx = 1\ndrop_all 't'\nn\nexit 4\n",
+  );
+  expect(await runTyped(session, terminal, write, false)).toEqual({ code: 4 });
+  terminal.close();
+  expect(out.replace(/ +$/gm, '')).toContain(
+    'ROW         COLUMN+CELL\n a-rather-l column=f:q, timestamp=1970-0\n ong-row    1-01T',
+  );
+  expect(out).toContain('Drop the above 1 tables (y/n)?\nTook');
+  expect(session.completions('STOP')).toEqual(['STOPROW']);
+  expect(session.completions('trunc')).toEqual(['truncate', 'truncate_preserve']);
+  expect(session.completions('x')).toEqual(['x']);
+  expect(await engine.admin.tableExists('t')).toBe(true);
+  await engine.close();
+});
+
+test('with entities rows are told, and keys taken, by their parts', async () => {
+  const schema = await loadSchema(fileURLToPath(new URL('fixtures/entities.ts', import.meta.url)));
+  const db = await open({ path: '/s', entities: [Note], fileSystem: new MemoryFileSystem() });
+  await db.repository(Note).put(Object.assign(new Note(), { id: 'n1', text: 'Ada' }));
+  let out = '';
+  const session = new ShellSession({
+    engine: db.engine,
+    version: '1',
+    entities: new SchemaView(schema),
+    io: {
+      write: (text) => {
+        out += text;
+      },
+      ask: async () => undefined,
+      width: () => 0,
+    },
+  });
+  await session.script(
+    "get 'notes', {id: 'n1'}\nscan 'notes', {KEY => {id: 'n1'}}\ncount 'notes', KEY => {'id' => 'n2'}\n" +
+      "get 'notes', {idd: 'n1'}\n",
+  );
+  expect(out.match(/# Note \{ id: 'n1', text: 'Ada' \}/g)).toHaveLength(2);
+  expect(out).toContain('0 row(s)');
+  expect(out).toContain('ERROR: No key of table notes has the parts idd. There are: Note { id }.');
+  await db.close();
+});
