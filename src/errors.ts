@@ -12,6 +12,8 @@ export type ErrorCode =
   | 'ERR_FULL_SCAN'
   | 'ERR_CONFLICT'
   | 'ERR_NOT_FOUND'
+  | 'ERR_SERIALIZATION'
+  | 'ERR_TRANSACTION_ENDED'
   | 'ERR_HOOK'
   | 'ERR_TABLE_NOT_FOUND'
   | 'ERR_TABLE_EXISTS'
@@ -131,6 +133,13 @@ export class QueryError extends RowanError {
 export class ConflictError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_CONFLICT', message, options);
+  }
+}
+
+/** A transaction that could not take effect as if it had run alone: others changed what it had read. */
+export class SerializationError extends RowanError {
+  constructor(message: string, options?: RowanErrorOptions) {
+    super('ERR_SERIALIZATION', message, { retryable: true, ...options });
   }
 }
 

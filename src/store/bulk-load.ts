@@ -173,6 +173,7 @@ export class BulkLoad implements Interruptible {
       files,
       edits,
       adopt: (opened) => {
+        state.loads++;
         for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
       },
     });

@@ -1,6 +1,15 @@
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 
-import type { Admin, Capabilities, Cell, Engine, SyncTable, WriteObserver } from '../table/index.js';
+import type {
+  Admin,
+  Capabilities,
+  Cell,
+  Engine,
+  SyncTable,
+  TableTransaction,
+  TransactionOptions,
+  WriteObserver,
+} from '../table/index.js';
 import { BulkLoad, type BulkLoadResult } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
@@ -9,6 +18,7 @@ import type { EmbeddedOptions } from './options.js';
 import { openStore } from './recovery.js';
 import { type StoreStats, storeStats } from './stats.js';
 import type { StoreCore } from './store-core.js';
+import { runTransaction } from './transaction/run-transaction.js';
 import { type VerifyReport, verifyStore } from './verify.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
@@ -45,6 +55,13 @@ export class EmbeddedEngine implements Engine {
   observe(table: string, observer: WriteObserver): () => void {
     this.core.checkOpen();
     return this.core.observers.add(table, observer);
+  }
+
+  transaction<T>(
+    run: (transaction: TableTransaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
+    return runTransaction(this.core, run, options);
   }
 
   /** Resolves when no flush, compaction or split that the store began by itself is under way. */

@@ -1,6 +1,7 @@
 import type { Admin } from './admin.js';
 import type { WriteObserver } from './observer.js';
 import type { Table } from './table.js';
+import type { TableTransaction, TransactionOptions } from './transaction.js';
 
 /** What an engine can do beyond the {@link Table} that all give. Asking for what one lacks is an `ERR_UNSUPPORTED`. */
 export interface Capabilities {
@@ -32,5 +33,16 @@ export interface Engine {
    * @throws InvalidArgumentError when the observer has neither `before` nor `after`.
    */
   observe(table: string, observer: WriteObserver): () => void;
+  /**
+   * Runs a transaction over the engine's tables: its reads see one moment and its own writes, and what it writes takes
+   * effect as one step, or not at all, serializably. It is run again when others have changed what it read. Engines
+   * without it have no transactions.
+   * @throws what `run` throws; SerializationError when each attempt was overtaken; RowanError `ERR_TIMEOUT` (default 60 s
+   * for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`.
+   */
+  transaction?<T>(
+    run: (transaction: TableTransaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
   close(): Promise<void>;
 }

@@ -19,3 +19,4 @@ export * from './splits.js';
 export * from './table.js';
 export * from './table-name.js';
 export * from './time-range.js';
+export * from './transaction.js';

@@ -6,12 +6,19 @@
 import { compareBytes } from '../../bytes/index.js';
 import { ClosedError } from '../../errors.js';
 import { type RawRow, type Result, Scan, type SyncResultScanner } from '../../table/index.js';
-import { VersionSource } from '../region/family-store.js';
+import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+
+/** What a scan looks at, where that is not the store as it is now. */
+export interface ScanView {
+  readonly readPoint: number;
+  readonly now: number;
+  hold(store: FamilyStore): VersionSource;
+}
 
 interface HeldRegion {
   readonly region: Region;
@@ -36,25 +43,31 @@ export class TableScanner implements SyncResultScanner {
     private readonly core: StoreCore,
     state: TableState,
     scan: Scan,
+    view?: ScanView,
   ) {
     state.checkQuery(scan);
     this.scan = Object.assign(new Scan(), scan);
     this.remaining = scan.limit;
     this.context = {
-      readPoint: core.commits.readPoint,
-      now: core.now(),
+      readPoint: view?.readPoint ?? core.commits.readPoint,
+      now: view?.now ?? core.now(),
       random: core.settings.random,
     };
     this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
     const regions = state.regions.filter((region) => overlaps(region, scan));
     if (scan.reversed) regions.reverse();
-    this.held = regions.map((region) => ({ region, sources: hold(region, scan) }));
+    this.held = regions.map((region) => ({ region, sources: hold(region, scan, view) }));
     core.scanners.opened(this);
   }
 
   /** It sees the writes up to this number. */
   get readPoint(): number {
     return this.context.readPoint;
+  }
+
+  /** Whether it has given as many rows as it was to give. */
+  get isFull(): boolean {
+    return this.remaining === 0;
   }
 
   /** A scan that fails is closed: it would else hold what it reads for ever. */
@@ -143,12 +156,14 @@ export class TableScanner implements SyncResultScanner {
   }
 }
 
-function hold(region: Region, scan: Scan): VersionSource[] {
+function hold(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
   const wanted =
     scan.families.size === 0
       ? region.stores
       : region.stores.filter((store) => scan.families.has(store.descriptor.name));
-  return wanted.map((store) => new VersionSource(store.descriptor, store.version.retain()));
+  return wanted.map(
+    (store) => view?.hold(store) ?? new VersionSource(store.descriptor, store.version.retain()),
+  );
 }
 
 function overlaps(region: Region, scan: Scan): boolean {

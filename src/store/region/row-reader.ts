@@ -1,4 +1,4 @@
-import { type Cell, CellType, type Get, LATEST_TIMESTAMP, type Query, Result } from '../../table/index.js';
+import { type Cell, CellType, Get, LATEST_TIMESTAMP, type Query, Result } from '../../table/index.js';
 import { compareToSeekKey, SeekKey } from '../cursor.js';
 import { plainGet } from '../read/plain-get.js';
 import type { FamilySource, ReadHint } from '../scan/family-source.js';
@@ -10,6 +10,10 @@ import type { Region } from './region.js';
 /** What is asked of the store. */
 export interface RowReaderCore {
   readonly settings: { readonly random: () => number };
+  /** Writes up to this number are seen; default: all. */
+  readonly readPoint?: number;
+  /** `sourcesOf` gives more than the region has. */
+  readonly merged?: boolean;
   now(): number;
   /** The families of a region that a read asks for, in order. */
   sourcesOf(region: Region, query: Query): readonly FamilySource[];
@@ -23,17 +27,23 @@ export class UncommittedRowReader implements RowReader {
     private readonly region: Region,
   ) {}
 
+  private get readPoint(): number {
+    return this.core.readPoint ?? Number.MAX_SAFE_INTEGER;
+  }
+
   get families(): readonly string[] {
     return this.state.descriptor.families.map((family) => family.name);
   }
 
   read(get: Get): Result {
-    return plainGet(this.region, get, Number.MAX_SAFE_INTEGER, this.core, null) ?? this.scan(get);
+    const { core, readPoint } = this;
+    const plain = core.merged ? undefined : plainGet(this.region, get, readPoint, core, null);
+    return plain ?? this.scan(get);
   }
 
   private scan(get: Get): Result {
     const scanner = RegionScanner.forGet(this.core.sourcesOf(this.region, get), get, {
-      readPoint: Number.MAX_SAFE_INTEGER,
+      readPoint: this.readPoint,
       now: this.core.now(),
       random: this.core.settings.random,
     });
@@ -45,13 +55,17 @@ export class UncommittedRowReader implements RowReader {
   }
 
   ttlOf(cell: Cell): number {
-    const store = this.region.byFamily.get(cell.family);
-    if (!store) return 0;
+    const [source] = this.core.sourcesOf(this.region, new Get(cell.row).addFamily(cell.family));
+    if (source === undefined) return 0;
+    const { readPoint } = this;
     const key = new SeekKey().setColumn(cell.row, cell.qualifier, cell.timestamp, CellType.Put);
     let ttl = 0;
     let newest = -1;
-    for (const cursor of store.openCursors(wholeRow(cell.row))) {
-      if (cursor.seek(key) && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
+    for (const cursor of source.openCursors(wholeRow(cell.row))) {
+      let found = cursor.seek(key);
+      // Newest first: those that are not seen yet stand before the one that is meant.
+      while (found && cursor.seq > readPoint) found = cursor.next();
+      if (found && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
         newest = cursor.seq;
         ttl = cursor.ttl;
       }

@@ -1,0 +1,172 @@
+/**
+ * What a transaction has written and nobody else sees: in memstores of its own, one for each family, which its reads merge
+ * with the snapshot. The cells have numbers between that of the snapshot and the next, so that to the readers they are
+ * newer than all of the one and older than nothing of the other.
+ */
+
+import { RowanError } from '../../errors.js';
+import { LATEST_TIMESTAMP, type RowMutation, type RowMutations } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import type { ChunkPool } from '../memstore/arena.js';
+import { Memstore } from '../memstore/memstore.js';
+import { type FamilyStore, VersionSource } from '../region/family-store.js';
+import type { FamilySource, ReadHint } from '../scan/family-source.js';
+import type { TableState } from '../table-state.js';
+import { ownCopy } from '../write/own-copy.js';
+import type { PreparedRow } from '../write/preparation.js';
+import { WrittenCells } from '../write/written-cells.js';
+
+/** What one transaction may change: its commit is one turn of the event loop and one record of the log. */
+const MOST_CHANGES = 200_000;
+const MOST_BYTES = 64 << 20;
+
+/** A change as it is to be made at the commit. */
+export interface PrivateChange {
+  readonly state: TableState;
+  readonly change: RowMutation | RowMutations;
+  readonly notBefore: number;
+}
+
+export interface PrivateSavepoint {
+  readonly changes: number;
+  readonly cells: number;
+  readonly bytes: number;
+}
+
+export class PrivateWrites {
+  readonly changes: PrivateChange[] = [];
+  private readonly memstores = new Map<string, Memstore>();
+  private readonly written = new WrittenCells();
+  private bytes = 0;
+  /** The number of the cells that are written now, and whether somebody looks at those of it who is to see no more. */
+  private number: number;
+  private seen = false;
+  /** Numbers of steps of this size are told apart. */
+  private readonly step: number;
+
+  constructor(
+    private readonly readPoint: number,
+    private readonly pool: ChunkPool,
+  ) {
+    this.step = 2 ** (Math.ceil(Math.log2(readPoint + 2)) - 52);
+    this.number = readPoint + this.step;
+  }
+
+  /** Up to here reads see the snapshot and every own write so far. */
+  get visible(): number {
+    return this.number;
+  }
+
+  /** As `visible`, for a reader that is not to see the writes that come. */
+  look(): number {
+    this.seen = true;
+    return this.number;
+  }
+
+  has(state: TableState): boolean {
+    return state.descriptor.families.some(({ name }) => this.memstores.has(keyOf(state, name)));
+  }
+
+  /** @throws RowanError `ERR_TOO_LARGE`; the change is not made then. */
+  add(state: TableState, row: PreparedRow, change: RowMutation | RowMutations, notBefore: number): void {
+    let bytes = 0;
+    for (const cell of row.cells) bytes += row.row.length + cell.qualifier.length + cell.value.length;
+    if (this.changes.length >= MOST_CHANGES || this.bytes + bytes > MOST_BYTES) throw tooLarge();
+    this.advance(state);
+    for (let i = 0; i < row.cells.length; i++) {
+      const { family, qualifier, timestamp, type, value } = row.cells[i]!;
+      const memstore = this.memstoreOf(state, family);
+      const time = timestamp === LATEST_TIMESTAMP ? row.now : timestamp;
+      const ttl = row.ttls ? row.ttls[i]! : row.ttl;
+      this.written.add(memstore, memstore.add(row.row, qualifier, time, type, this.number, ttl, value));
+    }
+    this.bytes += bytes;
+    this.changes.push({ state, change: ownCopy(change), notBefore });
+  }
+
+  savepoint(): PrivateSavepoint {
+    // What is written from here on must not take the place of what may have to stand again.
+    this.seen = true;
+    return { changes: this.changes.length, cells: this.written.count, bytes: this.bytes };
+  }
+
+  backTo({ changes, cells, bytes }: PrivateSavepoint): void {
+    this.written.takeBackTo(cells);
+    this.changes.length = changes;
+    this.bytes = bytes;
+  }
+
+  /** A family of the snapshot with what was written to it. */
+  over(state: TableState, store: FamilyStore): FamilySource {
+    const own = this.memstores.get(keyOf(state, store.descriptor.name));
+    if (own === undefined) return store;
+    return { descriptor: store.descriptor, openCursors: (hint) => opened(store.openCursors(hint), own) };
+  }
+
+  /** As `over`, held for a scan. */
+  held(state: TableState, store: FamilyStore): VersionSource {
+    const own = this.memstores.get(keyOf(state, store.descriptor.name));
+    const version = store.version.retain();
+    return own === undefined
+      ? new VersionSource(store.descriptor, version)
+      : new WrittenSource(store.descriptor, version, own);
+  }
+
+  free(): void {
+    for (const memstore of this.memstores.values()) memstore.release();
+    this.memstores.clear();
+    this.changes.length = 0;
+  }
+
+  /** Families that go by the order of writes (NEW_VERSION_BEHAVIOR) need a number for each. */
+  private advance(state: TableState): void {
+    if (!this.seen && !state.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior)) return;
+    const next = this.number + this.step;
+    if (next >= this.readPoint + 1) throw tooLarge();
+    this.number = next;
+    this.seen = false;
+  }
+
+  private memstoreOf(state: TableState, family: string): Memstore {
+    const key = keyOf(state, family);
+    let memstore = this.memstores.get(key);
+    if (memstore === undefined) {
+      memstore = new Memstore(this.pool).retain();
+      this.memstores.set(key, memstore);
+    }
+    return memstore;
+  }
+}
+
+class WrittenSource extends VersionSource {
+  constructor(
+    descriptor: VersionSource['descriptor'],
+    version: VersionSource['version'],
+    private readonly own: Memstore,
+  ) {
+    super(descriptor, version);
+  }
+
+  override openCursors(hint: ReadHint): CellCursor[] {
+    return opened(super.openCursors(hint), this.own);
+  }
+}
+
+function opened(cursors: CellCursor[], own: Memstore): CellCursor[] {
+  const cursor = own.cursor();
+  cursor.order = cursors.length;
+  cursors.push(cursor);
+  return cursors;
+}
+
+function keyOf(state: TableState, family: string): string {
+  return `${state.id}:${family}`;
+}
+
+function tooLarge(): RowanError {
+  return new RowanError(
+    'ERR_TOO_LARGE',
+    `A transaction makes at most ${MOST_CHANGES} changes of ${MOST_BYTES} bytes together: it is committed in one step. ` +
+      'Make it several transactions, or write with putMany or a job.',
+  );
+}

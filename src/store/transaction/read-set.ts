@@ -1,0 +1,188 @@
+/**
+ * What a transaction has read: rows, and ranges of rows with what is not there. Whether others have written there since
+ * is seen by the numbers of their writes: cells of later writes stand in memory, or in files that say so, until the
+ * snapshot is let go. So nobody has to keep a list of recent writes for the sake of transactions, and a write that no
+ * transaction looks at costs what it did.
+ */
+
+import { compareBytes, compareSlices, copyBytes, EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import { type Get, LATEST_TIMESTAMP, type Query, type Scan } from '../../table/index.js';
+import { type CellCursor, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import type { Memstore } from '../memstore/memstore.js';
+import type { FamilyStore } from '../region/family-store.js';
+import { type Region, regionOf } from '../region/region.js';
+import type { TableState } from '../table-state.js';
+
+/** Reads that a transaction may make before it is told to be smaller. */
+const MOST_READS = 1_000_000;
+
+/** Rows from `start` to `stop`, both inclusive; null: to the end. Of one row both are the same. */
+export interface ReadRange {
+  readonly state: TableState;
+  /** Null: all. */
+  families: ReadonlySet<string> | null;
+  start: Uint8Array;
+  stop: Uint8Array | null;
+}
+
+/** Checks run in one turn: one key serves them all. */
+const seekKey = new SeekKey();
+
+export class ReadSet {
+  private readonly rows = new Map<string, ReadRange>();
+  private readonly ranges: ReadRange[] = [];
+
+  addGet(state: TableState, get: Get): void {
+    const name = `${state.id} ${toLatin1(get.row)}`;
+    const known = this.rows.get(name);
+    const families = familiesOf(get);
+    if (known === undefined) {
+      this.checkSize();
+      const row = copyBytes(get.row);
+      this.rows.set(name, { state, families, start: row, stop: row });
+    } else if (known.families !== null && !isWithin(families, known.families)) {
+      known.families = families === null ? null : new Set([...known.families, ...families]);
+    }
+  }
+
+  /** The range of a scan, as far as it has come: nothing yet. */
+  addScan(state: TableState, scan: Scan): ScannedRange {
+    this.checkSize();
+    const range = new ScannedRange(state, familiesOf(scan), scan);
+    this.ranges.push(range);
+    return range;
+  }
+
+  /** The first that another write than those up to `readPoint` has changed. */
+  changedSince(readPoint: number): ReadRange | undefined {
+    for (const read of this.rows.values()) if (isChanged(read, readPoint)) return read;
+    for (const read of this.ranges) if (isChanged(read, readPoint)) return read;
+    return undefined;
+  }
+
+  private checkSize(): void {
+    if (this.rows.size + this.ranges.length < MOST_READS) return;
+    throw new RowanError(
+      'ERR_TOO_LARGE',
+      `A transaction reads at most ${MOST_READS} rows and ranges. Read ranges by queries, or make it several transactions.`,
+    );
+  }
+}
+
+/** Grows with every row that the scan gives; whole when it has come to its end. */
+export class ScannedRange implements ReadRange {
+  start: Uint8Array;
+  stop: Uint8Array | null;
+  private readonly low: Uint8Array;
+  private readonly high: Uint8Array | null;
+
+  constructor(
+    readonly state: TableState,
+    readonly families: ReadonlySet<string> | null,
+    private readonly scan: Scan,
+  ) {
+    const [low, high] = scan.reversed ? [scan.stopRow, scan.startRow] : [scan.startRow, scan.stopRow];
+    this.low = copyBytes(low);
+    this.high = high.length === 0 ? null : copyBytes(high);
+    // Nothing was given yet: a range without rows.
+    this.start = scan.reversed ? AFTER_ALL : this.low;
+    this.stop = scan.reversed ? this.high : EMPTY_BYTES;
+  }
+
+  reached(row: Uint8Array): void {
+    if (this.scan.reversed) this.start = copyBytes(row);
+    else this.stop = copyBytes(row);
+  }
+
+  ended(): void {
+    this.start = this.low;
+    this.stop = this.high;
+  }
+}
+
+/** No row is as long. */
+const AFTER_ALL = new Uint8Array(2 ** 15).fill(0xff);
+
+function familiesOf(query: Query): ReadonlySet<string> | null {
+  if (query.onlyFamily !== undefined) return new Set([query.onlyFamily]);
+  return query.asksForAll ? null : new Set(query.families.keys());
+}
+
+function isWithin(some: ReadonlySet<string> | null, all: ReadonlySet<string>): boolean {
+  if (some === null) return false;
+  for (const family of some) if (!all.has(family)) return false;
+  return true;
+}
+
+function isChanged(read: ReadRange, readPoint: number): boolean {
+  const { state, start, stop } = read;
+  if (stop !== null && compareBytes(start, stop) > 0) return false;
+  if (stop === start) return isChangedIn(regionOf(state.regions, start), read, readPoint);
+  return state.regions.some(
+    (region) => overlaps(region, start, stop) && isChangedIn(region, read, readPoint),
+  );
+}
+
+function overlaps(region: Region, start: Uint8Array, stop: Uint8Array | null): boolean {
+  if (region.endKey.length > 0 && compareBytes(region.endKey, start) <= 0) return false;
+  return stop === null || compareBytes(region.startKey, stop) <= 0;
+}
+
+function isChangedIn(region: Region, read: ReadRange, readPoint: number): boolean {
+  const { families } = read;
+  return region.stores.some(
+    (store) =>
+      (families === null || families.has(store.descriptor.name)) && hasNewer(store, region, read, readPoint),
+  );
+}
+
+function hasNewer(store: FamilyStore, region: Region, read: ReadRange, readPoint: number): boolean {
+  const { active, frozen, files } = store.version;
+  if (memstoreHasNewer(active, region, read, readPoint)) return true;
+  if (frozen.some((memstore) => memstoreHasNewer(memstore, region, read, readPoint))) return true;
+  return files.some((file) => {
+    if ((file.seq ?? file.meta.maxSeq) <= readPoint) return false;
+    const cursor = file.openCursor({
+      row: null,
+      startRow: read.start,
+      stopRow: read.stop,
+      columns: null,
+      minTimestamp: 0,
+      maxTimestamp: LATEST_TIMESTAMP,
+      cacheBlocks: false,
+      reversed: false,
+    });
+    if (cursor === undefined) return false;
+    try {
+      return cursorHasNewer(cursor, region, read, readPoint);
+    } finally {
+      cursor.close();
+    }
+  });
+}
+
+function memstoreHasNewer(memstore: Memstore, region: Region, read: ReadRange, readPoint: number): boolean {
+  if (memstore.size === 0 || memstore.maxSeq <= readPoint) return false;
+  return cursorHasNewer(memstore.pointCursor, region, read, readPoint);
+}
+
+/** Whether there is a later cell among the rows of the region that were read. Files may hold those of other regions. */
+function cursorHasNewer(cursor: CellCursor, region: Region, read: ReadRange, readPoint: number): boolean {
+  const { endKey, startKey } = region;
+  const from = compareBytes(startKey, read.start) > 0 ? startKey : read.start;
+  seekKey.row = from;
+  seekKey.rowLength = from.length;
+  seekKey.qualifierLength = 0;
+  seekKey.timestamp = LATEST_TIMESTAMP;
+  seekKey.type = TYPE_MAXIMUM;
+  const { stop } = read;
+  for (let more = cursor.seek(seekKey); more; more = cursor.next()) {
+    const { key, rowOffset, rowLength } = cursor;
+    if (stop !== null && compareSlices(key, rowOffset, rowLength, stop, 0, stop.length) > 0) return false;
+    if (endKey.length > 0 && compareSlices(key, rowOffset, rowLength, endKey, 0, endKey.length) >= 0)
+      return false;
+    if (cursor.seq > readPoint) return true;
+  }
+  return false;
+}
