@@ -82,7 +82,9 @@ export {
   type TableChange,
   type TableDescriptor,
   type TableOptions,
+  type TableTransaction,
   TimeRange,
+  type TransactionOptions,
   tableDescriptor,
   type WriteObserver,
 } from '../table/index.js';
