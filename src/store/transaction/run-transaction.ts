@@ -5,6 +5,7 @@ import { checkOptions, checkPositiveInteger, describe } from '../../table/checks
 import type { TableTransaction, TransactionOptions } from '../../table/index.js';
 import type { StoreCore } from '../store-core.js';
 import { StoreTransaction } from './transaction.js';
+import { TransactionTables } from './transaction-table.js';
 
 const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true } as const);
 
@@ -69,7 +70,7 @@ function untilCut<T>(
     transaction.onCut = reject;
     // In a turn of its own, so that what it throws at once is a rejection too.
     Promise.resolve()
-      .then(() => run(transaction))
+      .then(() => run(new TransactionTables(transaction)))
       .then(resolve, reject);
   });
 }

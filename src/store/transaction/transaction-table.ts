@@ -1,4 +1,4 @@
-/** One table as a transaction sees it. */
+/** Tables as a transaction sees them. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
 import {
@@ -25,6 +25,7 @@ import {
   type SyncResultScanner,
   type SyncTable,
   type TableChange,
+  type TableTransaction,
 } from '../../table/index.js';
 import { AsyncScanner } from '../read/async-scanner.js';
 import { plainGet } from '../read/plain-get.js';
@@ -34,7 +35,24 @@ import { checkRow } from '../write/row-operations.js';
 import type { ScannedRange } from './read-set.js';
 import type { StoreTransaction } from './transaction.js';
 
-export class TransactionTable implements SyncTable {
+/** The tables of a store as one transaction sees them. */
+export class TransactionTables implements TableTransaction {
+  private readonly tables = new Map<string, TransactionTable>();
+
+  constructor(private readonly transaction: StoreTransaction) {}
+
+  table(name: string): SyncTable {
+    this.transaction.checkRunning();
+    let table = this.tables.get(name);
+    if (table === undefined) {
+      table = new TransactionTable(this.transaction, name);
+      this.tables.set(name, table);
+    }
+    return table;
+  }
+}
+
+class TransactionTable implements SyncTable {
   constructor(
     private readonly transaction: StoreTransaction,
     readonly name: string,

@@ -12,16 +12,7 @@
 
 import { toHex } from '../../bytes/index.js';
 import { ClosedError, RowanError, SerializationError, TimeoutError } from '../../errors.js';
-import type {
-  Get,
-  Query,
-  Result,
-  RowMutation,
-  RowMutations,
-  Scan,
-  SyncTable,
-  TableTransaction,
-} from '../../table/index.js';
+import type { Get, Query, Result, RowMutation, RowMutations, Scan } from '../../table/index.js';
 import type { RegisteredScanner } from '../read/scanner-registry.js';
 import type { FamilyStore, VersionSource } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
@@ -34,7 +25,6 @@ import { RowClock } from '../write/row-clock.js';
 import type { RowReader } from '../write/row-operations.js';
 import { type PrivateSavepoint, PrivateWrites } from './private-writes.js';
 import { ReadSet, type ScannedRange } from './read-set.js';
-import { TransactionTable } from './transaction-table.js';
 
 /** A table as the transaction has found it. */
 interface Touched {
@@ -43,7 +33,7 @@ interface Touched {
   readonly loads: number;
 }
 
-export class StoreTransaction implements TableTransaction, RegisteredScanner {
+export class StoreTransaction implements RegisteredScanner {
   /** The registry's own. */
   slot = -1;
   readonly readPoint: number;
@@ -52,7 +42,6 @@ export class StoreTransaction implements TableTransaction, RegisteredScanner {
   private readonly reads = new ReadSet();
   private readonly writes: PrivateWrites;
   private readonly touched = new Map<string, Touched>();
-  private readonly tables = new Map<string, TransactionTable>();
   private readonly scanners = new Set<{ close(): void }>();
   private readonly preparation: Preparation;
   /** Why nothing can be done in it any more. */
@@ -75,16 +64,6 @@ export class StoreTransaction implements TableTransaction, RegisteredScanner {
       rowReader: (state, row) => this.rowReader(state, row),
     });
     core.scanners.opened(this);
-  }
-
-  table(name: string): SyncTable {
-    this.checkRunning();
-    let table = this.tables.get(name);
-    if (table === undefined) {
-      table = new TransactionTable(this, name);
-      this.tables.set(name, table);
-    }
-    return table;
   }
 
   /** The conflict that was met, whatever the transaction's function has made of it. */
