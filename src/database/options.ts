@@ -73,6 +73,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   maxFileSize: true,
   walSegmentSize: true,
   maxWalSegments: true,
+  walPreparedSize: true,
   compaction: true,
   timeToPurgeDeletes: true,
   automatic: true,

@@ -47,6 +47,11 @@ export interface EmbeddedOptions {
   readonly walSegmentSize?: number;
   /** Segments of the log above which the families that hold the oldest are flushed; default 8. */
   readonly maxWalSegments?: number;
+  /**
+   * Bytes of the log that are written as zeros ahead of need, at most a segment, once small synced writes follow one another;
+   * 0 for none; default 16 MiB.
+   */
+  readonly walPreparedSize?: number;
   readonly compaction?: Partial<CompactionSettings>;
   /** Milliseconds that major compactions keep delete markers after their timestamp; default 0 (R61). */
   readonly timeToPurgeDeletes?: number;
@@ -90,6 +95,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     maxFileSize: options.maxFileSize ?? 10 * GiB,
     walSegmentSize: options.walSegmentSize ?? 64 * MiB,
     maxWalSegments: options.maxWalSegments ?? 8,
+    walPreparedSize: Math.min(options.walPreparedSize ?? 16 * MiB, options.walSegmentSize ?? 64 * MiB),
     compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
     automatic,
@@ -142,6 +148,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   // A segment, with the record that fills it up, is read as a whole.
   walSegmentSize: integer(1, GiB),
   maxWalSegments: integer(1, 1_000_000),
+  walPreparedSize: integer(0, GiB),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
   automatic: kind('boolean'),

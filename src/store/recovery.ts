@@ -117,14 +117,17 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
   const { fileSystem, directory, settings } = environment;
   const { found, ledger, rowClock, lastSeq } = read;
   const { closed } = read.log;
-  if (closed) repairSegment(fileSystem, directory, closed.number, closed.length);
+  for (const { number, length } of closed) repairSegment(fileSystem, directory, number, length);
   const edits: Edit[] = [{ type: 'counters', lastSeq, clock: rowClock.highest }];
-  if (closed) edits.push({ type: 'walClosed', ...closed });
+  for (const segment of closed) edits.push({ type: 'walClosed', ...segment });
   const manifest = Manifest.begin(fileSystem, directory, found, edits);
   let wal: Wal | undefined;
   try {
     const number = manifest.newFileNumber();
-    wal = Wal.create(fileSystem, directory, number, { segmentSize: settings.walSegmentSize });
+    wal = Wal.create(fileSystem, directory, number, {
+      segmentSize: settings.walSegmentSize,
+      preparedSize: settings.walPreparedSize,
+    });
     manifest.log([{ type: 'walAdd', number }]);
     removeMark(environment);
     const journal = new Journal(wal, manifest, rowClock);

@@ -27,7 +27,7 @@ import {
   type VersionState,
 } from './manifest/index.js';
 import { readWriteRecord } from './record/write-record.js';
-import { type ClosedSegment, replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
+import { replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
 
 export interface RepairReport {
   /** Files that were moved to {@link folder}, and why. */
@@ -196,7 +196,7 @@ class Repair {
     for (const { number, closed } of state.walSegments.values()) {
       if (closed || this.edits.some((edit) => edit.type === 'walRemove' && edit.number === number)) continue;
       const replayed = replayWal(this.files, this.directory, [{ number }], () => {});
-      if (replayed.closed) this.edits.push({ type: 'walClosed', ...replayed.closed });
+      for (const segment of replayed.closed) this.edits.push({ type: 'walClosed', ...segment });
     }
   }
 
@@ -272,8 +272,8 @@ class Repair {
 
   private closeLog(): void {
     if (this.log === undefined) return;
-    const closed: ClosedSegment = this.log.close();
-    this.edits.push({ type: 'walAdd', number: closed.number }, { type: 'walClosed', ...closed });
+    for (const closed of this.log.close())
+      this.edits.push({ type: 'walAdd', number: closed.number }, { type: 'walClosed', ...closed });
     this.log = undefined;
   }
 

@@ -16,6 +16,7 @@ import type { DirectoryLock, FileSystem } from './fs/index.js';
 import type { FileLedger } from './ledger/file-ledger.js';
 import type { Journal } from './ledger/journal.js';
 import { LogCollector } from './ledger/log-collector.js';
+import { LogRoller } from './ledger/log-roller.js';
 import { Lifecycle } from './lifecycle.js';
 import type { Manifest } from './manifest/index.js';
 import type { ChunkPool } from './memstore/arena.js';
@@ -63,6 +64,7 @@ export class StoreCore {
   readonly commits: CommitQueue;
   readonly catalog: Catalog;
   readonly collector: LogCollector;
+  private readonly roller: LogRoller;
   readonly scanners = new ScannerRegistry();
   readonly observers = new WriteObservers();
   readonly pressure: Pressure;
@@ -100,6 +102,7 @@ export class StoreCore {
     this.collector = new LogCollector(environment, journal, this.catalog, (state, region, store) =>
       this.maintenance.requestFlush(state, region, store),
     );
+    this.roller = new LogRoller(environment, journal, () => this.maintenance.requestLogCollection());
     this.writer = new TableWriter(this);
   }
 
@@ -147,19 +150,8 @@ export class StoreCore {
   }
 
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void {
-    // Before the record: where the disk has no room for another segment, the write is not in the log.
-    if (this.wal.full) this.rotateLog();
+    this.roller.makeRoom(record.length);
     this.wal.append(first, count, record.buffer, 0, record.length);
-  }
-
-  private rotateLog(): void {
-    this.wal.rotate(this.manifest.newFileNumber(), (closed, opened) => {
-      this.journal.log([
-        { type: 'walClosed', ...closed },
-        { type: 'walAdd', number: opened },
-      ]);
-    });
-    this.maintenance.requestLogCollection();
   }
 
   /** The oldest moment that an open scan still looks at. */
@@ -240,8 +232,11 @@ export class StoreCore {
     try {
       await this.maintenance.close();
       await this.lifecycle.ending();
-      this.collector.closeLog();
+      await this.roller.end();
+      this.collector.closeLog(this.roller.finish());
     } finally {
+      await this.roller.end();
+      this.roller.finish();
       for (const state of this.catalog.tables()) for (const store of state.stores()) store.close();
       this.files.closeAll();
       try {

@@ -25,7 +25,8 @@ interface Subject {
 async function subject(syncDelay?: () => Promise<void>): Promise<Subject> {
   const disk = new MemoryFileSystem(syncDelay === undefined ? {} : { syncDelay });
   const files = new FaultFileSystem(disk);
-  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false }));
+  // Faults are for the writes of the test, not for room that is prepared meanwhile.
+  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false, walPreparedSize: 0 }));
   await engine.admin.createTable(tableDescriptor('t', { a: {}, b: {} }));
   return { disk, files, engine };
 }

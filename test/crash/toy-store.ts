@@ -1,6 +1,6 @@
 import { type FileSystem, joinPath, sortedFileName, walFileName } from '../../src/store/fs/index.js';
 import { liveFiles, Manifest } from '../../src/store/manifest/index.js';
-import { replayWal, Wal } from '../../src/store/wal/index.js';
+import { PreparedSegment, replayWal, Wal } from '../../src/store/wal/index.js';
 import { tableDescriptor } from '../../src/table/index.js';
 
 const DIRECTORY = '/data/db';
@@ -16,6 +16,8 @@ export class ToyStore {
   /** The numbers of all writes, in files and in memory. */
   readonly writes: number[] = [];
   private flushed = 0;
+  private next: PreparedSegment | undefined;
+  private leaving: Promise<void> | undefined;
 
   private constructor(
     private readonly files: FileSystem,
@@ -53,7 +55,7 @@ export class ToyStore {
     const number = manifest.newFileNumber();
     const wal = Wal.create(files, DIRECTORY, number, { segmentSize: 6000, whenIdle: (task) => task() });
     manifest.log([
-      ...(closed === undefined ? [] : [{ type: 'walClosed' as const, ...closed }]),
+      ...closed.map((segment) => ({ type: 'walClosed' as const, ...segment })),
       { type: 'walAdd', number },
     ]);
     const store = new ToyStore(files, manifest, wal);
@@ -64,13 +66,17 @@ export class ToyStore {
 
   /** One write, staged. */
   put(): void {
-    if (this.wal.full) {
-      this.wal.rotate(this.manifest.newFileNumber(), (closed, opened) => {
-        this.manifest.log([
-          { type: 'walClosed', ...closed },
-          { type: 'walAdd', number: opened },
-        ]);
-      });
+    if (
+      this.next !== undefined &&
+      !this.wal.switching &&
+      (this.wal.full || this.wal.size > 3 * this.next.room)
+    ) {
+      const left = this.wal.switchTo(this.next);
+      this.next = undefined;
+      // What cannot be recorded is found by the next opener.
+      this.leaving = left
+        .then((closed) => void this.manifest.log([{ type: 'walClosed', ...closed }]))
+        .catch(() => {});
     }
     const seq = this.writes.length + 1;
     const bytes = Buffer.from(payload(seq), 'latin1');
@@ -82,8 +88,20 @@ export class ToyStore {
     this.wal.flushToOs();
   }
 
-  sync(): Promise<void> {
-    return this.wal.sync();
+  async sync(): Promise<void> {
+    await this.wal.sync();
+    await this.leaving;
+    if (this.next !== undefined) return;
+    const number = this.manifest.newFileNumber();
+    const next = await PreparedSegment.make(this.files, DIRECTORY, number, { room: 1500, goOn: () => true });
+    try {
+      this.manifest.log([{ type: 'walAdd', number }]);
+      this.next = next;
+    } catch (error) {
+      if (this.manifest.poisoned === undefined) next.discard();
+      else next.close();
+      throw error;
+    }
   }
 
   /** Writes what is only in memory to a file, and forgets the segments that are in files. */
@@ -148,13 +166,15 @@ export class ToyStore {
   }
 
   close(): void {
-    this.manifest.log([{ type: 'walClosed', ...this.wal.close() }]);
+    this.manifest.log(this.wal.close().map((segment) => ({ type: 'walClosed', ...segment })));
+    this.next?.close();
     this.manifest.close();
   }
 
   /** Lets go of the files, as a process that dies. */
   abandon(): void {
     this.wal.abandon();
+    this.next?.close();
     this.manifest.abandon();
   }
 }

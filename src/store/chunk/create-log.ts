@@ -24,9 +24,33 @@ export function createLog(
     return writer;
   } catch (error) {
     discardLog(files, file);
-    // The writer calls a failed sync ERR_READONLY, for what it may have lost; here there was nothing to lose.
-    throw error instanceof RowanError && error.code === 'ERR_READONLY' ? error.cause : error;
+    throw failureOf(error);
   }
+}
+
+/** As {@link createLog}, with the disk's work off the thread. */
+export async function createLogAsync(
+  files: FileSystem,
+  path: string,
+  kind: LogKind,
+  fileNumber: number,
+  stagingSize: number,
+): Promise<ChunkWriter> {
+  const file = files.create(path);
+  try {
+    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize);
+    await writer.syncAsync();
+    await files.syncDirectoryAsync(parentPath(path));
+    return writer;
+  } catch (error) {
+    discardLog(files, file);
+    throw failureOf(error);
+  }
+}
+
+/** What is to be told of a new log: its writer calls a failed sync ERR_READONLY, for what it may have lost; here there was nothing to lose. */
+export function failureOf(error: unknown): unknown {
+  return error instanceof RowanError && error.code === 'ERR_READONLY' ? error.cause : error;
 }
 
 /** Closes and removes a file that nothing names. Where that fails, the next opener removes it. */

@@ -13,7 +13,7 @@
  *   +--------+---------+--------+------+---------------+-----------
  *
  * `check` is the crc-32 of bytes 4-16, seeded with the kind and number of the file and the chunk's offset in it: bytes
- * that belong elsewhere never pass. `syncedOffset` is a promise: when this chunk was made, every byte of the file before
+ * that belong elsewhere never pass. A file may be longer than its chunks: zeros to its end are room that was prepared. `syncedOffset` is a promise: when this chunk was made, every byte of the file before
  * that offset was synced.
  *
  * These figures are frozen: a change makes a new format version.
@@ -34,18 +34,36 @@ export const CHUNK_LAST = 4;
 export const CHUNK_MARK = 5;
 /** The first chunk of a file and only that: the magic and the version of its format. */
 export const CHUNK_FILE_HEADER = 6;
+/** No payload, the last of a file: what was to be written after it stands in the next file. From version 2 on. */
+export const CHUNK_END = 7;
+/** The highest type that there is. */
+export const LAST_CHUNK_TYPE = CHUNK_END;
 
 /** What is framed in chunks. `magic` is eight characters of ASCII. */
 export interface LogKind {
   readonly name: string;
   readonly magic: string;
   readonly version: number;
+  /** The first version whose files may end in zeros that were prepared and never written over, and in an END. */
+  readonly preparedSince: number;
   /** Part of the seed of every check. */
   readonly seed: number;
 }
 
-export const WAL_KIND: LogKind = { name: 'WAL segment', magic: 'ROWANWAL', version: 1, seed: 0x57414c31 };
-export const MANIFEST_KIND: LogKind = { name: 'MANIFEST', magic: 'ROWANMAN', version: 1, seed: 0x4d414e31 };
+export const WAL_KIND: LogKind = {
+  name: 'WAL segment',
+  magic: 'ROWANWAL',
+  version: 2,
+  preparedSince: 2,
+  seed: 0x57414c31,
+};
+export const MANIFEST_KIND: LogKind = {
+  name: 'MANIFEST',
+  magic: 'ROWANMAN',
+  version: 1,
+  preparedSince: Number.POSITIVE_INFINITY,
+  seed: 0x4d414e31,
+};
 
 /** The payload of the file header: magic (8), version u16. */
 export const FILE_HEADER_PAYLOAD = 10;

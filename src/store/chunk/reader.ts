@@ -2,6 +2,7 @@ import { crc32 } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import {
   BLOCK_SIZE,
+  CHUNK_END,
   CHUNK_FILE_HEADER,
   CHUNK_FIRST,
   CHUNK_FULL,
@@ -12,6 +13,7 @@ import {
   FILE_HEADER_PAYLOAD,
   fileSeed,
   headerCheck,
+  LAST_CHUNK_TYPE,
   type LogKind,
   MIN_CHUNK_ROOM,
   readUint32,
@@ -29,6 +31,7 @@ export interface Break {
 }
 
 const EMPTY = new Uint8Array(0);
+const ZEROS = Buffer.alloc(4096);
 
 /**
  * Reads the records of one log whose bytes are in memory. It never reads or allocates by a length that a check has not
@@ -48,6 +51,8 @@ export class ChunkReader {
   broken: Break | undefined;
   /** The highest synced offset that a chunk promised. */
   syncedOffset = 0;
+  /** The log goes on in another file: its END was met. */
+  ended = false;
 
   private readonly bytes: Uint8Array;
   private readonly kind: LogKind;
@@ -57,6 +62,7 @@ export class ChunkReader {
   private scratch: Uint8Array = EMPTY;
   private scratchLength = 0;
   private inRecord = false;
+  private version = 0;
 
   /**
    * @throws CorruptionError when the file does not begin as a log of this kind, number and a known version does;
@@ -72,16 +78,20 @@ export class ChunkReader {
 
   /** To the next record. False at the end, clean or `broken`. */
   next(): boolean {
-    if (this.broken !== undefined) return false;
+    if (this.broken !== undefined || this.ended) return false;
     while (this.skipPadding()) {
       const at = this.position;
       const reason = this.checkChunk(at);
-      if (reason !== undefined) return this.stop(reason, at);
+      if (reason !== undefined) {
+        if (!this.inRecord && this.isPrepared(at)) return false;
+        return this.stop(reason, at);
+      }
       const type = this.bytes[at + 10]!;
       const length = this.bytes[at + 8]! | (this.bytes[at + 9]! << 8);
       this.position = at + CHUNK_HEADER_SIZE + length;
       if (this.take(type, at, length)) {
         this.goodEnd = this.position;
+        if (type === CHUNK_END) return this.end();
         if (type !== CHUNK_MARK) return true;
       }
     }
@@ -103,16 +113,30 @@ export class ChunkReader {
     const magic = String.fromCharCode(...this.bytes.subarray(CHUNK_HEADER_SIZE, CHUNK_HEADER_SIZE + 8));
     if (magic !== this.kind.magic) throw this.corruption('its magic is wrong', CHUNK_HEADER_SIZE);
     const version = this.bytes[CHUNK_HEADER_SIZE + 8]! | (this.bytes[CHUNK_HEADER_SIZE + 9]! << 8);
-    if (version !== this.kind.version) {
+    this.version = version;
+    if (version < 1 || version > this.kind.version) {
       throw new RowanError(
         'ERR_FORMAT_VERSION',
-        `The ${this.kind.name} "${this.path}" has format version ${version}; this release of Rowan reads version ` +
+        `The ${this.kind.name} "${this.path}" has format version ${version}; this release of Rowan reads versions up to ` +
           `${this.kind.version}. Open the store with the release that wrote it, or a newer one.`,
         { details: { file: this.path, version } },
       );
     }
     this.position = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
     this.goodEnd = this.position;
+  }
+
+  private end(): false {
+    this.ended = true;
+    if (!this.isPrepared(this.position))
+      throw this.corruption('something stands behind its end', this.position);
+    return false;
+  }
+
+  /** Whether from `at` on there is only room that was prepared. */
+  private isPrepared(at: number): boolean {
+    if (this.version < this.kind.preparedSince) return at >= this.bytes.length;
+    return isZero(this.bytes, at);
   }
 
   /** To the next place where a chunk may begin. False at the end of the file. */
@@ -150,10 +174,13 @@ export class ChunkReader {
     const fits =
       type === CHUNK_MIDDLE || type === CHUNK_LAST
         ? this.inRecord
-        : !this.inRecord && (type === CHUNK_FULL || type === CHUNK_FIRST || type === CHUNK_MARK);
-    if (!fits || (length === 0) !== (type === CHUNK_MARK))
+        : !this.inRecord &&
+          type !== CHUNK_FILE_HEADER &&
+          (type !== CHUNK_END || this.version >= this.kind.preparedSince);
+    const empty = type === CHUNK_MARK || type === CHUNK_END;
+    if (!fits || (length === 0) !== empty || type === 0 || type > LAST_CHUNK_TYPE)
       throw this.corruption(`a chunk of type ${type} and ${length} bytes does not belong here`, at);
-    if (type === CHUNK_MARK) return true;
+    if (empty) return true;
     if (type === CHUNK_FULL || type === CHUNK_FIRST) this.recordStart = at;
     if (type === CHUNK_FULL) {
       this.payload = this.bytes;
@@ -186,6 +213,17 @@ export class ChunkReader {
     this.broken = { reason, offset };
     return false;
   }
+}
+
+/** Whether all bytes from `at` on are zeros. */
+export function isZero(bytes: Uint8Array, at: number): boolean {
+  const end = Math.min(bytes.length, Math.ceil(at / ZEROS.length) * ZEROS.length);
+  for (let i = at; i < end; i++) if (bytes[i] !== 0) return false;
+  for (let i = Math.max(at, end); i < bytes.length; i += ZEROS.length) {
+    const length = Math.min(ZEROS.length, bytes.length - i);
+    if (ZEROS.compare(bytes, i, i + length, 0, length) !== 0) return false;
+  }
+  return true;
 }
 
 export function logCorruption(kind: LogKind, path: string, what: string, offset: number): CorruptionError {

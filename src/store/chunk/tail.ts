@@ -6,10 +6,11 @@
  *    MANIFEST, a promise in any chunk) cannot be torn: X before them is damage. The promise may stand in a chunk after X,
  *    so every later byte is tried as the start of a chunk.
  * 2. When one flipped bit explains a failed check, and the bit lies in a sector that was written, it is damage.
- * 3. A file that ends inside the chunk is torn: appends grow the file.
+ * 3. A file that ends inside the chunk is torn: appends grow the file. So is one in whose prepared room the chunk stops: from
+ *    the last byte of the chunk, or of its header where that is all that is known, to the end of the file there are zeros.
  * 4. A chunk that lies wholly in the file is torn if one of its 512-byte sectors is all zeros from where the chunk
- *    enters it: never written. (Disks write sectors whole; no log is preallocated or reused, so what was not
- *    written reads as zeros.)
+ *    enters it: never written. (Disks write sectors whole; room is prepared by zeros and never used again, so what was
+ *    not written reads as zeros.)
  * 5. Everything else is damage.
  *
  * What stays open: damage to the last group of records, before any later chunk reached the disk, that also zeroes a
@@ -19,15 +20,15 @@
 import { crc32 } from '../../bytes/index.js';
 import {
   BLOCK_SIZE,
-  CHUNK_FILE_HEADER,
   CHUNK_HEADER_SIZE,
   fileSeed,
   headerCheck,
+  LAST_CHUNK_TYPE,
   type LogKind,
   readUint32,
   readUint48,
 } from './format.js';
-import type { Break } from './reader.js';
+import { type Break, isZero } from './reader.js';
 
 const SECTOR = 512;
 
@@ -55,6 +56,7 @@ export function judgeBreak(
   const flipped = header ? flippedHeaderBit(bytes, offset, seed) : flippedPayloadBit(bytes, offset, length);
   if (flipped >= 0 && !unwritten(bytes, offset, flipped))
     return damage(`one bit is flipped at byte ${flipped}`);
+  if (kind.preparedSince !== Number.POSITIVE_INFINITY && isZero(bytes, end - 1)) return TORN;
   for (let at = offset; at < end; at = (Math.floor(at / SECTOR) + 1) * SECTOR) {
     if (unwritten(bytes, offset, at)) return TORN;
   }
@@ -78,7 +80,7 @@ function findWitness(bytes: Uint8Array, seed: number, broken: number): number {
   const last = bytes.length - CHUNK_HEADER_SIZE;
   for (let at = broken + 1; at <= last; at++) {
     const type = bytes[at + 10]!;
-    if (type === 0 || type > CHUNK_FILE_HEADER) continue;
+    if (type === 0 || type > LAST_CHUNK_TYPE) continue;
     const synced = readUint48(bytes, at + 11);
     if (synced <= broken || synced > at) continue;
     if ((bytes[at + 8]! | (bytes[at + 9]! << 8)) > BLOCK_SIZE - CHUNK_HEADER_SIZE) continue;

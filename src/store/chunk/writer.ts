@@ -3,6 +3,7 @@ import { RowanError } from '../../errors.js';
 import type { FileHandle } from '../fs/index.js';
 import {
   BLOCK_SIZE,
+  CHUNK_END,
   CHUNK_FILE_HEADER,
   CHUNK_FIRST,
   CHUNK_FULL,
@@ -41,6 +42,7 @@ export class ChunkWriter {
   private runningCrc = 0;
   private synced = 0;
   private poison: RowanError | undefined;
+  private preparedEnd = 0;
 
   /** `file` is new and empty. Nothing is written before the first `flush`. */
   constructor(file: FileHandle, kind: LogKind, fileNumber: number, stagingSize = 65536) {
@@ -110,10 +112,41 @@ export class ChunkWriter {
 
   /** Stages a mark that carries the synced offset. */
   appendMark(): void {
+    this.appendEmpty(CHUNK_MARK);
+  }
+
+  /** Stages what says that the log goes on in another file; the last of this one. */
+  appendEnd(): void {
+    this.appendEmpty(CHUNK_END);
+    this.recordsEndStaged = this.end;
+  }
+
+  private appendEmpty(type: number): void {
     this.checkUsable();
     this.reserve(0);
     this.padBlock();
-    this.putChunk(CHUNK_MARK, EMPTY, EMPTY, 0, 0, 0);
+    this.putChunk(type, EMPTY, EMPTY, 0, 0, 0);
+  }
+
+  /**
+   * Makes room for `length` bytes behind what is written, before anything but the header is: off the thread, and not yet
+   * on the disk.
+   */
+  async prepare(length: number): Promise<void> {
+    await this.file.prepare(length);
+    this.preparedEnd = Math.max(this.preparedEnd, this.written) + length;
+  }
+
+  /** Bytes that can be written until the file has to grow. */
+  get prepared(): number {
+    return Math.max(0, this.preparedEnd - this.written);
+  }
+
+  /** Gives back the room that was prepared and is not needed. */
+  trim(): void {
+    if (this.prepared === 0) return;
+    this.file.truncate(this.written);
+    this.preparedEnd = 0;
   }
 
   /**
@@ -178,6 +211,7 @@ export class ChunkWriter {
   }
 
   private takeBack(cause: unknown): void {
+    this.preparedEnd = 0;
     try {
       this.file.truncate(this.written);
     } catch {

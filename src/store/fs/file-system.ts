@@ -2,7 +2,7 @@
  * The one way to files: everything in the storage core that touches a disk goes through a {@link FileSystem}, so that
  * the same code runs on the real disk, in memory with simulated power loss, and under injected errors.
  *
- * All calls but `syncAsync` and `lock` are synchronous. Paths are plain strings with `/` between their parts. A failed
+ * All calls but `prepare`, `syncAsync`, `syncDirectoryAsync` and `lock` are synchronous. Paths are plain strings with `/` between their parts. A failed
  * call throws a `RowanError` with code `ERR_IO` whose details name the file, the call and the system's error code.
  *
  * What survives a loss of power, on every implementation:
@@ -13,10 +13,10 @@
  *    succeeds proves nothing about them (kernels drop the dirty pages). Callers stop writing instead of retrying.
  */
 
-/** An open file. Writes always append. */
+/** An open file. Writes always append, into the room that `prepare` has made where there is some. */
 export interface FileHandle {
   readonly path: string;
-  /** The length in bytes, our own appends included, also those of a `write` that failed half-way. */
+  /** The length in bytes, our own appends included, also those of a `write` that failed half-way, and prepared room. */
   readonly size: number;
   /** Whether `close` was called. */
   readonly closed: boolean;
@@ -30,11 +30,17 @@ export interface FileHandle {
    * number of the bytes may have been appended; `size` says how many, and `truncate` takes them back.
    */
   write(buffer: Uint8Array, offset: number, length: number): void;
+  /**
+   * Makes the file `length` bytes longer by zeros, off the thread, which later writes go over: a sync of these has then
+   * nothing to tell the disk but the bytes themselves. Nothing may be written until it has ended. When it rejects, any
+   * number of the zeros may be there. They are not synced.
+   */
+  prepare(length: number): Promise<void>;
   /** Returns when all bytes written so far are on the disk (fdatasync). */
   sync(): void;
   /** As `sync`, off the thread; it covers at least the bytes written before the call. */
   syncAsync(): Promise<void>;
-  /** Cuts the file to `length` bytes, which is at most `size`; later writes append there. */
+  /** Cuts the file, prepared room included, to `length` bytes, which is at most `size`; later writes append there. */
   truncate(length: number): void;
   /** Gives the descriptor back. A second call does nothing. */
   close(): void;
@@ -73,6 +79,8 @@ export interface FileSystem {
   link(existing: string, path: string): void;
   /** Makes the names in a folder safe. Does nothing on systems that cannot. */
   syncDirectory(path: string): void;
+  /** As `syncDirectory`, off the thread. */
+  syncDirectoryAsync(path: string): Promise<void>;
   /**
    * Claims a folder for this process. The claim ends with `release` or with the process, however it ends.
    * @throws RowanError `ERR_LOCKED`, naming the holder, when another opener (of any process, or this one) has it.

@@ -50,12 +50,12 @@ export class NodeFileSystem implements FileSystem {
   }
 
   create(path: string): FileHandle {
-    const { O_RDWR, O_APPEND, O_CREAT, O_EXCL } = fs.constants;
-    return open(path, this.at(path), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 'create');
+    const { O_RDWR, O_CREAT, O_EXCL } = fs.constants;
+    return open(path, this.at(path), O_RDWR | O_CREAT | O_EXCL, 'create');
   }
 
   openAppend(path: string): FileHandle {
-    return open(path, this.at(path), fs.constants.O_RDWR | fs.constants.O_APPEND, 'open');
+    return open(path, this.at(path), fs.constants.O_RDWR, 'open');
   }
 
   mkdir(path: string): void {
@@ -122,6 +122,18 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
+  async syncDirectoryAsync(path: string): Promise<void> {
+    if (process.platform === 'win32') return;
+    const fd = attempt('open the folder', path, () => fs.openSync(this.at(path), fs.constants.O_RDONLY));
+    try {
+      await done('sync the folder', path, (then) => fs.fsync(fd, then));
+    } catch (error) {
+      if (!DIRECTORY_SYNC_REFUSED.has(String((error as RowanError).details['errno']))) throw error;
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
   lock(directory: string): Promise<DirectoryLock> {
     return lockDirectory(directory, this.at(directory));
   }
@@ -176,18 +188,36 @@ function open(path: string, place: string, flags: number, call: string): NodeFil
   return new NodeFileHandle(path, fd, stat.size);
 }
 
+type Then<T> = (error: NodeJS.ErrnoException | null, value?: T) => void;
+
+/** What a call with a callback comes to. */
+function done<T>(call: string, path: string, start: (then: Then<T>) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => {
+      if (error === null) resolve(value as T);
+      else reject(ioError(call, path, errnoOf(error), error));
+    });
+  });
+}
+
+/** What `prepare` writes, a piece at a time. */
+const ZEROS = Buffer.alloc(1 << 18);
+
 class NodeFileHandle implements FileHandle {
   readonly path: string;
   private readonly fd: number;
   private length: number;
+  /** Where the next write goes; beyond it there are zeros up to `length`. */
+  private position: number;
   private isClosed = false;
-  /** Syncs off the thread that still use the descriptor: closing it now would let them sync another file. */
-  private syncing = 0;
+  /** Calls off the thread that still use the descriptor: closing it now would let them touch another file. */
+  private busy = 0;
 
   constructor(path: string, fd: number, size: number) {
     this.path = path;
     this.fd = fd;
     this.length = size;
+    this.position = size;
   }
 
   get size(): number {
@@ -218,12 +248,25 @@ class NodeFileHandle implements FileHandle {
     let done = 0;
     try {
       while (done < length) {
-        const count = fs.writeSync(this.fd, buffer, offset + done, length - done);
+        const count = fs.writeSync(this.fd, buffer, offset + done, length - done, this.position);
         done += count;
-        this.length += count;
+        this.position += count;
+        if (this.position > this.length) this.length = this.position;
       }
     } catch (error) {
       throw ioError('write', this.path, errnoOf(error), error);
+    }
+  }
+
+  async prepare(length: number): Promise<void> {
+    if (this.isClosed) throw ioError('prepare', this.path, 'EBADF');
+    for (let left = length; left > 0 && !this.isClosed; ) {
+      const part = Math.min(left, ZEROS.length);
+      const count = await this.off<number>('prepare', (then) =>
+        fs.write(this.fd, ZEROS, 0, part, this.length, then),
+      );
+      this.length += count;
+      left -= count;
     }
   }
 
@@ -234,15 +277,18 @@ class NodeFileHandle implements FileHandle {
 
   syncAsync(): Promise<void> {
     if (this.isClosed) return Promise.reject(ioError('sync', this.path, 'EBADF'));
-    this.syncing++;
-    return new Promise((resolve, reject) => {
-      fs.fdatasync(this.fd, (error) => {
-        this.syncing--;
-        if (this.isClosed && this.syncing === 0) fs.closeSync(this.fd);
-        if (error === null) resolve();
-        else reject(ioError('sync', this.path, errnoOf(error), error));
-      });
-    });
+    return this.off('sync', (then) => fs.fdatasync(this.fd, then));
+  }
+
+  /** Runs a call that uses the descriptor off the thread. */
+  private async off<T>(call: string, start: (then: Then<T>) => void): Promise<T> {
+    this.busy++;
+    try {
+      return await done(call, this.path, start);
+    } finally {
+      this.busy--;
+      if (this.isClosed && this.busy === 0) fs.closeSync(this.fd);
+    }
   }
 
   truncate(length: number): void {
@@ -252,11 +298,12 @@ class NodeFileHandle implements FileHandle {
     }
     attempt('truncate', this.path, () => fs.ftruncateSync(this.fd, length));
     this.length = length;
+    this.position = Math.min(this.position, length);
   }
 
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    if (this.syncing === 0) attempt('close', this.path, () => fs.closeSync(this.fd));
+    if (this.busy === 0) attempt('close', this.path, () => fs.closeSync(this.fd));
   }
 }

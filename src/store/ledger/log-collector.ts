@@ -3,10 +3,17 @@
 import type { Catalog } from '../catalog.js';
 import type { StoreEnvironment } from '../environment.js';
 import { joinPath, walFileName } from '../fs/index.js';
+import type { Edit, WalSegmentEntry } from '../manifest/index.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { Journal } from './journal.js';
+
+/** What else is to be recorded when the log is closed, and the segments that this leaves. */
+export interface LogEnd {
+  readonly edits: readonly Edit[];
+  readonly unneeded: readonly number[];
+}
 
 export class LogCollector {
   private collecting: Promise<void> | undefined;
@@ -43,12 +50,20 @@ export class LogCollector {
       this.unlink(done);
     }
     const kept = closed.filter((segment) => !done.includes(segment.number));
-    if (settings.automatic && kept.length > settings.maxWalSegments)
-      this.flushHolders(kept[0]!.closed!.lastSeq);
+    if (settings.automatic && this.isTooMuch(kept)) this.flushHolders(kept[0]!.closed!.lastSeq);
   }
 
-  /** Closes the log for good; a segment whose every write is in files goes with it. */
-  closeLog(): void {
+  /** A segment with prepared room ends when that is used up, and may be shorter than others. */
+  private isTooMuch(kept: readonly WalSegmentEntry[]): boolean {
+    const { maxWalSegments, walSegmentSize, walPreparedSize } = this.environment.settings;
+    if (kept.length <= maxWalSegments) return false;
+    const bytes = kept.reduce((sum, { closed }) => sum + closed!.length, 0);
+    const most = maxWalSegments * (walSegmentSize / Math.max(1, walPreparedSize));
+    return bytes > maxWalSegments * walSegmentSize || kept.length > most;
+  }
+
+  /** Closes the log for good; segments whose every write is in files go with it, and those that nobody came to write to. */
+  closeLog({ edits, unneeded }: LogEnd): void {
     const { wal, manifest } = this.journal;
     if (wal.poisoned) {
       wal.abandon();
@@ -56,12 +71,14 @@ export class LogCollector {
     }
     const closed = wal.close();
     if (manifest.poisoned) return;
-    const done = closed.lastSeq < this.oldestUnflushedSeq();
+    const oldest = this.oldestUnflushedSeq();
+    const done = closed.filter((segment) => segment.lastSeq < oldest).map(({ number }) => number);
     this.journal.log([
-      { type: 'walClosed', ...closed },
-      ...(done ? [{ type: 'walRemove' as const, number: closed.number }] : []),
+      ...edits,
+      ...closed.map((segment) => ({ type: 'walClosed' as const, ...segment })),
+      ...done.map((number) => ({ type: 'walRemove' as const, number })),
     ]);
-    if (done) this.unlink([closed.number]);
+    this.unlink([...done, ...unneeded]);
   }
 
   private unlink(segments: readonly number[]): void {

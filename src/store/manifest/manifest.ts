@@ -215,8 +215,8 @@ export class Manifest {
   private write(edits: readonly Edit[]): number {
     this.checkOpen();
     const next = applyEdits(this.pending, edits);
-    if (edits.some((edit) => edit.type === 'fileAdd' || edit.type === 'walAdd'))
-      this.files.syncDirectory(this.directory);
+    // A segment of the log is made with its name safe.
+    if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const record = encodeEdits(edits);
     this.writer.append(EMPTY, record, 0, record.length);
     this.writer.flush();

@@ -43,8 +43,8 @@ export interface ReplayResult {
   readonly records: number;
   readonly bytes: number;
   readonly torn: TornTail | undefined;
-  /** What the MANIFEST is to record of the segment that was open, once it is repaired; undefined when none was. */
-  readonly closed: ClosedSegment | undefined;
+  /** What the MANIFEST is to record of the segments that were open, once they are repaired. */
+  readonly closed: readonly ClosedSegment[];
 }
 
 export interface ReplayOptions {
@@ -53,8 +53,9 @@ export interface ReplayOptions {
 }
 
 /**
- * Gives every record of the segments, in order, to `onRecord`. Only the last segment may be open, and only an open one
- * may have a torn end. Nothing on the disk is changed before all records were read and taken.
+ * Gives every record of the segments, in order, to `onRecord`. A segment of which the MANIFEST does not say yet that it is
+ * closed has an END if the log has gone on in the next; else it may have a torn end, and nothing was written to any
+ * after it. Nothing on the disk is changed before all records were read and taken.
  *
  * @throws CorruptionError naming file and offset when a segment is missing, or its bytes are not those that were
  *   written; a record before the damage may have been given out by then.
@@ -70,24 +71,32 @@ export function replayWal(
   let records = 0;
   let size = 0;
   let torn: TornTail | undefined;
-  let closed: ClosedSegment | undefined;
-  for (const [index, segment] of segments.entries()) {
+  /** The first segment that was never ended, and where. */
+  let last: { readonly path: string; readonly end: number } | undefined;
+  const closed: ClosedSegment[] = [];
+  for (const segment of segments) {
     const path = joinPath(directory, walFileName(segment.number));
     const read = new SegmentReader(readLog(files, path), segment, path, record);
-    if (segment.closed === undefined && index < segments.length - 1)
-      throw logCorruption(WAL_KIND, path, 'it was never closed and yet is not the last', 0);
     while (read.next()) {
+      if (last !== undefined) throw neverEnded(last, path);
       records++;
       onRecord(record);
     }
+    if (last !== undefined && (read.ended || read.torn !== undefined)) throw neverEnded(last, path);
     size += read.goodEnd;
-    if (segment.closed === undefined) {
-      torn = read.torn;
-      closed = read.summary();
-      if (options.repair !== false) repairSegment(files, directory, segment.number, closed.length);
-    }
+    if (segment.closed !== undefined) continue;
+    torn ??= read.torn;
+    closed.push(read.summary());
+    if (!read.ended) last ??= { path, end: read.goodEnd };
   }
+  if (options.repair !== false)
+    for (const { number, length } of closed) repairSegment(files, directory, number, length);
   return { records, bytes: size, torn, closed };
+}
+
+/** The log went on, and so the disk had all of the segment that it came from. */
+function neverEnded({ path, end }: { readonly path: string; readonly end: number }, next: string): Error {
+  return logCorruption(WAL_KIND, path, `its end is missing, for "${next}" has what came after it`, end);
 }
 
 /**
@@ -127,6 +136,13 @@ export function walRecordOf(reader: ChunkReader, segment: number, record: WalRec
   if (record.count === 0) throw reader.corruption('a record says that it holds no write', reader.recordStart);
 }
 
+/** The length of a file without the zeros at its end. */
+function usedLength(bytes: Uint8Array): number {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end;
+}
+
 class SegmentReader {
   private readonly bytes: Uint8Array;
   private readonly segment: SegmentToRead;
@@ -150,8 +166,14 @@ class SegmentReader {
     this.reader = new ChunkReader(bytes, WAL_KIND, segment.number, path);
   }
 
+  /** Where the last record or mark ends; of a closed segment, the end of the file. */
   get goodEnd(): number {
-    return this.torn?.offset ?? this.bytes.length;
+    return this.reader.goodEnd;
+  }
+
+  /** The log goes on in the next segment. */
+  get ended(): boolean {
+    return this.reader.ended;
   }
 
   next(): boolean {
@@ -190,6 +212,8 @@ class SegmentReader {
     if (broken === undefined) return;
     const verdict = judgeBreak(bytes, broken, WAL_KIND, segment.number, FILE_HEADER_END);
     if (!verdict.torn) throw reader.corruption(`${broken.reason}; ${verdict.why}`, broken.offset);
-    this.torn = { file: this.path, offset: reader.goodEnd, bytes: bytes.length - reader.goodEnd };
+    const { goodEnd } = reader;
+    const end = broken.reason.startsWith('cut') ? bytes.length : usedLength(bytes);
+    this.torn = { file: this.path, offset: goodEnd, bytes: end - goodEnd };
   }
 }

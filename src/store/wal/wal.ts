@@ -1,32 +1,19 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
-import { type ChunkWriter, createLog, discardLog, WAL_KIND } from '../chunk/index.js';
+import { type ChunkWriter, createLog, WAL_KIND } from '../chunk/index.js';
 import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
+import type { LogObserver } from './log-observer.js';
+import type { PreparedSegment } from './prepared-segment.js';
+import { RoomDemand } from './room-demand.js';
 import { type ClosedSegment, RECORD_HEADER_SIZE, writeRecordHeader } from './segment.js';
 import { SyncWaiters } from './sync-waiters.js';
+import { stagingRoom, type WalOptions, walSettings } from './wal-options.js';
 
-export interface WalOptions {
-  /** Bytes after which {@link Wal.full} asks for the next segment; default 64 MiB. */
-  readonly segmentSize?: number;
-  /** Bytes staged before they are written without being asked to; default 1 MiB. */
-  readonly stagingSize?: number;
-  /** Bytes written and not synced after which a sync begins unasked, so that none is ever long; default 8 MiB. */
-  readonly bytesPerSync?: number;
-  /** Runs a task when the work at hand is done; default `setImmediate`. For the mark after the last sync. */
-  readonly whenIdle?: (task: () => void) => void;
-}
-
-/** Told of what becomes of records, by their last number, before those who wait for it by a promise. */
-export interface LogObserver {
-  /** Records up to `seq` are with the operating system. */
-  recordsWritten(seq: number): void;
-  /** A sync of what is written begins. */
-  syncBegins(): void;
-  /** It has ended; `everything`: what was written while it ran is on the disk, too. */
-  syncEnded(everything: boolean): void;
-  /** What was staged is gone. */
-  stagedLost(error: unknown): void;
-  /** Nothing more is written, and of what is not synced nobody knows. */
-  logEnded(error: unknown): void;
+/** The segment that the log comes from: it waits for the disk. */
+interface Leaving {
+  readonly writer: ChunkWriter;
+  readonly closed: ClosedSegment;
+  resolve(closed: ClosedSegment): void;
+  reject(error: unknown): void;
 }
 
 /**
@@ -38,17 +25,14 @@ export interface LogObserver {
  * 2. Recovery finds a prefix of the records: at least those synced, and of each record all or nothing.
  * 3. A write that fails (a full disk) takes back what it wrote and rejects those who wait for it with `ERR_IO`; the log
  *    goes on, with a hole in nobody's data: the records after it were staged with it and are gone with it.
- * 4. A sync that fails, and a write that cannot be taken back, make every later call fail with `ERR_READONLY`.
+ * 4. Nothing is written to a segment before all of the one before it is on the disk, its END included: whatever stands in
+ *    a segment proves that the ones before are whole.
+ * 5. A sync that fails, and a write that cannot be taken back, make every later call fail with `ERR_READONLY`.
  *
  * All of it runs on one thread; `append` and `flushToOs` never wait.
  */
 export class Wal {
-  private readonly files: FileSystem;
-  private readonly directory: string;
-  private readonly segmentSize: number;
-  private readonly stagingSize: number;
-  private readonly bytesPerSync: number;
-  private readonly whenIdle: (task: () => void) => void;
+  private readonly settings: Required<WalOptions>;
   private readonly recordHeader = new Uint8Array(RECORD_HEADER_SIZE);
   private readonly waiters = new SyncWaiters();
   observer: LogObserver | undefined;
@@ -67,22 +51,14 @@ export class Wal {
   private markQueued = false;
   private markedOffset = 0;
   private closed = false;
+  private before: Leaving | undefined;
+  private readonly demand: RoomDemand;
 
-  private constructor(
-    files: FileSystem,
-    directory: string,
-    number: number,
-    writer: ChunkWriter,
-    options: WalOptions,
-  ) {
-    this.files = files;
-    this.directory = directory;
+  private constructor(number: number, writer: ChunkWriter, settings: Required<WalOptions>) {
     this.segment = number;
     this.writer = writer;
-    this.segmentSize = options.segmentSize ?? 64 * 1024 * 1024;
-    this.stagingSize = options.stagingSize ?? 1024 * 1024;
-    this.bytesPerSync = options.bytesPerSync ?? 8 * 1024 * 1024;
-    this.whenIdle = options.whenIdle ?? ((task) => void setImmediate(task));
+    this.settings = settings;
+    this.demand = new RoomDemand(settings.preparedSize);
   }
 
   /**
@@ -90,8 +66,10 @@ export class Wal {
    * the first `append`: a segment that is not recorded there is removed by the next opener.
    */
   static create(files: FileSystem, directory: string, number: number, options: WalOptions = {}): Wal {
-    const writer = createSegment(files, directory, number, options.stagingSize ?? 1024 * 1024);
-    return new Wal(files, directory, number, writer, options);
+    const settings = walSettings(options);
+    const path = joinPath(directory, walFileName(number));
+    const writer = createLog(files, path, WAL_KIND, number, stagingRoom(settings.stagingSize));
+    return new Wal(number, writer, settings);
   }
 
   /** The number of the segment that is written to. */
@@ -104,9 +82,14 @@ export class Wal {
     return this.writer.end;
   }
 
-  /** Whether the present segment is long enough for {@link rotate}. */
+  /** Whether the present segment is long enough for {@link switchTo} another. */
   get full(): boolean {
-    return this.writer.end >= this.segmentSize;
+    return this.writer.end >= this.settings.segmentSize;
+  }
+
+  /** Whether the next segment will soon be needed. */
+  get filling(): boolean {
+    return this.writer.end >= this.settings.segmentSize / 2;
   }
 
   /** Why nothing can be written any more; undefined while all is well. */
@@ -129,7 +112,7 @@ export class Wal {
     if (this.lastSeq < 0 || firstSeq < this.firstSeq) this.firstSeq = firstSeq;
     if (last > this.lastSeq) this.lastSeq = last;
     this.appendedSeq = last;
-    if (this.writer.staged >= this.stagingSize) this.flushToOs();
+    if (this.writer.staged >= this.settings.stagingSize) this.flushToOs();
   }
 
   /**
@@ -139,7 +122,7 @@ export class Wal {
   flushToOs(): void {
     this.checkOpen();
     this.flush();
-    if (!this.syncing && this.writer.recordsEnd - this.writer.syncedOffset >= this.bytesPerSync) {
+    if (!this.syncing && this.unsynced >= this.settings.bytesPerSync) {
       this.startSync();
     }
   }
@@ -171,8 +154,7 @@ export class Wal {
   sync(): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
     if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
-    if (this.writer.staged === 0 && this.writer.recordsEnd <= this.writer.syncedOffset)
-      return Promise.resolve();
+    if (this.writer.staged === 0 && this.unsynced <= 0 && this.before === undefined) return Promise.resolve();
     const promise = this.waiters.add(this.writer.staged > 0);
     this.queueStart();
     return promise;
@@ -194,47 +176,66 @@ export class Wal {
     });
   }
 
-  /**
-   * Goes on in segment `number`. `journal` records in one MANIFEST edit that the old segment is closed and the new one
-   * there; it runs when the old one is wholly on the disk and before anything is written to the new one. When it
-   * throws `ERR_READONLY`, it is unknown which of the two the MANIFEST names, and the log is poisoned; after any
-   * other error the old segment is used on.
-   */
-  rotate(number: number, journal: (closed: ClosedSegment, opened: number) => void): ClosedSegment {
-    this.flushToOs();
-    this.syncWriter();
-    const next = createSegment(this.files, this.directory, number, this.stagingSize);
-    const closed = this.summary();
-    try {
-      journal(closed, number);
-    } catch (error) {
-      if ((error as RowanError).code === 'ERR_READONLY') {
-        next.file.close();
-        this.poison(error);
-      } else {
-        discardLog(this.files, next.file);
-      }
-      throw error;
-    }
-    this.writer.file.close();
-    this.writer = next;
-    this.segment = number;
-    this.firstSeq = 0;
-    this.lastSeq = -1;
-    this.markedOffset = 0;
-    return closed;
+  /** Whether the present segment is not on the disk yet as a whole, though the log has gone on in the next. */
+  get switching(): boolean {
+    return this.before !== undefined;
+  }
+
+  /** Whether the next segment is to have room prepared, and soon. */
+  get wantsRoom(): boolean {
+    return this.demand.isSoon(this.writer.prepared);
+  }
+
+  /** Whether a segment with room is worth a {@link switchTo} it though the present one is not full. */
+  get wantsSwitch(): boolean {
+    return this.demand.isNow(this.writer.prepared);
   }
 
   /**
-   * Syncs and closes the segment, and returns what the MANIFEST is to record of it. The log is closed, also when this
-   * throws; then recovery will find what was synced.
+   * Goes on in `next`, which the MANIFEST names. What is staged is written to the present segment before, and then an
+   * END; nothing is written to the next one before the present one is wholly on the disk, which begins now. The promise
+   * resolves with what the MANIFEST is to record of it then, and rejects when the log has ended.
+   * @throws RowanError `ERR_IO` when the present segment cannot be ended: the log goes on in it.
    */
-  close(): ClosedSegment {
+  switchTo(next: PreparedSegment): Promise<ClosedSegment> {
+    if (this.before !== undefined) throw new Error('The log has not come out of the segment before yet.');
+    this.flushToOs();
+    const { writer } = this;
+    writer.trim();
+    writer.appendEnd();
+    this.flush();
+    const closed = this.summary();
+    const left = new Promise<ClosedSegment>((resolve, reject) => {
+      this.before = { writer, closed, resolve, reject };
+    });
+    this.writer = next.writer;
+    this.segment = next.number;
+    this.firstSeq = 0;
+    this.lastSeq = -1;
+    this.markedOffset = 0;
+    if (!this.syncing) this.startSync();
+    return left;
+  }
+
+  /**
+   * Syncs and closes the log, and returns what the MANIFEST is to record of the segments that were open, the last one
+   * last. The log is closed, also when this throws; then recovery will find what was synced.
+   */
+  close(): ClosedSegment[] {
     this.checkOpen();
+    const closed: ClosedSegment[] = [];
     try {
+      if (this.before !== undefined) {
+        const { before } = this;
+        this.syncNow(before.writer);
+        closed.push(before.closed);
+        this.cameOut(before);
+      }
       this.flushToOs();
-      this.syncWriter();
-      return this.summary();
+      this.writer.trim();
+      this.syncNow(this.writer);
+      closed.push(this.summary());
+      return closed;
     } finally {
       this.abandon();
     }
@@ -245,7 +246,13 @@ export class Wal {
     if (this.closed) return;
     this.closed = true;
     this.end(this.writer.poisoned ?? closedError());
+    this.before?.writer.file.close();
     this.writer.file.close();
+  }
+
+  /** Bytes with the operating system that are not known to be on the disk. */
+  private get unsynced(): number {
+    return this.before === undefined ? this.writer.recordsEnd - this.writer.syncedOffset : 0;
   }
 
   private checkOpen(): void {
@@ -257,8 +264,9 @@ export class Wal {
     return { number: this.segment, length, crc, firstSeq: this.firstSeq, lastSeq: this.lastSeq };
   }
 
-  /** Writes what is staged and tells those who wait for it; throws what they are told. */
+  /** Writes what is staged, where it may be, and tells those who wait for it; throws what they are told. */
   private flush(): void {
+    if (this.before !== undefined) return;
     try {
       this.writer.flush();
     } catch (error) {
@@ -280,14 +288,21 @@ export class Wal {
     }
   }
 
-  private syncWriter(): void {
+  private syncNow(writer: ChunkWriter): void {
     try {
-      this.writer.sync();
+      writer.sync();
     } catch (error) {
-      this.end(error);
-      throw error;
+      this.poison(error);
+      throw this.writer.poisoned ?? error;
     }
     this.allSynced();
+  }
+
+  /** The segment before is wholly on the disk: what was staged meanwhile may be written. */
+  private cameOut(before: Leaving): void {
+    this.before = undefined;
+    before.writer.file.close();
+    before.resolve(before.closed);
   }
 
   private allSynced(): void {
@@ -301,36 +316,43 @@ export class Wal {
 
   private end(error: unknown): void {
     this.waiters.rejectAll(error);
+    this.before?.reject(error);
     this.observer?.logEnded(error);
   }
 
   /** Writes what is staged and syncs it for all who wait. Never throws: they get the error. */
   private startSync(): void {
     if (this.closed || this.writer.poisoned !== undefined) return;
+    const { before } = this;
     try {
       this.flush();
     } catch {
       if (this.writer.poisoned !== undefined) return;
     }
-    this.syncRequested = false;
-    if (this.writer.recordsEnd <= this.writer.syncedOffset) {
+    const writer = before?.writer ?? this.writer;
+    if (before === undefined) this.syncRequested = false;
+    if (writer.recordsEnd <= writer.syncedOffset) {
       this.allSynced();
       return;
     }
+    this.demand.note(writer.recordsEnd - writer.syncedOffset);
     this.syncing = true;
     this.waiters.syncBegins();
     this.observer?.syncBegins();
-    this.writer.syncAsync().then(
+    writer.syncAsync().then(
       () => {
         this.syncing = false;
         this.waiters.syncEnded();
         this.observer?.syncEnded(false);
-        if (this.syncRequested || this.waiters.waiting) this.startSync();
+        // `close` may have been faster.
+        if (before !== undefined && before === this.before) this.cameOut(before);
+        if (this.before !== undefined || this.syncRequested || this.waiters.waiting) this.startSync();
+        else if (this.writer.staged > 0) this.writeStaged();
         else this.queueMark();
       },
       (error: unknown) => {
         this.syncing = false;
-        // The segment may have been rotated away meanwhile; the failure is the disk's all the same.
+        // The segment may have been left meanwhile; the failure is the disk's all the same.
         this.poison(error);
       },
     );
@@ -343,7 +365,7 @@ export class Wal {
   private queueMark(): void {
     if (this.markQueued) return;
     this.markQueued = true;
-    this.whenIdle(() => {
+    this.settings.whenIdle(() => {
       this.markQueued = false;
       this.writeMark();
     });
@@ -351,7 +373,8 @@ export class Wal {
 
   private writeMark(): void {
     const { writer } = this;
-    if (this.closed || writer.poisoned !== undefined || this.syncing || writer.staged > 0) return;
+    if (this.closed || writer.poisoned !== undefined || this.syncing || writer.staged > 0 || this.before)
+      return;
     if (writer.recordsEnd > writer.syncedOffset || this.markedOffset >= writer.recordsEnd) return;
     this.markedOffset = writer.recordsEnd;
     try {
@@ -362,16 +385,6 @@ export class Wal {
       // be taken back has poisoned the writer, and the next record says so.
     }
   }
-}
-
-function createSegment(
-  files: FileSystem,
-  directory: string,
-  number: number,
-  stagingSize: number,
-): ChunkWriter {
-  // Beyond `stagingSize` there must be room for the record that fills it up.
-  return createLog(files, joinPath(directory, walFileName(number)), WAL_KIND, number, stagingSize + 65536);
 }
 
 function closedError(): ClosedError {

@@ -9,6 +9,7 @@ export interface MemoryOperation {
   readonly call:
     | 'create'
     | 'write'
+    | 'prepare'
     | 'sync'
     | 'truncate'
     | 'mkdir'
@@ -157,6 +158,20 @@ export class MemoryFileSystem implements FileSystem {
     this.changed('syncDirectory', path);
   }
 
+  async syncDirectoryAsync(path: string): Promise<void> {
+    const directory = this.directory('sync the folder', path);
+    const entries = new Map(directory.entries);
+    await (this.options.syncDelay?.() ?? Promise.resolve());
+    directory.syncedEntries = entries;
+    this.changed('syncDirectory', path);
+  }
+
+  /** Writes over what stands at `position` of a file, or behind its end: as another program would. */
+  writeAt(path: string, bytes: Uint8Array, position: number): void {
+    this.file('write', path).write(bytes, 0, bytes.length, position);
+    this.changed('write', path);
+  }
+
   async lock(directory: string): Promise<DirectoryLock> {
     this.directory('lock the folder', directory);
     const key = partsOf(directory).join('/');
@@ -226,6 +241,8 @@ function partsOf(path: string): string[] {
 class MemoryFileHandle implements FileHandle {
   readonly path: string;
   private isClosed = false;
+  /** Where the next write goes. */
+  private position: number;
   private readonly files: MemoryFileSystem;
   private readonly file: MemoryFile;
   private readonly writable: boolean;
@@ -243,6 +260,7 @@ class MemoryFileHandle implements FileHandle {
     this.files = files;
     this.path = path;
     this.file = file;
+    this.position = file.length;
     this.writable = writable;
     this.syncDelay = syncDelay;
     this.onClose = onClose;
@@ -265,8 +283,17 @@ class MemoryFileHandle implements FileHandle {
 
   write(buffer: Uint8Array, offset: number, length: number): void {
     this.check('write', true);
-    this.file.append(buffer, offset, length);
+    this.file.write(buffer, offset, length, this.position);
+    this.position += length;
     this.files.changed('write', this.path);
+  }
+
+  async prepare(length: number): Promise<void> {
+    this.check('prepare', true);
+    await this.syncDelay();
+    if (this.isClosed) return;
+    this.file.append(new Uint8Array(length), 0, length);
+    this.files.changed('prepare', this.path);
   }
 
   sync(): void {
@@ -277,9 +304,9 @@ class MemoryFileHandle implements FileHandle {
 
   async syncAsync(): Promise<void> {
     this.check('sync', false);
-    const length = this.file.length;
+    const { length, writes } = this.file;
     await this.syncDelay();
-    this.file.sync(Math.min(length, this.file.length));
+    this.file.sync(Math.min(length, this.file.length), writes);
     this.files.changed('sync', this.path);
   }
 
@@ -291,6 +318,7 @@ class MemoryFileHandle implements FileHandle {
       );
     }
     this.file.truncate(length);
+    this.position = Math.min(this.position, length);
     this.files.changed('truncate', this.path);
   }
 

@@ -12,6 +12,12 @@ export interface CrashOptions {
 
 const EMPTY = new Uint8Array(0);
 
+/** Bytes that were written over, of the safe ones. */
+interface Overwritten {
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
 /** A file: what programs read of it, and what is safe. */
 export class MemoryFile {
   /** With room to grow; the content is the first `length` bytes. */
@@ -20,33 +26,56 @@ export class MemoryFile {
   /** The safe content is the first `syncedLength` bytes of `data`, or `syncedCopy` when a truncation cut into them. */
   private syncedLength = 0;
   private syncedCopy: Uint8Array | undefined;
+  /** What is safe where `data` has newer bytes, in the order in which they were written over. */
+  private overwritten: Overwritten[] = [];
 
   append(bytes: Uint8Array, offset: number, length: number): void {
-    const end = this.length + length;
+    this.write(bytes, offset, length, this.length);
+  }
+
+  /** Writes at `at`, which is no further than the end. */
+  write(bytes: Uint8Array, offset: number, length: number, at: number): void {
+    const end = at + length;
+    if (at < this.syncedLength && this.syncedCopy === undefined)
+      this.overwritten.push({ at, bytes: this.data.slice(at, Math.min(end, this.syncedLength)) });
     if (end > this.data.length) {
       const grown = new Uint8Array(Math.max(end, 2 * this.data.length, 256));
       grown.set(this.data.subarray(0, this.length));
       this.data = grown;
     }
-    this.data.set(bytes.subarray(offset, offset + length), this.length);
-    this.length = end;
+    this.data.set(bytes.subarray(offset, offset + length), at);
+    if (end > this.length) this.length = end;
   }
 
   truncate(length: number): void {
-    if (length < this.syncedLength && this.syncedCopy === undefined)
-      this.syncedCopy = this.data.slice(0, this.syncedLength);
+    if (length < this.syncedLength && this.syncedCopy === undefined) {
+      this.syncedCopy = this.synced.slice();
+      this.overwritten = [];
+    }
     this.length = length;
   }
 
-  /** Makes the first `length` bytes safe. */
-  sync(length: number): void {
+  /** What a sync that begins now will make safe. */
+  get writes(): number {
+    return this.overwritten.length;
+  }
+
+  /** Makes the first `length` bytes safe, as the first `writes` of those that wrote over safe ones have left them. */
+  sync(length: number, writes = this.overwritten.length): void {
+    this.overwritten.splice(0, writes);
     if (this.syncedCopy === undefined && length < this.syncedLength) return;
     this.syncedCopy = undefined;
     this.syncedLength = length;
   }
 
   get synced(): Uint8Array {
-    return this.syncedCopy ?? this.data.subarray(0, this.syncedLength);
+    if (this.syncedCopy !== undefined) return this.syncedCopy;
+    const safe = this.data.subarray(0, this.syncedLength);
+    if (this.overwritten.length === 0) return safe;
+    const copy = safe.slice();
+    for (let i = this.overwritten.length - 1; i >= 0; i--)
+      copy.set(this.overwritten[i]!.bytes, this.overwritten[i]!.at);
+    return copy;
   }
 }
 

@@ -59,6 +59,7 @@ export class Replay {
     const { disk } = this;
     if (kind === 'C') this.handles.set(path, disk.create(path));
     else if (kind === 'W') this.handle(path).write(bytes, 0, bytes.length);
+    else if (kind === 'P') disk.writeAt(path, bytes, number);
     else if (kind === 'B') this.beginSync(path, number);
     else if (kind === 'E') await this.syncs.get(number)!();
     else if (kind === 'T') this.handle(path).truncate(number);

@@ -2,7 +2,7 @@
  * Preloaded into a process, it records every call that changes a file below ROWAN_SHIM_ROOT, in the order in which they
  * took effect, to the file ROWAN_SHIM_LOG, and makes one of them fail: ROWAN_SHIM_FAIL is "<call> <number> <errno>".
  *
- * A record is a line "<kind> <number> <bytes> <path>[\t<path>]" and so many bytes. Kinds: C created, W written, B a sync
+ * A record is a line "<kind> <number> <bytes> <path>[\t<path>]" and so many bytes. Kinds: C created, W appended, P written at a place, B a sync
  * began, E it ended (both with its number), T cut to a length, D folder synced, R renamed, U removed, L linked, M folder made.
  */
 #define _GNU_SOURCE
@@ -138,6 +138,24 @@ ssize_t write(int fd, const void *bytes, size_t length) {
   errno = error;
   return n;
 }
+
+static ssize_t written_at(int fd, const void *bytes, size_t length, off64_t at) {
+  if (!path_of(fd)) return REAL(pwrite64)(fd, bytes, length, at);
+  pthread_mutex_lock(&lock);
+  ssize_t n;
+  if (fails("write", paths[fd])) n = fail();
+  else if (length > 1 && fails("short", paths[fd])) n = REAL(pwrite64)(fd, bytes, length / 2, at);
+  else n = REAL(pwrite64)(fd, bytes, length, at);
+  int error = errno;
+  if (n > 0) note('P', (long)at, bytes, (size_t)n, paths[fd], NULL);
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return n;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) { return written_at(fd, bytes, length, at); }
+
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t at) { return written_at(fd, bytes, length, at); }
 
 static int synced(int fd, int data) {
   if (!path_of(fd)) return data ? REAL(fdatasync)(fd) : REAL(fsync)(fd);

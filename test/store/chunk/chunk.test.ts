@@ -44,9 +44,9 @@ describe('chunks', () => {
   });
 
   it('of a newer format are refused by name', () => {
-    const bytes = written({ ...WAL_KIND, version: 2 }, 1, 'one');
+    const bytes = written({ ...WAL_KIND, version: 3 }, 1, 'one');
     expect(() => read(bytes)).toThrow(
-      expect.objectContaining({ code: 'ERR_FORMAT_VERSION', details: { file: '/log', version: 2 } }) as Error,
+      expect.objectContaining({ code: 'ERR_FORMAT_VERSION', details: { file: '/log', version: 3 } }) as Error,
     );
   });
 

@@ -12,6 +12,7 @@ export type FileCall =
   | 'write'
   | 'sync'
   | 'truncate'
+  | 'prepare'
   | 'mkdir'
   | 'readdir'
   | 'rename'
@@ -137,6 +138,11 @@ export class FaultFileSystem implements FileSystem {
     this.inner.syncDirectory(path);
   }
 
+  async syncDirectoryAsync(path: string): Promise<void> {
+    this.enter('syncDirectory', path);
+    return this.inner.syncDirectoryAsync(path);
+  }
+
   async lock(directory: string): Promise<DirectoryLock> {
     this.enter('lock', directory);
     return this.inner.lock(directory);
@@ -200,6 +206,11 @@ class FaultFileHandle implements FileHandle {
     const kept = Math.min(length, fault.shortWrite?.(length) ?? 0);
     if (kept > 0) this.inner.write(buffer, offset, kept);
     throw ioError('write', this.path, fault.errno ?? 'EIO');
+  }
+
+  async prepare(length: number): Promise<void> {
+    this.files.enter('prepare', this.path);
+    return this.inner.prepare(length);
   }
 
   sync(): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClosedSegment, Wal } from '../../../src/store/wal/index.js';
+import type { FileSystem } from '../../../src/store/fs/index.js';
+import { type ClosedSegment, PreparedSegment, Wal } from '../../../src/store/wal/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { FaultFileSystem } from '../fs/fault-fs.js';
@@ -15,7 +16,7 @@ describe('the write-ahead log', () => {
         const files = new MemoryFileSystem();
         const { wal } = openWal(files);
         const written = lengths.map((length, index) => append(wal, index + 1, length));
-        const closed = wal.close();
+        const [closed] = wal.close();
         expect(replay(files, [{ number: 1, closed }]).seen).toEqual(written);
         expect(replay(files, OPEN_SEGMENT).seen).toEqual(written);
       }),
@@ -124,33 +125,85 @@ describe('the write-ahead log', () => {
     idle();
     expect(bytesOf(files).length).toBe(before + 17);
     const next = append(wal, 2, 10);
-    const closed = wal.close();
+    const [closed] = wal.close();
     expect(replay(files, [{ number: 1, closed }]).seen[1]).toEqual(next);
   });
 
-  it('goes on in the next segment, with the old one recorded before anything is in the new one', () => {
+  it.each([0, 700, 5000])(
+    'goes on in the next segment when the old one is on the disk (%i bytes prepared)',
+    async (room) => {
+      const files = new MemoryFileSystem();
+      const { wal } = openWal(files, 1000);
+      const segments: { number: number; closed?: ClosedSegment }[] = [{ number: 1 }];
+      const written: SeenRecord[] = [];
+      for (let index = 1; index <= 18; index++) {
+        written.push(append(wal, index, 300));
+        if (!wal.full) continue;
+        const next = await prepared(files, wal.number + 1, room);
+        expect(next.room).toBe(room);
+        segments.push({ number: next.number });
+        const left = wal.switchTo(next);
+        expect([wal.switching, wal.number, wal.size]).toEqual([true, next.number, 27]);
+        // What comes meanwhile is staged, and in no file.
+        written.push(append(wal, ++index, 40));
+        wal.flushToOs();
+        expect(chunksOf(files, next.number)).toEqual([]);
+        const durable = wal.sync();
+        const closed = await left;
+        expect(bytesOf(files, closed.number).length).toBe(closed.length);
+        const found = replay(files.crash(nothingKept()), [{ number: closed.number, closed }]);
+        expect(found.seen.at(-1)).toEqual(written.at(-2));
+        await durable;
+        expect(wal.switching).toBe(false);
+        expect(replay(files.crash(nothingKept()), segments).seen).toEqual(written);
+        segments[segments.length - 2] = { number: closed.number, closed };
+      }
+      expect(segments.length).toBeGreaterThan(4);
+      expect(segments[0]!.closed).toMatchObject({ firstSeq: 1, lastSeq: 3 });
+      const last = wal.close().at(-1)!;
+      expect(bytesOf(files, last.number).length).toBe(last.length);
+      expect(replay(files, segments).seen).toEqual(written);
+      segments[segments.length - 1] = { number: last.number, closed: last };
+      expect(replay(files, segments).seen).toEqual(written);
+      expect(files.openHandles).toBe(0);
+    },
+  );
+
+  it('closed while it leaves a segment, it has both on the disk', async () => {
     const files = new MemoryFileSystem();
     const { wal } = openWal(files, 1000);
-    const segments: { number: number; closed?: ClosedSegment }[] = [{ number: 1 }];
-    const written: SeenRecord[] = [];
-    for (let index = 1; index <= 18; index++) {
-      written.push(append(wal, index, 300));
-      if (wal.full) {
-        wal.rotate(wal.number + 1, (closed, opened) => {
-          const found = replay(files.crash(nothingKept()), [{ number: closed.number, closed }]);
-          expect(found.seen.at(-1)).toEqual(written.at(-1));
-          expect(bytesOf(files, opened).length).toBe(27);
-          segments[segments.length - 1] = { number: closed.number, closed };
-          segments.push({ number: opened });
-        });
-      }
-    }
-    expect(segments.length).toBe(7);
-    expect(segments[0]!.closed).toMatchObject({ firstSeq: 1, lastSeq: 3 });
-    const last = wal.close();
-    expect(last).toMatchObject({ number: 7, length: 27, firstSeq: 0, lastSeq: -1 });
-    expect(replay(files, segments).seen).toEqual(written);
+    const first = append(wal, 1, 300);
+    const left = wal.switchTo(await prepared(files, 2, 1000));
+    const second = append(wal, 2, 300);
+    const durable = wal.sync();
+    const [before, last] = wal.close();
+    expect(await left).toEqual(before);
+    await durable;
+    const closed = [before!, last!].map((segment) => ({ number: segment.number, closed: segment }));
+    expect(replay(files.crash(nothingKept()), closed).seen).toEqual([first, second]);
     expect(files.openHandles).toBe(0);
+  });
+
+  it('knows from its syncs when room is worth its writing', async () => {
+    const files = new MemoryFileSystem();
+    const wal = Wal.create(files, '/', 1, { preparedSize: 2 ** 20, whenIdle: () => {} });
+    const wants: [boolean, boolean][] = [];
+    const sync = async (index: number, length: number): Promise<void> => {
+      append(wal, index, length);
+      await wal.sync();
+      wants.push([wal.wantsRoom, wal.wantsSwitch]);
+    };
+    await sync(1, 10);
+    await sync(2, 10);
+    await sync(3, 70_000);
+    await sync(4, 10);
+    await sync(5, 10);
+    await wal.switchTo(await prepared(files, 2, 2 ** 20));
+    for (let index = 6; index < 25; index++) await sync(index, 60_000);
+    const found = wants.map(([room, now]) => (now ? 'now' : room ? 'soon' : 'no'));
+    expect(found.slice(0, 5)).toEqual(['no', 'now', 'no', 'no', 'now']);
+    expect(found.slice(5).join(' ')).toMatch(/^(no ){13}(soon ?){2,4}(now ?)+$/);
+    wal.abandon();
   });
 
   it('rejects everything after close', async () => {
@@ -189,7 +242,7 @@ describe('the write-ahead log when the disk fails', () => {
     await wal.sync();
     expect(wal.poisoned).toBeUndefined();
     expect(replay(disk.crash(nothingKept()), OPEN_SEGMENT).seen).toEqual([first, last]);
-    const closed = wal.close();
+    const [closed] = wal.close();
     expect(replay(disk, [{ number: 1, closed }]).seen).toEqual([first, last]);
   });
 
@@ -229,12 +282,11 @@ describe('the write-ahead log when the disk fails', () => {
     expect(replay(disk, OPEN_SEGMENT)).toMatchObject({ seen: [first], torn: { bytes: 60 } });
   });
 
-  it.each(['async', 'sync'] as const)('never syncs again after a failed sync (%s)', async (how) => {
+  it('never syncs again after a failed sync', async () => {
     const { files, wal } = faulty();
     append(wal, 1, 100);
     const waiting = wal.sync();
     files.inject({ calls: ['sync'] });
-    if (how === 'sync') expect(() => wal.rotate(2, () => {})).toThrow(/what is on the disk/);
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_READONLY', cause: { code: 'ERR_IO' } });
     const before = files.calls;
     await expect(wal.sync()).rejects.toMatchObject({ code: 'ERR_READONLY' });
@@ -242,6 +294,17 @@ describe('the write-ahead log when the disk fails', () => {
     expect(() => wal.flushToOs()).toThrow(/what is on the disk/);
     expect(() => wal.close()).toThrow(/what is on the disk/);
     expect(files.calls).toBe(before);
+  });
+
+  it('tells those who wait when the sync of its end fails', async () => {
+    const { disk, files, wal } = faulty();
+    append(wal, 1, 100);
+    const waiting = wal.sync();
+    files.inject({ calls: ['sync'] });
+    expect(() => wal.close()).toThrow(/what is on the disk/);
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_READONLY', cause: { code: 'ERR_IO' } });
+    await expect(wal.sync()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+    expect(disk.openHandles).toBe(0);
   });
 
   it('lets no mark that cannot be written harm anybody', async () => {
@@ -256,40 +319,52 @@ describe('the write-ahead log when the disk fails', () => {
     expect(replay(disk, OPEN_SEGMENT).seen).toEqual([first, second]);
   });
 
-  it('stays in the old segment when the new one cannot be made or recorded', async () => {
-    for (const fault of ['create', 'write', 'sync', 'syncDirectory', 'journal'] as const) {
+  it.each(['create', 'write', 'prepare', 'sync', 'syncDirectory'] as const)(
+    'leaves nothing of a next segment that cannot be made (%s)',
+    async (call) => {
       const { disk, files, wal } = faulty();
-      const first = append(wal, 1, 100);
-      await wal.sync();
-      const onlyNew = { path: /000002|\/$/, errno: 'ENOSPC' };
-      if (fault !== 'journal') files.inject({ calls: [fault], ...onlyNew });
-      const full = Object.assign(new Error('full'), { code: 'ERR_IO' });
-      expect(() =>
-        wal.rotate(2, () => {
-          throw full;
-        }),
-      ).toThrow();
+      files.inject({ calls: [call], path: /000002|\/$/, errno: 'ENOSPC' });
+      await expect(prepared(files, 2, 1000)).rejects.toMatchObject({ code: 'ERR_IO' });
       expect(disk.readdir('/')).toEqual(['000001.wal']);
-      const second = append(wal, 2, 100);
-      await wal.sync();
-      const closed = wal.close();
-      expect(replay(disk, [{ number: 1, closed }]).seen).toEqual([first, second]);
+      wal.abandon();
       expect(disk.openHandles).toBe(0);
-    }
+    },
+  );
+
+  it.each(['write', 'truncate'] as const)('stays in a segment that cannot be ended (%s)', async (call) => {
+    const { disk, files, wal } = faulty();
+    await wal.switchTo(await prepared(files, 2, 1000));
+    const first = append(wal, 1, 100);
+    await wal.sync();
+    const next = await prepared(files, 3, 0);
+    files.inject({ calls: [call], path: /000002/, errno: 'ENOSPC' });
+    expect(() => wal.switchTo(next)).toThrow(expect.objectContaining({ code: 'ERR_IO' }) as Error);
+    const second = append(wal, 2, 100);
+    await wal.sync();
+    expect([wal.switching, wal.number]).toEqual([false, 2]);
+    expect(replay(disk.crash(nothingKept()), [{ number: 2 }, { number: 3 }]).seen).toEqual([first, second]);
+    const [closed] = wal.close();
+    next.close();
+    expect(replay(disk, [{ number: 2, closed: closed! }]).seen).toEqual([first, second]);
+    expect(disk.openHandles).toBe(0);
   });
 
-  it('takes nothing any more when it is unknown which segment is recorded', async () => {
+  it('takes nothing any more when the segment that it leaves cannot be synced', async () => {
     const { disk, files, wal } = faulty();
-    append(wal, 1, 100);
-    const unknown = Object.assign(new Error('unknown'), { code: 'ERR_READONLY' });
-    expect(() =>
-      wal.rotate(2, () => {
-        throw unknown;
-      }),
-    ).toThrow('unknown');
-    expect(disk.readdir('/')).toEqual(['000001.wal', '000002.wal']);
-    await expect(wal.sync()).rejects.toMatchObject({ code: 'ERR_READONLY' });
-    expect(files.failures).toBe(0);
+    const first = append(wal, 1, 100);
+    await wal.sync();
+    const next = await prepared(files, 2, 1000);
+    append(wal, 2, 100);
+    files.inject({ calls: ['sync'], path: /000001/ });
+    const left = wal.switchTo(next);
+    append(wal, 3, 100);
+    const waiting = wal.sync();
+    await expect(left).rejects.toMatchObject({ code: 'ERR_READONLY' });
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_READONLY' });
+    expect(wal.poisoned?.code).toBe('ERR_READONLY');
+    wal.abandon();
+    expect(disk.openHandles).toBe(0);
+    expect(replay(disk.crash(nothingKept()), [{ number: 1 }, { number: 2 }]).seen).toEqual([first]);
   });
 
   it('does not close a file under a sync that is under way', async () => {
@@ -304,8 +379,14 @@ describe('the write-ahead log when the disk fails', () => {
     append(wal, 1, 10);
     const first = wal.sync();
     await turns();
-    wal.rotate(2, () => {});
+    release();
     await first;
+    const making = prepared(disk, 2, 0);
+    for (let i = 0; i < 4; i++) {
+      await turns();
+      release();
+    }
+    const left = wal.switchTo(await making);
     append(wal, 2, 10);
     let done = false;
     const second = wal.sync().then(() => {
@@ -314,11 +395,22 @@ describe('the write-ahead log when the disk fails', () => {
     await turns();
     expect(done).toBe(false);
     release();
+    await left;
     await turns();
+    expect(done).toBe(false);
     release();
     await second;
   });
 });
+
+function prepared(files: FileSystem, number: number, room: number): Promise<PreparedSegment> {
+  return PreparedSegment.make(files, '/', number, { room, goOn: () => true });
+}
+
+/** What stands behind the header of a segment, but for room that was prepared. */
+function chunksOf(files: MemoryFileSystem, number: number): number[] {
+  return [...bytesOf(files, number).subarray(27)].filter((byte) => byte !== 0);
+}
 
 async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
