@@ -56,10 +56,19 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
   return { row, unit, rowan: rowan ?? Number.NaN, peers };
 }
 
-/** A row in one line, for those who wait for the table. */
-export function rowLine({ row, unit, rowan, peers }: BenchRow): string {
-  const ratios = Object.entries(peers).map(([name, figure]) => `${(rowan / figure).toFixed(2)}x ${name}`);
-  return `${row}: ${[`${show(rowan)} ${unit}`, ...ratios].join(', ')}`;
+/**
+ * A row in one line, for those who wait for the table: our rate, and for each peer how many times ours it is by rates
+ * and by the medians of single steps, which a busy machine disturbs less.
+ */
+export function rowLine({ row, unit, rowan, peers, microseconds }: BenchRow): string {
+  const own = microseconds?.['rowan']?.p50;
+  const ratios = Object.entries(peers).map(([name, figure]) => {
+    const p50 = microseconds?.[name]?.p50;
+    const steps = own === undefined || p50 === undefined ? '' : ` (p50 ${(p50 / own).toFixed(2)}x)`;
+    return `${(rowan / figure).toFixed(2)}x${steps} ${name}`;
+  });
+  const p50 = own === undefined ? '' : ` (p50 ${own} us)`;
+  return `${row}: ${[`${show(rowan)} ${unit}${p50}`, ...ratios].join(', ')}`;
 }
 
 /** Prints the rows, each peer with our ratio to it. */

@@ -36,16 +36,21 @@ export function parsePlain(bytes: Uint8Array, start: number, end: number): DataB
   return new DataBlock(bytes, start, cellsEnd, count, 0, shared);
 }
 
+/** Cells of a row that are looked at one by one before a search. */
+const WALK = 16;
+
 /** Reads blocks of the encoding NONE in place. */
 export class PlainDecoder extends BlockDecoder {
   private block: DataBlock | null = null;
   private bytes = EMPTY_BYTES;
   private view: DataView = EMPTY_VIEW;
   private start = 0;
-  private table = 0;
+  /** Where the cells end, and the table of their places begins. */
+  private cellsEnd = 0;
   private count = 0;
   private shared = 0;
-  private index = 0;
+  /** Where the present cell begins. */
+  private at = 0;
   /** Where the cell after the present one begins. */
   private after = 0;
 
@@ -55,7 +60,7 @@ export class PlainDecoder extends BlockDecoder {
       this.bytes = block.bytes;
       this.view = block.view;
       this.start = block.start;
-      this.table = block.cellsEnd;
+      this.cellsEnd = block.cellsEnd;
       this.count = block.count;
       this.shared = block.sharedRow;
     }
@@ -70,7 +75,6 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   override first(cursor: CellCursor): void {
-    this.index = 0;
     this.load(cursor, this.start);
   }
 
@@ -79,9 +83,7 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   override next(cursor: CellCursor): boolean {
-    const index = this.index + 1;
-    if (index >= this.count) return false;
-    this.index = index;
+    if (this.after === this.cellsEnd) return false;
     this.load(cursor, this.after);
     return true;
   }
@@ -94,59 +96,43 @@ export class PlainDecoder extends BlockDecoder {
     const block = this.block!;
     let slots = block.rowSlots;
     if (slots === null) {
-      if (++block.looks < 2 || !RowSlots.fits(this.count)) return super.seekInRow(cursor, target, hash);
+      if (++block.looks < 2 || !RowSlots.fits(this.count, this.cellsEnd))
+        return super.seekInRow(cursor, target, hash);
       slots = this.makeSlots();
     }
     const { view, bytes } = this;
     let slot = slots.first(hash);
     while (slot >= 0) {
-      const at = slots.place(slot);
-      const rowLength = view.getUint16(at + 24, true);
-      if (isRowAt(bytes, at + CELL_HEADER_BYTES, rowLength, target))
-        return this.seekFrom(cursor, target, slots.entry(slot), at);
+      const at = slots.entry(slot);
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target))
+        return this.seekFrom(cursor, target, at, hash);
       slot = slots.after(slot, hash);
     }
     return ABSENT;
   }
 
-  /** `first`: the first cell of the target's row in the block, at `at`. */
-  private seekFrom(cursor: CellCursor, target: SeekKey, first: number, at: number): InRow {
-    // Most rows begin with what is asked for, and few are long.
-    let low = first;
-    let high = first;
-    let step = 1;
-    let place = at;
-    while (this.isBefore(place, target)) {
-      low = high + 1;
-      high = low + step - 1;
-      step *= 2;
-      if (high >= this.count) {
-        high = this.count;
-        break;
+  /** `first`: where the target's row begins in the block. */
+  private seekFrom(cursor: CellCursor, target: SeekKey, first: number, hash: number): InRow {
+    const { view, bytes, cellsEnd } = this;
+    let at = first;
+    for (let i = 0; i < WALK; i++) {
+      if (!this.isBeforeInRow(at, target)) {
+        this.load(cursor, at);
+        return FOUND;
       }
-      place = this.place(high);
+      at = this.behind(at);
+      if (at === cellsEnd) return BEHIND;
+      if (!isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target)) return ABSENT;
     }
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.isBefore(this.place(middle), target)) low = middle + 1;
-      else high = middle;
-    }
-    if (low === this.count) return BEHIND;
-    this.index = low;
-    if (low === first) {
-      this.load(cursor, at);
-      return FOUND;
-    }
-    this.load(cursor, this.place(low));
-    return isRowAt(this.bytes, cursor.rowOffset, cursor.rowLength, target) ? FOUND : ABSENT;
+    return super.seekInRow(cursor, target, hash);
   }
 
   override forward(cursor: CellCursor, target: SeekKey): boolean {
-    return this.search(cursor, target, this.index);
+    return this.search(cursor, target, this.presentIndex());
   }
 
   override isFirst(): boolean {
-    return this.index === 0;
+    return this.at === this.start;
   }
 
   override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
@@ -223,20 +209,25 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   private makeSlots(): RowSlots {
-    const { count, view, bytes } = this;
+    const { count, cellsEnd, view, bytes } = this;
+    let at = this.start;
     let before = -1;
     let beforeLength = 0;
-    const slots = new RowSlots(count, count, (i, row) => {
-      const at = this.place(i) + CELL_HEADER_BYTES;
-      const length = view.getUint16(at - 4, true);
-      const same = length === beforeLength && compareSlices(bytes, before, length, bytes, at, length) === 0;
-      before = at;
-      beforeLength = length;
-      row.bytes = bytes;
-      row.offset = at;
-      row.length = length;
-      row.place = at - CELL_HEADER_BYTES;
-      return !same;
+    const slots = new RowSlots(count, (_, row) => {
+      for (; at < cellsEnd; at = this.behind(at)) {
+        const rowAt = at + CELL_HEADER_BYTES;
+        const length = view.getUint16(at + 24, true);
+        if (compareSlices(bytes, before, beforeLength, bytes, rowAt, length) !== 0) {
+          before = rowAt;
+          beforeLength = length;
+          row.bytes = bytes;
+          row.offset = rowAt;
+          row.length = length;
+          row.place = at;
+          return true;
+        }
+      }
+      return false;
     });
     this.block!.rowSlots = slots;
     return slots;
@@ -255,10 +246,19 @@ export class PlainDecoder extends BlockDecoder {
       if (difference !== 0) return difference < 0;
     }
     if (rowLength !== target.rowLength) return rowLength < target.rowLength;
+    return this.isBeforeInRow(at, target);
+  }
+
+  /** Whether the cell at `at`, of the target's row, sorts before it. */
+  private isBeforeInRow(at: number, target: SeekKey): boolean {
+    const { view } = this;
+    const qualifierLength = view.getUint32(at + 20, true);
+    // To the start of a row.
+    if (target.qualifierLength === 0 && qualifierLength > 0) return false;
     const difference = compareSlices(
-      bytes,
-      rowAt + rowLength,
-      view.getUint32(at + 20, true),
+      this.bytes,
+      at + CELL_HEADER_BYTES + target.rowLength,
+      qualifierLength,
       target.qualifier,
       target.qualifierOffset,
       target.qualifierLength,
@@ -270,17 +270,39 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   private place(index: number): number {
-    return this.start + this.view.getUint32(this.table + 4 * index, true);
+    return this.start + this.view.getUint32(this.cellsEnd + 4 * index, true);
   }
 
   private settle(cursor: CellCursor, index: number): void {
-    this.index = index;
     const table = this.block!.rowTable;
     this.load(cursor, table === null ? this.place(index) : table.place(index));
   }
 
+  /** The number of the present cell. */
+  private presentIndex(): number {
+    let low = 0;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.place(middle) < this.at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where the cell at `at` ends. */
+  private behind(at: number): number {
+    const { view } = this;
+    const word = view.getUint32(at + 24, true);
+    const keyBytes = (word & 0xffff) + view.getUint32(at + 20, true);
+    return (
+      at + CELL_HEADER_BYTES + keyBytes + view.getUint32(at + 16, true) + (word >>> 24 === 0 ? 0 : TTL_BYTES)
+    );
+  }
+
   private load(cursor: CellCursor, at: number): void {
     const view = this.view;
+    this.at = at;
     const word = view.getUint32(at + 24, true);
     const rowLength = word & 0xffff;
     const qualifierLength = view.getUint32(at + 20, true);

@@ -120,16 +120,17 @@ export class RowIndexDecoder extends BlockDecoder {
     const block = this.block!;
     let slots = block.rowSlots;
     if (slots === null) {
-      if (++block.looks < 2 || !RowSlots.fits(this.rows)) return super.seekInRow(cursor, target, hash);
+      if (++block.looks < 2 || !RowSlots.fits(this.rows, this.rows))
+        return super.seekInRow(cursor, target, hash);
       slots = this.makeSlots();
     }
     const { view, bytes } = this;
     let slot = slots.first(hash);
     while (slot >= 0) {
-      const at = slots.place(slot);
-      const rowLength = view.getUint16(at + 24, true);
-      if (isRowAt(bytes, at + CELL_HEADER_BYTES, rowLength, target))
-        return this.seekFrom(cursor, target, slots.entry(slot));
+      const row = slots.entry(slot);
+      const at = this.place(this.rowStart(row));
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target))
+        return this.seekFrom(cursor, target, row);
       slot = slots.after(slot, hash);
     }
     return ABSENT;
@@ -246,12 +247,13 @@ export class RowIndexDecoder extends BlockDecoder {
 
   private makeSlots(): RowSlots {
     const { rows, view, bytes } = this;
-    const slots = new RowSlots(rows, rows, (i, row) => {
+    const slots = new RowSlots(rows, (i, row) => {
+      if (i === rows) return false;
       const at = this.place(this.rowStart(i));
       row.bytes = bytes;
       row.offset = at + CELL_HEADER_BYTES;
       row.length = view.getUint16(at + 24, true);
-      row.place = at;
+      row.place = i;
       return true;
     });
     this.block!.rowSlots = slots;

@@ -5,6 +5,7 @@
 
 import { CellType } from '../../table/index.js';
 import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
+import { hashRow, lane1, lane2 } from '../encoding/row-hash.js';
 import {
   CELL_HEADER_BYTES,
   CellArena,
@@ -17,6 +18,7 @@ import {
 } from './arena.js';
 import { CellList } from './cell-list.js';
 import type { Leaf } from './leaf.js';
+import { RowFilter } from './row-filter.js';
 
 /** A frozen memstore as it is handed to a worker. */
 export interface SharedMemstore {
@@ -27,6 +29,7 @@ export interface SharedMemstore {
 export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
+  private readonly rows = new RowFilter();
   minSeq = Number.POSITIVE_INFINITY;
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
@@ -94,6 +97,10 @@ export class Memstore {
   ): CellRef {
     const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
     this.list.insert(ref, row, sameRow);
+    if (!sameRow) {
+      hashRow(row, 0, row.length);
+      this.rows.add(lane1, lane2);
+    }
     if (seq < this.minSeq) this.minSeq = seq;
     if (seq > this.maxSeq) this.maxSeq = seq;
     if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
@@ -150,6 +157,11 @@ export class Memstore {
     this.list.locateRef(ref);
     const leaf = this.list.leaves[this.list.foundLeaf]!;
     return this.list.foundIndex < leaf.count && leaf.refs[this.list.foundIndex] === ref;
+  }
+
+  /** False: it surely has no cell of the row of this hash. */
+  mayContain(hash1: number, hash2: number): boolean {
+    return this.rows.mayContain(hash1, hash2);
   }
 
   /** A cursor for reads that end before anybody else's begins. */

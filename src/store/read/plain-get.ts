@@ -93,7 +93,7 @@ function gather(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
   let order = files.length + frozen.length;
   for (let i = -1; i < frozen.length; i++, order--) {
     const memstore = i < 0 ? active : frozen[i]!;
-    if (memstore.size === 0) continue;
+    if (memstore.size === 0 || !memstore.mayContain(bloomKey.row1, bloomKey.row2)) continue;
     const cursor = memstore.pointCursor;
     if (!cursor.seek(target) || !isInRow(cursor, row)) continue;
     cursor.order = order;
@@ -140,7 +140,7 @@ function plainColumn(
   let best: CellCursor | undefined;
   for (let i = -1; i < frozen.length; i++) {
     const memstore = i < 0 ? active : frozen[i]!;
-    if (memstore.size === 0) continue;
+    if (memstore.size === 0 || !memstore.mayContain(bloomKey.row1, bloomKey.row2)) continue;
     const cursor = memstore.pointCursor;
     if (memstore.familyMarkers > 0) {
       if (!seekBehindMarkers(cursor, cursor.seek(target.setRow(row)), row, qualifier, readPoint))

@@ -7,11 +7,13 @@ export type KeyKind = (index: number) => Buffer;
 export const ABSENT = 2 ** 31;
 const ROWS_A_PREFIX = 50;
 const SALTS = 16;
+/** Lanes of absent keys: they differ from the others in more than what is the same in every lane. */
+const ABSENT_LANES = 1000;
 
 /** A number of 32 bits that looks like no other's, for each index and lane (the finalizer of MurmurHash3). */
 function mixed(index: number, lane: number): number {
-  let h =
-    Math.imul(index | 0, 0x9e3779b1) ^ Math.imul(lane + 1, 0x85ebca6b) ^ (index >= ABSENT ? 0x5bd1e995 : 0);
+  const own = index >= ABSENT ? lane + ABSENT_LANES : lane;
+  let h = Math.imul(index | 0, 0x9e3779b1) ^ Math.imul(own + 1, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;
