@@ -68,6 +68,21 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
+/** Up to here a loop beats a bulk copy with the view it needs. */
+const SHORT_BYTES = 24;
+
+/** Copies a slice of `source` to `at` of `target`. */
+export function copySlice(
+  source: Uint8Array,
+  offset: number,
+  length: number,
+  target: Uint8Array,
+  at: number,
+): void {
+  if (length <= SHORT_BYTES) for (let i = 0; i < length; i++) target[at + i] = source[offset + i]!;
+  else target.set(source.subarray(offset, offset + length), at);
+}
+
 /** The smallest byte string greater than `key`: `key` followed by 00. */
 export function keyAfter(key: Uint8Array): Uint8Array {
   const out = new Uint8Array(key.length + 1);

@@ -54,7 +54,6 @@ export {
   filters,
   Get,
   Increment,
-  isDeleteType,
   type KeepDeletedCells,
   LATEST_TIMESTAMP,
   MAX_FAMILY_LENGTH,

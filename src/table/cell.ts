@@ -45,8 +45,3 @@ export class Cell {
     readonly value: Uint8Array,
   ) {}
 }
-
-/** Whether cells of this type hide others. */
-export function isDeleteType(type: CellType): boolean {
-  return type !== CellType.Put;
-}

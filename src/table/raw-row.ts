@@ -1,6 +1,6 @@
 /** One row without an object for each of its cells: what reads many rows and keeps none of them is given. */
 
-import { copyBytes, EMPTY_BYTES } from '../bytes/index.js';
+import { copyBytes, copySlice, EMPTY_BYTES } from '../bytes/index.js';
 import { Cell, CellType } from './cell.js';
 import { Result } from './result.js';
 
@@ -39,9 +39,8 @@ export class RawRow {
   setRow(source: Uint8Array, offset: number, length: number): Uint8Array {
     if (this.row.length !== length || !this.ownsRow) this.row = new Uint8Array(length);
     this.ownsRow = true;
-    const { row } = this;
-    for (let i = 0; i < length; i++) row[i] = source[offset + i]!;
-    return row;
+    copySlice(source, offset, length, this.row, 0);
+    return this.row;
   }
 
   /** Adds a cell; its value is copied. */
@@ -57,9 +56,7 @@ export class RawRow {
     const start = index === 0 ? 0 : this.ends[index - 1]!;
     const end = start + length;
     if (end > this.bytes.length) this.grow(end);
-    const { bytes } = this;
-    if (length <= SHORT_BYTES) for (let i = 0; i < length; i++) bytes[start + i] = source[offset + i]!;
-    else bytes.set(source.subarray(offset, offset + length), start);
+    copySlice(source, offset, length, this.bytes, start);
     this.families[index] = family;
     this.qualifiers[index] = qualifier;
     this.timestamps[index] = timestamp;
@@ -105,6 +102,3 @@ export class RawRow {
     this.bytes = larger;
   }
 }
-
-/** Up to here a loop beats a bulk copy with the view it needs. */
-const SHORT_BYTES = 24;

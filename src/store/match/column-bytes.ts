@@ -1,3 +1,4 @@
+import { copySlice } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 
 /** A qualifier kept across moves of the cursor it was seen at. */
@@ -17,9 +18,7 @@ export class ColumnBytes {
   copyFrom(cell: CellCursor): void {
     const length = cell.qualifierLength;
     if (length > this.bytes.length) this.bytes = new Uint8Array(length * 2);
-    const { key, qualifierOffset } = cell;
-    const bytes = this.bytes;
-    for (let i = 0; i < length; i++) bytes[i] = key[qualifierOffset + i]!;
+    copySlice(cell.key, cell.qualifierOffset, length, this.bytes, 0);
     this.length = length;
   }
 

@@ -1,11 +1,9 @@
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 
 /** Bytes of one slab: large enough that it is rarely replaced, small enough that one kept value does not hold much. */
 const SLAB_BYTES = 64 * 1024;
 /** Longer values get memory of their own. */
 const LARGE_BYTES = 4096;
-/** Up to here a loop beats a bulk copy with the view it needs. */
-const SHORT_BYTES = 24;
 
 /**
  * Copies of the bytes of cells, many in one piece of memory: what readers are given stays as it is, whatever becomes of
@@ -25,11 +23,7 @@ export class ByteSlab {
     }
     if (this.position + length > this.bytes.length) this.refill();
     const { bytes, position } = this;
-    if (length <= SHORT_BYTES) {
-      for (let i = 0; i < length; i++) bytes[position + i] = source[offset + i]!;
-    } else {
-      bytes.set(source.subarray(offset, offset + length), position);
-    }
+    copySlice(source, offset, length, bytes, position);
     this.position = position + length;
     return new Uint8Array(this.buffer, position, length);
   }

@@ -1,6 +1,6 @@
 /** Reads one family of a region, row by row (HBase `StoreScanner`). */
 
-import { EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
+import { copySlice, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { type CellCursor, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
@@ -228,7 +228,7 @@ let qualifierBytes = new Uint8Array(64);
 function keptQualifier(cell: CellCursor): Uint8Array {
   const { key, qualifierOffset, qualifierLength } = cell;
   if (qualifierBytes.length !== qualifierLength) qualifierBytes = new Uint8Array(qualifierLength);
-  for (let i = 0; i < qualifierLength; i++) qualifierBytes[i] = key[qualifierOffset + i]!;
+  copySlice(key, qualifierOffset, qualifierLength, qualifierBytes, 0);
   return qualifierBytes;
 }
 

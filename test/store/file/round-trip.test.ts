@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { equalBytes } from '../../../src/bytes/index.js';
 import { prepareCodecs } from '../../../src/store/codec/index.js';
-import { SortedFileReader } from '../../../src/store/file/index.js';
+import { BloomKey, SortedFileReader } from '../../../src/store/file/index.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { anyCells, show, shown, type TestCell } from './cells.js';
 import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.js';
@@ -51,6 +52,22 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
               const expected = expectedSeek(cells, key);
               expect(cursor.seek(key)).toBe(expected < cells.length);
               if (cursor.valid) expect(shown(cursor)).toBe(show(cells[expected]!));
+            }
+          }
+          // From the second look on a block's rows are found by their hashes.
+          const bloom = new BloomKey();
+          for (let look = 0; look < 2; look++) {
+            for (const target of [...targets, ...cells]) {
+              for (const key of keysAround(target)) {
+                const expected = cells[expectedSeek(cells, key)];
+                const isInRow = expected !== undefined && equalBytes(expected.row, key.row);
+                bloom.setRow(key.row);
+                expect(cursor.seekInRow(key, bloom.row1)).toBe(isInRow);
+                expect(cursor.valid).toBe(isInRow);
+                if (isInRow) expect(shown(cursor)).toBe(show(expected));
+                if (isInRow && cursor.next())
+                  expect(shown(cursor)).toBe(show(cells[expectedSeek(cells, key) + 1]!));
+              }
             }
           }
           for (const target of targets) {
