@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openEmbedded } from '../../src/store/engine.js';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
-import { scaled } from '../proof/scale.js';
+import { mayGoOn, scaled } from '../proof/scale.js';
 import { Chain, type Demand, type History } from './concurrent/history.js';
 import { observe } from './concurrent/observe.js';
 import { Script } from './concurrent/script.js';
@@ -97,6 +97,7 @@ describe('a store whose clients do not wait for each other, after a crash at eve
   it.each(Array.from({ length: SCRIPTS }, (_, i) => i + 1))(
     'holds what was promised, and a prefix of one order of the changes (script %d)',
     async (seed) => {
+      if (!mayGoOn()) return;
       const disk = new CrashingDisk(seed);
       const script = new Script({
         seed,

@@ -10,6 +10,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PAGE, pageWith, RESULTS, readResults, type SuiteResult } from './results.js';
+import { MINUTES } from './scale.js';
 import { SUITES } from './suites.js';
 
 interface Report {
@@ -19,6 +20,7 @@ interface Report {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'rowan-deep-'));
 const scale = process.env['ROWAN_SCALE'] ?? 'deep';
+const extent = Number.isFinite(MINUTES) ? `${scale}, cut short after ${MINUTES} minutes` : scale;
 const evidence = join(folder, 'evidence');
 const report = join(folder, 'unit.json');
 mkdirSync(evidence);
@@ -61,7 +63,7 @@ function publish(passed: Set<string>): void {
   const machine = `Node ${process.versions.node}, ${processors.length} x ${processors[0]!.model.trim()}`;
   const date = new Date().toISOString().slice(0, 10);
   for (const { id, file } of SUITES) {
-    if (passed.has(file)) results[id] = { counts: countsOf(id), scale, commit, date, machine };
+    if (passed.has(file)) results[id] = { counts: countsOf(id), scale: extent, commit, date, machine };
   }
   writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), results));

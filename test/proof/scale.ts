@@ -15,6 +15,16 @@ function scaleOf(text: string | undefined): Scale {
 
 export const SCALE: Scale = scaleOf(process.env['ROWAN_SCALE']);
 
+/** `ROWAN_MINUTES`: how long a suite that goes on and on may take, where it is to be cut short; else it does all it has. */
+export const MINUTES: number = Number(process.env['ROWAN_MINUTES'] ?? Number.POSITIVE_INFINITY);
+
+const BEGUN = performance.now();
+
+/** Whether a suite that has done `part` (0 to 1) of its tests is to go on to its next round. What is recorded is what it did. */
+export function mayGoOn(part = 1): boolean {
+  return performance.now() - BEGUN < part * MINUTES * 60_000;
+}
+
 /** The one of three counts, or of anything else, that this run takes. */
 export function scaled<T>(short: T, middle: T, deep: T): T {
   return { short, middle, deep }[SCALE];
