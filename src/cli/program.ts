@@ -2,8 +2,10 @@
 
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
+import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
+import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
@@ -45,11 +47,13 @@ function buildProgram(context: CliContext): Command {
     .exitOverride();
   addDdlCommand(program, context);
   addHotspotsCommand(program, context);
+  addKeyCommands(program, context);
   addLintCommand(program, context);
   addSchemaCommand(program, context);
   addShellCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);
+  addCompletionCommand(program, context);
   return program;
 }
 

@@ -1,3 +1,4 @@
+export { javaSource, typescriptSource } from './admin-code.js';
 export { adoptMarkers } from './adopt.js';
 export {
   type Applicable,

@@ -1,13 +1,19 @@
 import { type Command, Option, InvalidArgumentError as UsageError } from 'commander';
 import { toHex } from '../../bytes/index.js';
-import { schemaScript, stampedDescriptor, systemTables } from '../../ddl/index.js';
+import {
+  javaSource,
+  schemaScript,
+  stampedDescriptor,
+  systemTables,
+  typescriptSource,
+} from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { TableSchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
 
 interface DdlOptions {
-  readonly format: 'shell' | 'json';
+  readonly format: 'shell' | 'json' | 'java' | 'typescript';
   readonly namespaces: boolean;
   readonly table: readonly string[] | undefined;
 }
@@ -22,19 +28,26 @@ export function addDdlCommand(program: Command, context: CliContext): void {
         'SPLITS computed from the row keys. The module is JavaScript that exports the entity classes.',
     )
     .argument('<module>', 'path of the compiled module')
-    .addOption(new Option('--format <format>', 'what to print').choices(['shell', 'json']).default('shell'))
+    .addOption(
+      new Option('--format <format>', 'what to print')
+        .choices(['shell', 'json', 'java', 'typescript'])
+        .default('shell'),
+    )
     .option('--no-namespaces', 'leave out create_namespace')
     .option('--table <name>', 'only this table; may be repeated', collect)
     .action(async (modulePath: string, options: DdlOptions) => {
       const schema = await loadSchema(modulePath);
       for (const warning of schema.warnings) context.writeError(`warning: ${warning}\n`);
       const tables = chooseTables([...schema.tables, ...systemTables(schema)], options.table);
-      context.write(
-        options.format === 'json'
-          ? `${JSON.stringify(tables.map(asJson), null, 2)}\n`
-          : schemaScript(tables, { namespaces: options.namespaces }),
-      );
+      context.write(print(tables, options));
     });
+}
+
+function print(tables: readonly TableSchema[], { format, namespaces }: DdlOptions): string {
+  if (format === 'shell') return schemaScript(tables, { namespaces });
+  if (format === 'json') return `${JSON.stringify(tables.map(asJson), null, 2)}\n`;
+  const made = tables.map((table) => ({ descriptor: stampedDescriptor(table), splitKeys: table.splitKeys }));
+  return format === 'java' ? javaSource(made) : typescriptSource(made);
 }
 
 function collect(name: string, names: readonly string[] | undefined): readonly string[] {
