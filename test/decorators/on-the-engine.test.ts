@@ -82,7 +82,7 @@ class MetricHour {
 }
 
 @Entity({ table, recordType: 3 })
-@RowKey(part('id'), recordType())
+@RowKey(salt(4), part('id'), recordType())
 class Document {
   declare static readonly key: ['id'];
   id!: string;
