@@ -1,6 +1,7 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
+import { Contexts } from './database/contexts.js';
 import type { IndexHandle } from './database/index-handle.js';
 import { Indexing } from './database/indexing.js';
 import { LiveSchema } from './database/live-schema.js';
@@ -16,6 +17,7 @@ import {
   type TableHandling,
   type TablesEvent,
 } from './database/options.js';
+import { runTransaction, Transaction, type TransactionSource } from './database/transaction.js';
 import {
   adoptMarkers,
   checkTables,
@@ -26,26 +28,19 @@ import {
   registerSchemas,
   systemTables,
 } from './ddl/index.js';
-import { QueryError, UnsupportedError } from './errors.js';
+import { UnsupportedError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
-import { CollectionQuery, type FindOptions, type Reading, type TableAccess } from './query/index.js';
-import {
-  type ChangeExecutor,
-  type CommittingTable,
-  EmbeddedExecutor,
-  IndexParticipant,
-  RemoteExecutor,
-  Repository,
-} from './repository/index.js';
+import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
+import { Repository } from './repository/index.js';
 import type { CheckedPrefixes, IndexName, KeyedClass, KeyQuery } from './schema/entity-types.js';
-import { avroColumns, type Schema } from './schema/index.js';
+import type { Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
-import { type Admin, type Engine, type SyncTable, tableDescriptor } from './table/index.js';
+import { type Admin, type Engine, type TransactionOptions, tableDescriptor } from './table/index.js';
 
 export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
 export type {
@@ -57,6 +52,7 @@ export type {
   TableHandling,
   TablesEvent,
 } from './database/options.js';
+export { Transaction } from './database/transaction.js';
 
 /**
  * Opens the embedded store in a folder: no server, one process.
@@ -107,11 +103,10 @@ function renamedTable(table: TableSchema, name: string): TableSchema {
 /** Entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly repositories = new Map<EntityClass, unknown>();
-  private readonly accesses = new Map<string, TableAccess>();
-  private readonly executors = new Map<string, ChangeExecutor>();
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
-  private readonly avro: AvroRegistry;
+  private readonly source: TransactionSource;
+  private readonly contexts: Contexts;
   private readonly indexing: Indexing;
   /** Tables named at run time that have been handled. */
   private readonly renamed = new Set<string>();
@@ -126,11 +121,26 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     readonly engine: E,
     private readonly handling: TableHandling = 'ignore',
     private readonly onEvent?: (event: TablesEvent | LintEvent) => void,
-    private readonly reading: Reading = {},
+    reading: Reading = {},
   ) {
     this.schema = new LiveSchema(engine, () => this.declared);
     this.indexing = new Indexing(engine);
-    this.avro = new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name)));
+    this.source = {
+      reading,
+      now: () => this.engine.now(),
+      schemaOf: (target) => this.boundSchema(target),
+      declared: (target) => this.declared.entity(target),
+      indexesOf: (schema) => this.indexing.of(schema),
+      dictionary: (name) => this.dictionary(name),
+      dictionaryTable: dictionaryTableDescriptor().name,
+      avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
+    };
+    this.contexts = new Contexts({
+      ...this.source,
+      sync: engine.capabilities.sync,
+      table: (name) => engine.table(name),
+      repository: (target) => this.repository(target),
+    });
   }
 
   /** Opens the tables of the schema, as it was said they be handled. */
@@ -158,7 +168,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const live = await readLiveTables(this.admin, tables);
     const schema = adoptMarkers(declared, live);
     this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
-    await registerSchemas(this.avro, schema);
+    await registerSchemas(this.source.avro, schema);
     await this.indexing.adopt(schema.tables, live, this.handling === 'verify');
     this.declared = schema;
   }
@@ -205,7 +215,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       this.renamed.add(table.descriptor.name);
     }
     const schema = Object.freeze({ ...this.boundSchema(target), table });
-    return new Repository<C>(schema, this.contextOf(schema));
+    return new Repository<C>(schema, this.contexts.of(schema));
   }
 
   /** Namespaces, tables and regions. */
@@ -218,26 +228,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const known = this.repositories.get(target);
     if (known !== undefined) return known as Repository<C>;
     const schema = this.boundSchema(target);
-    const repository = new Repository<C>(schema, this.contextOf(schema));
+    const repository = new Repository<C>(schema, this.contexts.of(schema));
     this.repositories.set(target, repository);
     return repository;
-  }
-
-  private contextOf(schema: EntitySchema): ConstructorParameters<typeof Repository>[1] {
-    const now = (): number => this.engine.now();
-    const access = this.accessOf([schema]);
-    const indexes = this.indexing.of(schema);
-    if (indexes === undefined) {
-      return { access, executor: this.executorOf(schema.table.descriptor.name), putsAlone: true, now };
-    }
-    const entries = this.tableAccess(indexes.indexes.tableName);
-    const participant = new IndexParticipant(indexes.indexes, now);
-    return {
-      access: { ...access, indexing: { access: indexes, entries } },
-      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant]),
-      putsAlone: false,
-      now,
-    };
   }
 
   /**
@@ -259,16 +252,30 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: Q & CheckedPrefixes<Classes, Q>,
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
-    if (!Array.isArray(classes) || classes.length === 0) {
-      throw new QueryError('collection() names no entity. Give two or more classes of one table.');
-    }
-    const schemas = classes.map((target: KeyedClass) => this.boundSchema(target));
-    return CollectionQuery.of<Classes[number]>(
-      this.accessOf(schemas),
-      schemas,
-      prefix as Readonly<Record<string, unknown>>,
-      options,
-    );
+    return this.contexts.collection(classes, prefix, options);
+  }
+
+  /**
+   * Runs a transaction over entities of any tables: it reads one moment of the database and its own writes, and what it
+   * writes takes effect as one step when the function has ended, or not at all. Transactions are strictly serializable;
+   * one that others have overtaken is run again, its function included (docs/transactions.md).
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   const accounts = tx.repository(Account);
+   *   const from = await accounts.get({ id: 'a' });
+   *   if (from === null || from.balance < 10) throw new Error('too little');
+   *   await accounts.update({ id: 'a' }, { balance: from.balance - 10 });
+   *   await accounts.increment({ id: 'b' }, { balance: 10 });
+   * });
+   * ```
+   * @throws what the function throws; SerializationError when each attempt was overtaken; UnsupportedError on HBase;
+   * RowanError `ERR_TIMEOUT` (default 60 s for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`, `ERR_HOOK` when all of it has
+   * taken effect and a hook behind it threw.
+   */
+  transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    return runTransaction(this.engine, (tables) => new Transaction(this.source, tables), run, options);
   }
 
   /**
@@ -285,7 +292,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError with every incompatibility that the columns' `compatibility` does not allow.
    */
   registerSchemas(): Promise<void> {
-    return registerSchemas(this.avro, this.declared);
+    return registerSchemas(this.source.avro, this.declared);
   }
 
   /**
@@ -322,38 +329,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       this.bound.set(target, bound);
     }
     return bound;
-  }
-
-  /** The table of these entities, with what reading them may have to load. */
-  private accessOf(schemas: readonly EntitySchema[]): TableAccess {
-    const access = this.tableAccess(schemas[0]!.table.descriptor.name);
-    const avro = schemas.some((schema) => avroColumns(schema).length > 0);
-    return avro ? { ...access, recover: (error) => this.avro.recover(error) } : access;
-  }
-
-  /** One for each table: what writes one row must know of each other. */
-  private executorOf(name: string): ChangeExecutor {
-    let executor = this.executors.get(name);
-    if (executor === undefined) {
-      const table = this.engine.table(name);
-      executor =
-        'commit' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
-      this.executors.set(name, executor);
-    }
-    return executor;
-  }
-
-  private tableAccess(name: string): TableAccess {
-    let access = this.accesses.get(name);
-    if (access === undefined) {
-      const table = this.engine.table(name);
-      const sync = this.engine.capabilities.sync ? (table as SyncTable) : undefined;
-      const { onQuery, cursorSecret } = this.reading;
-      const related = (target: EntityClass) => this.repository(target as KeyedClass);
-      access = { table, sync, onQuery, cursorSecret, related };
-      this.accesses.set(name, access);
-    }
-    return access;
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */

@@ -136,6 +136,7 @@ export {
   openAdmin,
   type TableHandling,
   type TablesEvent,
+  type Transaction,
 } from './database.js';
 export {
   type Allowance,
@@ -170,6 +171,7 @@ export {
   RowanError,
   type RowanErrorOptions,
   SchemaError,
+  SerializationError,
   TimeoutError,
   UnsupportedError,
 } from './errors.js';
@@ -287,4 +289,11 @@ export type {
 export { newUlid, newUuid } from './schema/index.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';
-export type { Compression, Durability, FamilyOptions, TableOptions } from './table/index.js';
+export type {
+  Compression,
+  Durability,
+  FamilyOptions,
+  SyncTable,
+  TableOptions,
+  TransactionOptions,
+} from './table/index.js';

@@ -47,6 +47,20 @@ export interface Change {
   readonly failed: (() => void) | undefined;
 }
 
+/** What follows a change once the transaction that it is part of has ended. */
+export interface Ending {
+  readonly operation: ChangeOperation;
+  /** Puts back what was set on the caller's object: it was not committed. */
+  readonly undo: (() => void) | undefined;
+  /** The hook that runs behind the write: it was committed. */
+  readonly after: (() => void | Promise<void>) | undefined;
+}
+
+/** Where endings wait for the end of a transaction. */
+export interface Deferred {
+  add(ending: Ending): void;
+}
+
 /** A filter by which an engine finds something in the row exactly if the expectation is met (and the row is there). */
 function filterOf(expectation: Expectation): Filter {
   if (expectation.kind === 'filter') return expectation.filter;
@@ -115,16 +129,28 @@ function withoutImplied(expectations: readonly Expectation[]): readonly Expectat
  * something to wait for: counting up the versions of many rows is not.
  */
 export function settle(change: Change): void | Promise<void> {
+  return following(change.operation, change.settled);
+}
+
+/** As {@link settle}, of a change whose transaction was committed. */
+export function runEnding({ operation, after }: Ending): void | Promise<void> {
+  return following(operation, after);
+}
+
+function following(
+  operation: ChangeOperation,
+  run: (() => void | Promise<void>) | undefined,
+): void | Promise<void> {
   const failed = (cause: unknown): never => {
     throw new RowanError(
       'ERR_HOOK',
-      `The ${change.operation} has taken effect, but a hook that runs after it threw: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+      `The ${operation} has taken effect, but a hook that runs after it threw: ${cause instanceof Error ? cause.message : String(cause)}. ` +
         'Do not repeat the write; mend what the hook was to do.',
-      { cause, details: { operation: change.operation } },
+      { cause, details: { operation } },
     );
   };
   try {
-    return change.settled?.()?.then(undefined, failed);
+    return run?.()?.then(undefined, failed);
   } catch (cause) {
     return failed(cause);
   }

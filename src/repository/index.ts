@@ -1,5 +1,5 @@
 export { BatchBuilder, type RepositoryBatchOptions } from './batch.js';
-export type { ChangeOperation } from './change.js';
+export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export type { ChangeExecutor, ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';

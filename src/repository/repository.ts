@@ -51,7 +51,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     private readonly context: RepositoryContext,
   ) {
     super(schema, context.access, undefined);
-    this.compiler = new WriteCompiler(schema, context.now);
+    this.compiler = new WriteCompiler(schema, context.now, context.deferred);
     this.changer = new BulkChanges(context, schema, this.compiler);
   }
 

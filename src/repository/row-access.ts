@@ -5,6 +5,7 @@ import type { TableAccess } from '../query/index.js';
 import { describeValue } from '../query/key-conditions.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type OperationOptions, Result, type RowMutation, RowMutations, type Table } from '../table/index.js';
+import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
 
 /** What a repository works on. */
@@ -15,6 +16,8 @@ export interface RepositoryContext {
   readonly putsAlone: boolean;
   /** The engine's time, ms: what stamps are set to and times to live are reckoned by. */
   readonly now: () => number;
+  /** Inside of a transaction: where hooks that follow writes wait for its end. */
+  readonly deferred?: Deferred;
 }
 
 /** The error of an operation on one row where salts are drawn at random. */

@@ -6,7 +6,7 @@ import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Delete, filters, Get, type RowMutation } from '../table/index.js';
-import type { Change, ChangeOperation, Expectation } from './change.js';
+import type { Change, ChangeOperation, Deferred, Expectation } from './change.js';
 import { draftOf, restoring, thawed } from './drafts.js';
 import { checkEntity, checkRequired } from './entity-checks.js';
 import { Expiry } from './expiry.js';
@@ -45,6 +45,8 @@ export class WriteCompiler {
     private readonly schema: EntitySchema,
     /** The engine's time, ms. */
     private readonly now: () => number,
+    /** Where what follows a write waits; undefined: it does not. */
+    private readonly deferred?: Deferred,
   ) {
     const { lifecycle } = schema;
     this.lock = VersionLock.of(schema);
@@ -221,7 +223,7 @@ export class WriteCompiler {
     const mutations = builder.build(life?.own !== undefined || expected !== undefined);
     applyWriteOptions(mutations, options);
     const exists = this.existence();
-    const settled = afterUpdate && (() => afterUpdate(draftOf(schema, key, given)));
+    const settled = this.hook('update', afterUpdate && (() => afterUpdate(draftOf(schema, key, given))));
     const missing = condition?.mismatch ?? (() => notFound(schema, key));
     const base = { operation: 'update' as const, row, settled, failed: undefined };
     if (lock === undefined && life === undefined) {
@@ -279,7 +281,7 @@ export class WriteCompiler {
       mismatch: condition?.mismatch,
       reads: undefined,
       resolve: () => ({ mutations: [del], seen: NOTHING }),
-      settled: afterDelete && (() => afterDelete(draftOf(this.schema, key, {}))),
+      settled: this.hook('delete', afterDelete && (() => afterDelete(draftOf(this.schema, key, {})))),
       failed: undefined,
     };
   }
@@ -348,20 +350,42 @@ export class WriteCompiler {
       reads: life && expiry!.reads(row, life),
       resolve: (before) =>
         life === undefined ? { mutations, seen: NOTHING } : expiry!.apply(mutations, before!, life),
-      settled: this.afterWrite(entity),
+      settled: this.afterWrite(operation, entity, failed),
       failed,
     };
   }
 
-  private afterWrite(entity: Entity): Change['settled'] {
-    const { lock } = this;
+  private afterWrite(
+    operation: ChangeOperation,
+    entity: Entity,
+    failed: (() => void) | undefined,
+  ): Change['settled'] {
+    const { lock, deferred } = this;
     const { afterWrite } = this.schema.lifecycle;
-    if (lock === undefined) return afterWrite && (() => afterWrite(entity));
-    const next = lock.next(entity[lock.property]);
+    const after = afterWrite && (() => afterWrite(entity));
+    if (lock === undefined)
+      return deferred && failed
+        ? () => deferred.add({ operation, undo: failed, after })
+        : this.hook(operation, after);
+    const { property } = lock;
+    const before = entity[property];
+    const next = lock.next(before);
     return () => {
-      entity[lock.property] = next;
-      return afterWrite?.(entity);
+      entity[property] = next;
+      if (deferred === undefined) return after?.();
+      const undo = (): void => {
+        entity[property] = before;
+        failed?.();
+      };
+      deferred.add({ operation, undo, after });
     };
+  }
+
+  /** A hook that follows the write, or the transaction that it is part of. */
+  private hook(operation: ChangeOperation, after: Change['settled']): Change['settled'] {
+    const { deferred } = this;
+    if (after === undefined || deferred === undefined) return after;
+    return () => deferred.add({ operation, undo: undefined, after });
   }
 
   /** A get of everything the entity stores. */

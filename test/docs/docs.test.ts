@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'test/docs/.cache');
 const run = promisify(execFile);
 
-const PAGES = ['errors', 'getting-started', 'indexes', 'migrating', 'operations', 'testing'];
+const PAGES = ['errors', 'getting-started', 'indexes', 'migrating', 'operations', 'testing', 'transactions'];
 
 interface Block {
   readonly page: string;
@@ -36,6 +36,7 @@ function blocksOf(page: string): Block[] {
 function fromSource(code: string): string {
   return code
     .replaceAll("'rowan-orm'", "'../../../../src/index.js'")
+    .replaceAll("'rowan-orm/table'", "'../../../../src/public/table.js'")
     .replaceAll("'rowan-orm/testing'", "'../../../../src/testing/index.js'")
     .replaceAll("'rowan-orm/testing/fast-check'", "'../../../../src/testing/fast-check.js'");
 }

@@ -1,0 +1,118 @@
+/** From compiled entities to what repositories and queries work on: the tables of an engine, or of a transaction. */
+
+import type { AvroRegistry } from '../codec/index.js';
+import { QueryError } from '../errors.js';
+import {
+  CollectionQuery,
+  type FindOptions,
+  type IndexAccess,
+  type Reading,
+  type TableAccess,
+} from '../query/index.js';
+import {
+  type ChangeExecutor,
+  type CommittingTable,
+  type Deferred,
+  EmbeddedExecutor,
+  IndexParticipant,
+  RemoteExecutor,
+  type Repository,
+  type RepositoryContext,
+} from '../repository/index.js';
+import type { KeyedClass } from '../schema/entity-types.js';
+import { avroColumns } from '../schema/index.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import type { SyncTable, Table } from '../table/index.js';
+
+/** Where the tables come from, and what belongs to the database whoever asks. */
+export interface ContextSource {
+  table(name: string): Table;
+  /** Whether its tables answer in the same thread. */
+  readonly sync: boolean;
+  readonly reading: Reading;
+  readonly avro: AvroRegistry;
+  now(): number;
+  schemaOf(target: EntityClass): EntitySchema;
+  indexesOf(schema: EntitySchema): IndexAccess | undefined;
+  repository<C extends KeyedClass>(target: C): Repository<C>;
+  /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
+  readonly deferred?: Deferred;
+}
+
+export class Contexts {
+  private readonly accesses = new Map<string, TableAccess>();
+  private readonly executors = new Map<string, ChangeExecutor>();
+
+  constructor(private readonly source: ContextSource) {}
+
+  of(schema: EntitySchema): RepositoryContext {
+    const { source } = this;
+    const { deferred } = source;
+    const access = this.access([schema]);
+    const shared = { now: () => source.now(), ...(deferred !== undefined && { deferred }) };
+    const indexes = source.indexesOf(schema);
+    if (indexes === undefined) {
+      return { access, executor: this.executor(schema.table.descriptor.name), putsAlone: true, ...shared };
+    }
+    const entries = this.tableAccess(indexes.indexes.tableName);
+    const participant = new IndexParticipant(indexes.indexes, shared.now);
+    return {
+      access: { ...access, indexing: { access: indexes, entries } },
+      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant]),
+      putsAlone: false,
+      ...shared,
+    };
+  }
+
+  /** The table of these entities, with what reading them may have to load. */
+  access(schemas: readonly EntitySchema[]): TableAccess {
+    const { avro } = this.source;
+    const access = this.tableAccess(schemas[0]!.table.descriptor.name);
+    const hasAvro = schemas.some((schema) => avroColumns(schema).length > 0);
+    return hasAvro ? { ...access, recover: (error) => avro.recover(error) } : access;
+  }
+
+  /** @throws QueryError when no class is named; KeyError when the prefix is not one of every entity's key. */
+  collection<Classes extends readonly KeyedClass[]>(
+    classes: Classes,
+    prefix: object,
+    options: FindOptions,
+  ): CollectionQuery<Classes[number]> {
+    if (!Array.isArray(classes) || classes.length === 0) {
+      throw new QueryError('collection() names no entity. Give two or more classes of one table.');
+    }
+    const schemas = classes.map((target: KeyedClass) => this.source.schemaOf(target));
+    return CollectionQuery.of<Classes[number]>(
+      this.access(schemas),
+      schemas,
+      prefix as Readonly<Record<string, unknown>>,
+      options,
+    );
+  }
+
+  /** One for each table: what writes one row must know of each other. */
+  private executor(name: string): ChangeExecutor {
+    let executor = this.executors.get(name);
+    if (executor === undefined) {
+      const table = this.source.table(name);
+      executor =
+        'commit' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
+      this.executors.set(name, executor);
+    }
+    return executor;
+  }
+
+  private tableAccess(name: string): TableAccess {
+    let access = this.accesses.get(name);
+    if (access === undefined) {
+      const { source } = this;
+      const table = source.table(name);
+      const sync = source.sync ? (table as SyncTable) : undefined;
+      const { onQuery, cursorSecret } = source.reading;
+      const related = (target: EntityClass) => source.repository(target as KeyedClass);
+      access = { table, sync, onQuery, cursorSecret, related };
+      this.accesses.set(name, access);
+    }
+    return access;
+  }
+}

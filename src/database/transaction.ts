@@ -1,0 +1,195 @@
+/** Entities inside of a transaction. */
+
+import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { type KeyDictionary, TableDictionary } from '../key/index.js';
+import { bindDictionaries } from '../mapper/index.js';
+import type { CollectionQuery, FindOptions } from '../query/index.js';
+import { type Deferred, type Ending, Repository, runEnding } from '../repository/index.js';
+import type { CheckedPrefixes, KeyedClass, KeyQuery } from '../schema/entity-types.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../table/index.js';
+import { type ContextSource, Contexts } from './contexts.js';
+
+/** What a transaction takes from its database. */
+export interface TransactionSource extends Omit<ContextSource, 'table' | 'repository' | 'deferred' | 'sync'> {
+  /** Where dictionaries keep their texts. */
+  readonly dictionaryTable: string;
+  dictionary(name: string): KeyDictionary;
+  /** As it was declared, without dictionaries. */
+  declared(target: EntityClass): EntitySchema;
+}
+
+/**
+ * What the function of `db.transaction` is given: repositories and queries that see one moment of the database and what the
+ * transaction has written itself. Nothing of it is of use behind the function's end (`ERR_TRANSACTION_ENDED`).
+ */
+export class Transaction implements Deferred {
+  private readonly repositories = new Map<EntityClass, unknown>();
+  private readonly schemas = new Map<EntityClass, EntitySchema>();
+  private readonly contexts: Contexts;
+  private readonly endings: Ending[] = [];
+
+  /** Made by `Database.transaction`. */
+  constructor(
+    private readonly source: TransactionSource,
+    private readonly tables: TableTransaction,
+  ) {
+    this.contexts = new Contexts({
+      table: (name) => tables.table(name),
+      sync: true,
+      reading: source.reading,
+      avro: source.avro,
+      now: () => source.now(),
+      schemaOf: (target) => this.schemaOf(target),
+      indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
+      repository: (target) => this.repository(target),
+      deferred: this,
+    });
+  }
+
+  /** The repository of an entity class, inside of this transaction. @throws SchemaError on a class not opened with. */
+  repository<C extends KeyedClass>(target: C): Repository<C> {
+    const known = this.repositories.get(target);
+    if (known !== undefined) return known as Repository<C>;
+    const schema = this.schemaOf(target);
+    const repository = new Repository<C>(schema, this.contexts.of(schema));
+    this.repositories.set(target, repository);
+    return repository;
+  }
+
+  /** As `Database.collection`, inside of this transaction. */
+  collection<
+    const Classes extends readonly [KeyedClass, ...KeyedClass[]],
+    const Q extends KeyQuery<Classes[0]>,
+  >(
+    classes: Classes,
+    prefix: Q & CheckedPrefixes<Classes, Q>,
+    options: FindOptions = {},
+  ): CollectionQuery<Classes[number]> {
+    return this.contexts.collection(classes, prefix, options);
+  }
+
+  /** A table below the entities, inside of this transaction. */
+  table(name: string): SyncTable {
+    return this.tables.table(name);
+  }
+
+  /** There are no transactions in transactions. @throws RowanError `ERR_TRANSACTION_ENDED`, always. */
+  transaction(): never {
+    throw new RowanError(
+      'ERR_TRANSACTION_ENDED',
+      'A transaction cannot be begun inside of another. Hand tx to the function that is to take part in this one.',
+    );
+  }
+
+  /** For the writes of its repositories. */
+  add(ending: Ending): void {
+    this.endings.push(ending);
+  }
+
+  /** It has failed: puts back what was set on the caller's objects, the last first. */
+  takeBack(): void {
+    for (const { undo } of this.endings.reverse()) undo?.();
+    this.endings.length = 0;
+  }
+
+  /** It was committed: runs the hooks that follow its writes, in order. @throws RowanError `ERR_HOOK` for the first that throws. */
+  async settle(): Promise<void> {
+    let failure: unknown;
+    for (const ending of this.endings) {
+      try {
+        await runEnding(ending);
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  private schemaOf(target: EntityClass): EntitySchema {
+    let schema = this.schemas.get(target);
+    if (schema === undefined) {
+      schema = this.source.schemaOf(target);
+      if (schema.key.dictionaries !== undefined) {
+        schema = bindDictionaries(this.source.declared(target), (name) => this.dictionary(name));
+      }
+      this.schemas.set(target, schema);
+    }
+    return schema;
+  }
+
+  private dictionary(name: string): KeyDictionary {
+    const own = (): KeyDictionary =>
+      new TableDictionary(name, this.tables.table(this.source.dictionaryTable));
+    return new LookedUpDictionary(this.source.dictionary(name), own);
+  }
+}
+
+/**
+ * Ids are given outside of transactions, for good. But that a text has none is something that a transaction has read: its
+ * row counts among those that must not change.
+ */
+class LookedUpDictionary implements KeyDictionary {
+  constructor(
+    private readonly shared: KeyDictionary,
+    private readonly own: () => KeyDictionary,
+  ) {}
+
+  get name(): string {
+    return this.shared.name;
+  }
+
+  async ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]> {
+    const ids = await this.shared.ids(values, create);
+    const missing = values.filter((_, index) => ids[index] === undefined);
+    if (missing.length > 0) await this.own().ids(missing, false);
+    return ids;
+  }
+
+  values(ids: readonly number[]): Promise<string[]> {
+    return this.shared.values(ids);
+  }
+
+  knownId(value: string): number | undefined {
+    return this.shared.knownId(value);
+  }
+
+  knownText(id: number): string | undefined {
+    return this.shared.knownText(id);
+  }
+}
+
+/**
+ * Runs `run` in transactions of the engine until one is committed; what the writes of the others have left on the caller's
+ * objects is put back.
+ */
+export async function runTransaction<T>(
+  engine: Engine,
+  begin: (tables: TableTransaction) => Transaction,
+  run: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions | undefined,
+): Promise<T> {
+  if (engine.transaction === undefined) {
+    throw new UnsupportedError(
+      `The engine "${engine.name}" has no transactions: HBase changes one row at a time. Use check(), @Version or batch.`,
+    );
+  }
+  if (typeof run !== 'function') {
+    throw new InvalidArgumentError(`transaction takes a function, async (tx) => …, not ${describe(run)}.`);
+  }
+  let current: Transaction | undefined;
+  let answer: T;
+  try {
+    answer = await engine.transaction(async (tables) => {
+      current?.takeBack();
+      current = begin(tables);
+      return run(current);
+    }, options);
+  } catch (error) {
+    current?.takeBack();
+    throw error;
+  }
+  await current?.settle();
+  return answer;
+}
