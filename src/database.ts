@@ -78,7 +78,7 @@ export async function connect(options: ConnectOptions): Promise<Database<HBaseEn
   const { entities, tables, onEvent, onQuery, cursorSecret, ...hbase } = options;
   const opening = prepare('connect', entities, tables ?? 'verify', onEvent, { onQuery, cursorSecret });
   const { connectHBase } = await import('./hbase/engine.js');
-  return start(opening, await connectHBase(hbase));
+  return start(opening, await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent }));
 }
 
 async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
+import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
@@ -46,6 +47,7 @@ function buildProgram(context: CliContext): Command {
     .showHelpAfterError('Run with --help to see what can be given.')
     .exitOverride();
   addDdlCommand(program, context);
+  addHBaseCommand(program, context);
   addHotspotsCommand(program, context);
   addKeyCommands(program, context);
   addLintCommand(program, context);

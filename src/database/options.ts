@@ -2,6 +2,7 @@
 
 import type { EnsuredTables } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import type { HBaseEvent } from '../hbase/index.js';
 import type { HBaseOptions } from '../hbase/options.js';
 import { compileSchema } from '../mapper/index.js';
 import { checkReadSettings, type Reading, type ReadSettings } from '../query/index.js';
@@ -43,9 +44,9 @@ export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
 }
 
 /** Options of `connect`. Tables are checked by default, and created only when asked for. */
-export interface ConnectOptions extends DatabaseOptions, HBaseOptions {
-  /** Told of tables that were made or are not as declared. */
-  readonly onEvent?: (event: TablesEvent | LintEvent) => void;
+export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onEvent'> {
+  /** Told of tables that were made or are not as declared, of connections made and lost, of slow requests and retries. */
+  readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent) => void;
 }
 
 const DATABASE_OPTIONS = {
@@ -109,6 +110,9 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   maxAnswerCells: true,
   quarantine: true,
   primaryCallTimeout: true,
+  slowCall: true,
+  telemetry: true,
+  connectionAttributes: true,
 };
 
 /** Options of `openAdmin`. */

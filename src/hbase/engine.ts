@@ -13,6 +13,7 @@ import {
   callCoprocessors,
 } from './client/coprocessor.js';
 import { HBaseTable } from './client/hbase-table.js';
+import type { HBaseMetrics } from './observe/metrics.js';
 import { type HBaseOptions, resolveSettings } from './options.js';
 import { withSite } from './site-options.js';
 
@@ -56,6 +57,11 @@ export class HBaseEngine implements Engine {
   /** The clock of this machine: the servers stamp by theirs. */
   now(): number {
     return Date.now();
+  }
+
+  /** What the engine has done so far, and what it is about. */
+  metrics(): HBaseMetrics {
+    return this.cluster.metrics();
   }
 
   /**

@@ -1,10 +1,15 @@
 /** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
 
-export type { ServerInfo } from './admin/cluster-admin.js';
+export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';
 export type { CoprocessorAnswer, CoprocessorCall } from './client/coprocessor.js';
 export type { HBaseEngine } from './engine.js';
+export type { HBaseEvent } from './observe/events.js';
+export type { LatencySnapshot } from './observe/latencies.js';
+export type { HBaseMetrics, ServerMetrics } from './observe/metrics.js';
+export type { MethodMetrics } from './observe/observer.js';
+export type { TelemetryApi } from './observe/telemetry.js';
 export type { HBaseOptions, ZooKeeperOptions } from './options.js';
 export type { ResolveAddress, ServerAddress } from './rpc/address.js';
 export {

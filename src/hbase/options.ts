@@ -1,5 +1,7 @@
 import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
+import type { HBaseEvent } from './observe/events.js';
+import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
 import type { ResolveAddress, ServerAddress } from './rpc/address.js';
 import type { TlsOptions } from './rpc/transport.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
@@ -72,6 +74,14 @@ export interface HBaseOptions {
   readonly quarantine?: number;
   /** How long a TIMELINE read waits for the primary before it asks the replicas too; default 10. */
   readonly primaryCallTimeout?: number;
+  /** Told of connections that are made and lost, of slow requests and of retries. What it throws is passed over. */
+  readonly onEvent?: (event: HBaseEvent) => void;
+  /** Requests that take this long are told to {@link onEvent}; default 1000. */
+  readonly slowCall?: number;
+  /** The module `@opentelemetry/api`, for spans and metrics; default: none are made. */
+  readonly telemetry?: TelemetryApi;
+  /** Names and values that go with every connection, and stand in HBase's slow log (2.6); default: none. */
+  readonly connectionAttributes?: Readonly<Record<string, string>>;
 }
 
 /** Discovery as ZooKeeper knows it: read only, a connection that is closed after each look. */
@@ -112,6 +122,10 @@ export interface HBaseSettings {
   readonly maxAnswerCells: number;
   readonly quarantine: number;
   readonly primaryCallTimeout: number;
+  readonly onEvent: ((event: HBaseEvent) => void) | undefined;
+  readonly slowCall: number;
+  readonly telemetry: TelemetryApi | undefined;
+  readonly connectionAttributes: Readonly<Record<string, string>>;
 }
 
 const MEBIBYTE = 1 << 20;
@@ -167,7 +181,28 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     maxAnswerCells: number('maxAnswerCells', 300_000),
     quarantine: number('quarantine', 2000, 0),
     primaryCallTimeout: number('primaryCallTimeout', 10, 0),
+    onEvent: listenerOf(options.onEvent),
+    slowCall: number('slowCall', 1000, 0),
+    telemetry: checkTelemetry(options.telemetry),
+    connectionAttributes: attributesOf(options.connectionAttributes),
   };
+}
+
+function listenerOf(onEvent: HBaseOptions['onEvent']): HBaseOptions['onEvent'] {
+  if (onEvent === undefined || typeof onEvent === 'function') return onEvent;
+  throw new InvalidArgumentError(`onEvent is a function, not ${describe(onEvent)}.`);
+}
+
+function attributesOf(attributes: HBaseOptions['connectionAttributes']): Readonly<Record<string, string>> {
+  if (attributes === undefined) return {};
+  const isSound =
+    typeof attributes === 'object' &&
+    attributes !== null &&
+    Object.values(attributes).every((value) => typeof value === 'string');
+  if (isSound) return { ...attributes };
+  throw new InvalidArgumentError(
+    `connectionAttributes is an object of texts, { application: "billing" }, not ${describe(attributes)}.`,
+  );
 }
 
 function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zookeeper']> {

@@ -29,6 +29,7 @@ describe('a process that closes its engine', () => {
 
   const program = (body: string): string => `
     const { Connection } = await import('./src/hbase/rpc/connection.ts');
+    const { Observer } = await import('./src/hbase/observe/observer.ts');
     const { resolveSettings } = await import('./src/hbase/options.ts');
     const { Cluster } = await import('./src/hbase/client/cluster.ts');
     const { HBaseTable } = await import('./src/hbase/client/hbase-table.ts');
@@ -43,7 +44,7 @@ describe('a process that closes its engine', () => {
     [
       'while it connects',
       `const settings = resolveSettings({ ...options, tls: {} });
-       const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, ignore);
+       const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
        await new Promise((resolve) => setTimeout(resolve, 50));
        connection.close();`,
     ],
@@ -54,7 +55,7 @@ describe('a process that closes its engine', () => {
          { authenticator: { code: 0x51, negotiate: () => new Promise(ignore) } },
        ]) {
          const settings = resolveSettings({ ...options, ...more });
-         const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, ignore);
+         const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
          await new Promise((resolve) => setTimeout(resolve, 50));
          connection.close();
        }`,

@@ -1,11 +1,15 @@
-import { fromStringBinary } from '../../bytes/index.js';
+import { EMPTY_BYTES, fromStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import type { Cluster } from '../client/cluster.js';
 import { encodedNameOf } from '../region/region.js';
+import type { LiveServerInfo } from '../wire/messages-admin.js';
+import type { ServerName } from '../wire/messages-rpc.js';
+import type { TypeOf } from '../wire/schema.js';
 import type { MasterClient } from './master-client.js';
 import type { RegionAdmin } from './region-admin.js';
 import { master } from './rpcs.js';
+import { tableNameText } from './table-codec.js';
 
 /** A region server that is up. */
 export interface ServerInfo {
@@ -16,6 +20,36 @@ export interface ServerInfo {
   readonly regions: number;
 }
 
+/** How a cluster is. */
+export interface ClusterStatus {
+  readonly version: string;
+  readonly clusterId: string;
+  /** "host:port" of the active master; empty: the cluster names none. */
+  readonly master: string;
+  readonly backupMasters: readonly string[];
+  readonly servers: readonly ServerStatus[];
+  readonly deadServers: readonly string[];
+  /** Regions that are on no server at the moment, or on their way; with how long, in milliseconds. */
+  readonly regionsInTransition: readonly {
+    readonly table: string;
+    readonly startKey: Uint8Array;
+    readonly for: number;
+  }[];
+  readonly balancerOn: boolean;
+}
+
+export interface ServerStatus extends ServerInfo {
+  readonly requestsPerSecond: number;
+  readonly totalRequests: number;
+  /** Bytes, in whole MiB. */
+  readonly usedHeap: number;
+  readonly maxHeap: number;
+  readonly storeFiles: number;
+  readonly storeFileSize: number;
+  readonly memstoreSize: number;
+}
+
+const MEBIBYTE = 1 << 20;
 const ENCODED_NAME = 2;
 const LIVE_SERVERS = 2;
 
@@ -35,6 +69,27 @@ export class ClusterAdmin {
       startCode: server.startCode ?? 0,
       regions: serverLoad.regionLoads?.length ?? 0,
     }));
+  }
+
+  async status(): Promise<ClusterStatus> {
+    const { clusterStatus: status } = await this.masters.call(master.getClusterStatus, {});
+    const now = Date.now();
+    return {
+      version: status.hbaseVersion?.version ?? '',
+      clusterId: await this.cluster.registry.clusterId(this.cluster.settings.rpcTimeout),
+      master: status.master === undefined ? '' : addressText(status.master),
+      backupMasters: (status.backupMasters ?? []).map(addressText),
+      servers: (status.liveServers ?? []).map(serverStatusOf),
+      deadServers: (status.deadServers ?? []).map(addressText),
+      regionsInTransition: (status.regionsInTransition ?? []).map(
+        ({ regionState: { regionInfo, stamp } }) => ({
+          table: tableNameText(regionInfo.tableName),
+          startKey: regionInfo.startKey ?? EMPTY_BYTES,
+          for: Math.max(0, now - (stamp ?? now)),
+        }),
+      ),
+      balancerOn: status.balancerOn ?? false,
+    };
   }
 
   async moveRegion(region: string, server: string | undefined): Promise<void> {
@@ -82,6 +137,29 @@ export class ClusterAdmin {
     }
     return { hostName: found.host, port: found.port, startCode: found.startCode };
   }
+}
+
+function addressText({ hostName, port = 0 }: ServerName): string {
+  return `${hostName}:${port}`;
+}
+
+function serverStatusOf({ server, serverLoad }: TypeOf<typeof LiveServerInfo>): ServerStatus {
+  const loads = serverLoad.regionLoads ?? [];
+  const sum = (of: (load: (typeof loads)[number]) => number | undefined): number =>
+    loads.reduce((total, load) => total + (of(load) ?? 0), 0);
+  return {
+    host: server.hostName,
+    port: server.port ?? 0,
+    startCode: server.startCode ?? 0,
+    regions: loads.length,
+    requestsPerSecond: serverLoad.requestsPerSecond ?? 0,
+    totalRequests: serverLoad.totalRequests ?? 0,
+    usedHeap: (serverLoad.usedHeapMB ?? 0) * MEBIBYTE,
+    maxHeap: (serverLoad.maxHeapMB ?? 0) * MEBIBYTE,
+    storeFiles: sum(({ storeFiles }) => storeFiles),
+    storeFileSize: sum(({ storeFileSizeMB }) => storeFileSizeMB) * MEBIBYTE,
+    memstoreSize: sum(({ memstoreSizeMB }) => memstoreSizeMB) * MEBIBYTE,
+  };
 }
 
 /** @throws InvalidArgumentError for what is no region's name: HBase would take some of it for another region's. */

@@ -9,7 +9,7 @@ import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
 import { configurationOf, pairsOf } from './attributes.js';
-import { ClusterAdmin, type ServerInfo } from './cluster-admin.js';
+import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
 import { RegionAdmin, tableMissing } from './region-admin.js';
 import { master } from './rpcs.js';
@@ -213,6 +213,11 @@ export class HBaseAdmin implements Admin {
   /** The live region servers. */
   getServers(): Promise<ServerInfo[]> {
     return this.clusterAdmin.servers();
+  }
+
+  /** The masters, the servers with their load, regions on their way. */
+  getStatus(): Promise<ClusterStatus> {
+    return this.clusterAdmin.status();
   }
 
   /** "host:port" of the active master. */

@@ -1,4 +1,6 @@
 import type { RowanError } from '../../errors.js';
+import { type HBaseMetrics, metricsOf } from '../observe/metrics.js';
+import { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { Locator } from '../region/locator.js';
 import type { Region } from '../region/region.js';
@@ -22,11 +24,13 @@ export class Cluster implements ScannerContext {
   readonly locator: Locator;
   readonly dispatcher: Dispatcher;
   readonly scanners = new OpenScanners();
+  readonly observer: Observer;
   private closed = false;
 
   constructor(readonly settings: HBaseSettings) {
     const cache = new RegionCache();
-    this.pool = new ConnectionPool(settings, (server, service) => {
+    this.observer = new Observer(settings);
+    this.pool = new ConnectionPool(settings, this.observer, (server, service) => {
       if (service === 'ClientService') cache.removeServer(server);
     });
     this.registry =
@@ -34,8 +38,9 @@ export class Cluster implements ScannerContext {
         ? new RpcRegistry(settings.masters, this.pool)
         : new ZooKeeperRegistry(settings.zookeeper, settings);
     this.locator = new Locator(cache, this.registry, settings.metaTimeout);
-    this.dispatcher = new Dispatcher(settings, this.pool, this.locator);
+    this.dispatcher = new Dispatcher(settings, this.pool, this.locator, this.observer);
     this.locator.readMetaWith(readMeta(this));
+    this.watch();
   }
 
   get isClosed(): boolean {
@@ -44,6 +49,25 @@ export class Cluster implements ScannerContext {
 
   regionFailed(region: Region, error: RowanError): void {
     this.dispatcher.regionFailed(region, error);
+  }
+
+  metrics(): HBaseMetrics {
+    const { cache } = this.locator;
+    return metricsOf({
+      observer: this.observer,
+      connections: this.pool.size,
+      openScanners: this.scanners.size,
+      regionCache: { ...cache.sizes(), lookups: this.locator.lookupsMade },
+      queueOf: (server) => this.dispatcher.queueOf(server),
+    });
+  }
+
+  private watch(): void {
+    const { telemetry } = this.observer;
+    const { cache } = this.locator;
+    telemetry?.gauge('rowan.hbase.connections', 'Connections to servers.', () => this.pool.size);
+    telemetry?.gauge('rowan.hbase.scanners', 'Scanners open on servers.', () => this.scanners.size);
+    telemetry?.gauge('rowan.hbase.regions', 'Regions whose place is known.', () => cache.sizes().regions);
   }
 
   /** What is under way fails; servers are told which scanners nobody reads any more, but not waited for for long. */
@@ -55,5 +79,6 @@ export class Cluster implements ScannerContext {
     await Promise.race([this.scanners.closeAll(), sleep(LONGEST_CLOSE, waited.signal)]);
     waited.abort();
     this.pool.close();
+    this.observer.telemetry?.close();
   }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ClosedError, type RowanError } from '../../errors.js';
+import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { type Locator, tableDisabled } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
@@ -42,6 +43,7 @@ export class Dispatcher {
     private readonly settings: HBaseSettings,
     private readonly pool: ConnectionPool,
     private readonly locator: Locator,
+    private readonly observer: Observer,
   ) {}
 
   submit(action: AnyAction): void {
@@ -97,6 +99,11 @@ export class Dispatcher {
     } else if (doubtsLocation(error)) {
       cache.remove(region);
     }
+  }
+
+  /** What waits for a server, and how much is under way to it. */
+  queueOf(server: string): { readonly queued: number; readonly inFlight: number; readonly limit: number } {
+    return this.queues.get(server)?.load ?? { queued: 0, inFlight: 0, limit: this.settings.maxInFlight };
   }
 
   close(): void {
@@ -178,6 +185,7 @@ export class Dispatcher {
     const latest = actions.reduce((most, { deadline }) => Math.max(most, deadline), 0) - performance.now();
     const longest = Math.max(0, latest) + 2 * SWEEP_INTERVAL;
     const pause = Math.min(pauseBefore(attempts, this.settings.pause, error), longest);
+    this.observer.retried(actions[0]!.table, actions.length, attempts, pause, error);
     if (pause === 0) {
       for (const action of actions) this.submit(action);
       return;

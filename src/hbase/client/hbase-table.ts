@@ -109,12 +109,15 @@ export class HBaseTable implements Table {
     }
     throwIfAborted(options.signal);
     const submitted = actions.map((action) => this.actionOf(action, options));
-    await this.batchOf(options).run(submitted);
+    await this.runBatch(submitted, options);
     return submitted.map(outcomeOf);
   }
 
   scan(scan: Scan, options: OperationOptions = NO_OPTIONS): ResultScanner {
-    return new HBaseScanner(this.cluster, this.name, checkScan(scan), options);
+    const scanner = new HBaseScanner(this.cluster, this.name, checkScan(scan), options);
+    const { telemetry } = this.cluster.observer;
+    if (telemetry !== undefined) scanner.onEnd = telemetry.begin('scan', this.name);
+    return scanner;
   }
 
   private run<T>(make: () => Action<T>, options: OperationOptions): Promise<T> {
@@ -126,6 +129,7 @@ export class HBaseTable implements Table {
       return Promise.reject(error);
     }
     const promise = action.promise();
+    this.cluster.observer.telemetry?.follow(action.verb, this.name, 1, promise);
     if (options.signal !== undefined) action.abortWith(options.signal);
     this.cluster.dispatcher.submit(action);
     return promise;
@@ -134,13 +138,16 @@ export class HBaseTable implements Table {
   /** Runs them all and throws the first failure, in their order. */
   private async runAll(actions: readonly Action<Result>[], options: OperationOptions): Promise<void> {
     throwIfAborted(options.signal);
-    await this.batchOf(options).run(actions);
+    await this.runBatch(actions, options);
     for (const action of actions)
       if (action.error !== undefined && action.value === undefined) throw action.error;
   }
 
-  private batchOf(options: OperationOptions): Batch {
-    return new Batch((action) => this.cluster.dispatcher.submit(action), options.signal);
+  private async runBatch(actions: readonly Action<unknown>[], options: OperationOptions): Promise<void> {
+    const batch = new Batch((action) => this.cluster.dispatcher.submit(action), options.signal);
+    const running = batch.run(actions);
+    this.cluster.observer.telemetry?.follow('batch', this.name, actions.length, running);
+    await running;
   }
 
   private timeoutOf(options: OperationOptions): number {

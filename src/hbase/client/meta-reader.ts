@@ -23,6 +23,7 @@ export function readMeta(cluster: ScannerContext): MetaReader {
     longestPause: LONGEST_PAUSE,
     pool: cluster.pool,
     locator: cluster.locator,
+    observer: cluster.observer,
     scanners: cluster.scanners,
     regionFailed: (region, error) => cluster.regionFailed(region, error),
     get isClosed() {

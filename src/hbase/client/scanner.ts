@@ -4,6 +4,7 @@ import type { Cell } from '../../table/cell.js';
 import type { Result } from '../../table/result.js';
 import type { Scan } from '../../table/scan.js';
 import type { OperationOptions, ResultScanner } from '../../table/table.js';
+import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import type { Locator } from '../region/locator.js';
 import type { Region } from '../region/region.js';
@@ -31,6 +32,7 @@ export interface ScannerContext {
   /** Says what an error means for the place of a region. */
   regionFailed(region: Region, error: RowanError): void;
   readonly isClosed: boolean;
+  readonly observer: Observer;
   readonly scanners: OpenScanners;
   /** Milliseconds; default: as long as the attempts say. */
   readonly longestPause?: number;
@@ -44,6 +46,8 @@ export interface ScannerContext {
  * The `timeout` of its options is for each wait for rows, not for the scan as a whole.
  */
 export class HBaseScanner implements ResultScanner {
+  /** Told once, when the scan has ended, and of its error if it failed. */
+  onEnd: ((error?: RowanError) => void) | undefined;
   private ready: FetchedRows = NO_ROWS;
   /** The rows of the next answer: in a block when they came whole, put together otherwise. */
   private block: BlockRows | undefined;
@@ -101,7 +105,7 @@ export class HBaseScanner implements ResultScanner {
     if (this.closed) return;
     this.closed = true;
     this.ready = NO_ROWS;
-    const closing = this.context.scanners.settle(this.slot);
+    const closing = this.end();
     // An answer that is under way is not waited for: it may take long, and nobody wants it.
     if (this.fetching === undefined) await closing;
   }
@@ -154,6 +158,13 @@ export class HBaseScanner implements ResultScanner {
     return this.block !== undefined || this.fetched.length > 0;
   }
 
+  /** The scan is over: nothing of it stays on a server. */
+  private end(error?: RowanError): Promise<void> {
+    this.onEnd?.(error);
+    this.onEnd = undefined;
+    return this.context.scanners.settle(this.slot);
+  }
+
   private check(): void {
     if (this.closed) throw new ClosedError('The scanner was closed. Open another one.');
     if (this.context.isClosed) throw new ClosedError('The connection to HBase was closed.');
@@ -165,7 +176,7 @@ export class HBaseScanner implements ResultScanner {
     this.fetching ??= this.fetch()
       .catch((error: unknown) => {
         this.failure = asRowanError(error);
-        void this.context.scanners.settle(this.slot);
+        void this.end(this.failure);
       })
       .finally(() => {
         this.fetching = undefined;
@@ -189,6 +200,7 @@ export class HBaseScanner implements ResultScanner {
         this.giveUpIfHopeless(error, attempts, end);
         const { settings, longestPause = Number.POSITIVE_INFINITY } = this.context;
         const pause = Math.min(longestPause, pauseBefore(attempts, settings.pause, error));
+        this.context.observer.retried(this.table, 1, attempts, pause, error);
         await sleep(Math.min(pause, Math.max(0, end - performance.now())), this.signal);
       }
       throwIfAborted(this.signal);
@@ -321,7 +333,7 @@ export class HBaseScanner implements ResultScanner {
 
   private finish(): void {
     this.finished = true;
-    void this.context.scanners.settle(this.slot);
+    void this.end();
   }
 
   private leaveRegion(region: Region): void {

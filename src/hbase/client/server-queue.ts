@@ -37,6 +37,10 @@ export class ServerQueue {
     return this.waiting.length === 0 && this.inFlight === 0;
   }
 
+  get load(): { readonly queued: number; readonly inFlight: number; readonly limit: number } {
+    return { queued: this.waiting.length, inFlight: this.inFlight, limit: Math.floor(this.limit) };
+  }
+
   push(action: Action<unknown>): void {
     this.waiting.push(action);
   }

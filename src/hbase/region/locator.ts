@@ -50,6 +50,8 @@ export class Locator {
   private readonly lookups = new Map<string, TableLookups>();
   private metaLookup: Promise<Region> | undefined;
   private meta: MetaReader | undefined;
+  /** Looks into meta so far. */
+  lookupsMade = 0;
 
   constructor(
     readonly cache: RegionCache,
@@ -164,6 +166,7 @@ export class Locator {
     const prefix = Buffer.from(`${table},`, 'utf8');
     const start = metaKeyBehind(table, prefix, row, before);
     const stop = concatBytes(prefix, fromLatin1(','));
+    this.lookupsMade++;
     const results = await this.meta!.scanBackwards(start, stop, PREFETCH);
     const rows = results.map(readMetaRow).filter((found) => found !== undefined && found.table === table);
     const first = rows.find((found) => !found!.isSplitParent);

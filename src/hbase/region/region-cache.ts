@@ -33,6 +33,13 @@ class TableRegions {
 export class RegionCache {
   private readonly tables = new Map<string, TableRegions>();
 
+  /** How much is known. */
+  sizes(): { readonly tables: number; readonly regions: number } {
+    let regions = 0;
+    for (const table of this.tables.values()) regions += table.regions.length;
+    return { tables: this.tables.size, regions };
+  }
+
   /** The region that holds `row`. */
   find(table: string, row: Uint8Array): Region | undefined {
     const known = this.tables.get(table);

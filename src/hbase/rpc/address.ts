@@ -31,4 +31,5 @@ export interface ConnectionSettings {
   readonly maxAnswerCells: number;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
+  readonly connectionAttributes: Readonly<Record<string, string>>;
 }

@@ -1,4 +1,4 @@
-import { RowanError } from '../../errors.js';
+import { RowanError, TimeoutError } from '../../errors.js';
 import type { CellReader } from '../wire/cell-codec.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import type { ProtoWriter } from '../wire/proto-writer.js';
@@ -112,4 +112,13 @@ export function asRowanError(error: unknown): RowanError {
   return new ProtocolError(`An answer could not be read: ${(error as Error)?.message ?? String(error)}.`, {
     cause: error,
   });
+}
+
+/** The error of a call that was given up. */
+export function timedOut(call: Call, server: string): TimeoutError {
+  return new TimeoutError(
+    `${call.describe()} had no answer from ${server} within ${Math.round(call.timeout)} ms. ` +
+      'Check the server, or allow more time.',
+    { details: { server } },
+  );
 }

@@ -1,4 +1,5 @@
 import { ClosedError, type RowanError } from '../../errors.js';
+import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { addressKey, type ServerAddress, type ServiceName } from './address.js';
 import { Connection } from './connection.js';
@@ -16,6 +17,7 @@ export class ConnectionPool {
 
   constructor(
     private readonly settings: HBaseSettings,
+    private readonly observer: Observer,
     /** Told when a connection has ended other than by {@link close}. */
     private readonly onLost: (server: string, service: ServiceName) => void,
   ) {}
@@ -42,10 +44,16 @@ export class ConnectionPool {
       service,
       this.settings,
       this.settings.authenticator,
+      this.observer,
       (ended, error) => this.ended(key, ended, error),
     );
     this.connections.set(key, connection);
     return connection;
+  }
+
+  /** Connections that are open or being opened. */
+  get size(): number {
+    return this.connections.size;
   }
 
   /** Ends every connection; calls that are under way fail with a ClosedError. */
@@ -57,6 +65,8 @@ export class ConnectionPool {
   private ended(key: string, connection: Connection, error: RowanError): void {
     if (this.connections.get(key) === connection) this.connections.delete(key);
     if (this.closed) return;
+    const { key: server, service } = connection;
+    this.observer.emit({ kind: 'disconnected', server, service, error });
     if (error instanceof ConnectionError && !connection.hasAnswered && this.settings.quarantine > 0) {
       const until = performance.now() + this.settings.quarantine;
       this.quarantined.set(connection.key, { until, error });

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { ClosedError, InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
+import { ClosedError, type RowanError } from '../../errors.js';
+import type { MethodStatistics, Observer } from '../observe/observer.js';
 import type { Authenticator } from '../security/authenticator.js';
 import type { LastWord } from '../security/last-word.js';
 import { CellReader } from '../wire/cell-codec.js';
@@ -8,12 +9,12 @@ import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
-import { asRowanError, type Call, type ResponseFrame } from './call.js';
+import { asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
 import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
 import { sayHello } from './hello.js';
-import { writeFrame } from './request-frame.js';
+import { cannotBeSent, writeFrame } from './request-frame.js';
 import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
 import { SecuredStream } from './secured-stream.js';
 import { openSocket } from './transport.js';
@@ -57,6 +58,7 @@ export class Connection {
   /** What signs or seals the bytes, if anything does. */
   private secured: SecuredStream | undefined;
   private lastWord: LastWord | undefined;
+  private readonly methods: Map<string, MethodStatistics>;
   /** Aborts with the connection's end, for what belongs to its opening. */
   private readonly ended = new AbortController();
   private readonly writer = new ProtoWriter(INITIAL_BUFFER);
@@ -71,10 +73,12 @@ export class Connection {
     readonly service: ServiceName,
     private readonly settings: ConnectionSettings,
     private readonly authenticator: Authenticator,
+    private readonly observer: Observer,
     /** Told once, when the connection has ended, before its calls fail. */
     private readonly onEnd: (connection: Connection, error: RowanError) => void,
   ) {
     this.key = addressKey(address);
+    this.methods = observer.server(this.key);
     this.frames = new FrameAssembler(settings.maxFrameSize, {
       frame: (buffer, start, end) => {
         try {
@@ -144,6 +148,7 @@ export class Connection {
   }
 
   private async open(): Promise<void> {
+    const began = performance.now();
     const socket = await openSocket(this.address, this.settings, this.ended.signal);
     if (this.closedBy !== undefined) {
       socket.destroy();
@@ -169,6 +174,8 @@ export class Connection {
     } else if (header.length > 0) {
       socket.write(header);
     }
+    const { key: server, service } = this;
+    this.observer.emit({ kind: 'connected', server, service, milliseconds: performance.now() - began });
     socket.on('data', (chunk) => this.onData(chunk));
     // The authentication leaves it paused.
     socket.resume();
@@ -252,15 +259,16 @@ export class Connection {
     this.inFlight.delete(id);
     if (exception !== undefined) {
       const error = this.toError(exception, call.describe());
-      call.onError(error);
+      this.fail(call, error);
       if (error.retryClass === 'fatal') throw error;
       return;
     }
     try {
       this.read(buffer, messageEnd, end, (frame) => call.onResponse(frame));
+      this.observer.callEnded(this.methods, this.key, call, undefined);
     } catch (thrown) {
       const error = asRowanError(thrown);
-      call.onError(error);
+      this.fail(call, error);
       if (error instanceof ProtocolError) throw error;
     }
   }
@@ -293,7 +301,8 @@ export class Connection {
     }
     this.inFlight.delete(id);
     const { maxFrameSize } = this.settings;
-    call.onError(
+    this.fail(
+      call,
       new AnswerTooLargeError(
         `${call.describe()} was answered by ${this.key} with ${length} bytes, more than maxFrameSize (${maxFrameSize}) ` +
           'allows. Ask for fewer columns or versions, scan the row with setBatch, or raise maxFrameSize.',
@@ -329,13 +338,13 @@ export class Connection {
       if (this.lastReceived < call.startedAt) this.silentSince ??= call.startedAt;
       const { openSince } = this.frames;
       isBlocked ||= openSince !== undefined && openSince < call.startedAt;
-      call.onError(this.timeoutOf(call));
+      this.fail(call, timedOut(call, this.key));
     }
     for (let i = this.waiting.length - 1; i >= 0; i--) {
       const call = this.waiting[i]!;
       if (!call.isExpired(now)) continue;
       this.waiting.splice(i, 1);
-      call.onError(this.timeoutOf(call));
+      this.fail(call, timedOut(call, this.key));
     }
     // Not a byte for as long as a call may take: the other side is gone without a word, or hangs as a whole.
     if (this.silentSince !== undefined && now - this.silentSince >= this.settings.rpcTimeout) {
@@ -345,6 +354,11 @@ export class Connection {
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
+  private fail(call: Call, error: RowanError): void {
+    this.observer.callEnded(this.methods, this.key, call, error);
+    call.onError(error);
+  }
+
   private abandon(id: number, call: Call): void {
     this.abandoned.set(id, call.onLateResponse === undefined ? undefined : call);
     if (this.abandoned.size <= MOST_ABANDONED) return;
@@ -352,14 +366,6 @@ export class Connection {
       this.abandoned.delete(oldest);
       return;
     }
-  }
-
-  private timeoutOf(call: Call): TimeoutError {
-    return new TimeoutError(
-      `${call.describe()} had no answer from ${this.key} within ${Math.round(call.timeout)} ms. ` +
-        'Check the server, or allow more time.',
-      { details: { server: this.key } },
-    );
   }
 
   private lost(why: string, cause?: unknown): void {
@@ -383,15 +389,6 @@ export class Connection {
     const calls = [...this.inFlight.values(), ...this.waiting];
     this.inFlight.clear();
     this.waiting.length = 0;
-    for (const call of calls) call.onError(error);
+    for (const call of calls) this.fail(call, error);
   }
-}
-
-/** The error of a request that could not be written: no server has seen it, and it fails again. */
-function cannotBeSent(call: Call, cause: unknown): RowanError {
-  if (cause instanceof RowanError && !(cause instanceof ProtocolError)) return cause;
-  const why = (cause as Error)?.message ?? String(cause);
-  return new InvalidArgumentError(`${call.describe()} cannot be sent: ${why}. Check its arguments.`, {
-    cause,
-  });
 }

@@ -23,11 +23,19 @@ export function preamble(auth: AuthCode): Uint8Array {
  * The `ConnectionHeader` behind its length. Without a user the one who authenticated is meant: another name asks to act
  * for somebody else (Hadoop's proxy users).
  */
-export function connectionHeader(user: string | undefined, service: ServiceName): Uint8Array {
+export function connectionHeader(
+  user: string | undefined,
+  service: ServiceName,
+  attributes: Readonly<Record<string, string>> = {},
+): Uint8Array {
   const header = encodeMessage(ConnectionHeader, {
     userInfo: user === undefined ? undefined : { effectiveUser: user },
     serviceName: service,
     cellBlockCodecClass: 'org.apache.hadoop.hbase.codec.KeyValueCodec',
+    attribute: Object.entries(attributes).map(([name, value]) => ({
+      name,
+      value: Buffer.from(value, 'utf8'),
+    })),
     versionInfo: { ...VERSION, url: '-', revision: '-', user: '-', date: '-', srcChecksum: '-' },
   });
   const out = Buffer.alloc(4 + header.length);
@@ -52,13 +60,17 @@ export interface Greeted {
 export async function sayHello(
   socket: Socket,
   to: { readonly address: ServerAddress; readonly key: string; readonly service: ServiceName },
-  settings: Pick<ConnectionSettings, 'user' | 'systemUser' | 'connectTimeout'>,
+  settings: Pick<ConnectionSettings, 'user' | 'systemUser' | 'connectTimeout' | 'connectionAttributes'>,
   authenticator: Authenticator,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const hello = preamble(authenticator.code);
   if (authenticator.negotiate === undefined) {
-    const header = connectionHeader(settings.user ?? settings.systemUser, to.service);
+    const header = connectionHeader(
+      settings.user ?? settings.systemUser,
+      to.service,
+      settings.connectionAttributes,
+    );
     socket.write(Buffer.concat([hello, header]));
     return { header: Buffer.alloc(0), layer: undefined, lastWord: undefined };
   }
@@ -70,6 +82,6 @@ export async function sayHello(
     signal,
   );
   const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
-  const header = Buffer.from(connectionHeader(user, to.service));
+  const header = Buffer.from(connectionHeader(user, to.service, settings.connectionAttributes));
   return { header, layer, lastWord: new LastWord(to.key) };
 }

@@ -1,5 +1,7 @@
+import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { type ProtoWriter, utf8Name } from '../wire/proto-writer.js';
 import type { Call } from './call.js';
+import { ProtocolError } from './errors.js';
 
 const CALL_ID = 8;
 const METHOD_NAME = 26;
@@ -36,4 +38,13 @@ export function writeFrame(writer: ProtoWriter, call: Call, id: number): void {
   writer.varintField(CALL_ID, id);
   writer.varint(writer.mark() - header);
   writer.int32BE(writer.mark() - frame);
+}
+
+/** The error of a request that could not be written: no server has seen it, and it fails again. */
+export function cannotBeSent(call: Call, cause: unknown): RowanError {
+  if (cause instanceof RowanError && !(cause instanceof ProtocolError)) return cause;
+  const why = (cause as Error)?.message ?? String(cause);
+  return new InvalidArgumentError(`${call.describe()} cannot be sent: ${why}. Check its arguments.`, {
+    cause,
+  });
 }

@@ -190,16 +190,35 @@ export const GetRegionLoadRequest = message('GetRegionLoadRequest', {
 export const GetRegionLoadResponse = message('GetRegionLoadResponse', {
   regionLoads: repeated(nested(1, RegionLoad)),
 });
-export const ServerLoad = message('ServerLoad', { regionLoads: repeated(nested(5, RegionLoad)) });
+export const ServerLoad = message('ServerLoad', {
+  requestsPerSecond: uint64(1),
+  totalRequests: uint64(2),
+  usedHeapMB: uint32(3),
+  maxHeapMB: uint32(4),
+  regionLoads: repeated(nested(5, RegionLoad)),
+});
 export const LiveServerInfo = message('LiveServerInfo', {
   server: required(nested(1, ServerName)),
   serverLoad: required(nested(2, ServerLoad)),
 });
+export const RegionState = message('RegionState', {
+  regionInfo: required(nested(1, RegionInfoMessage)),
+  /** 0 offline, 1 opening, 2 open, 3 closing, 4 closed, 5 splitting, and so on. */
+  state: required(int32(2)),
+  stamp: uint64(3),
+});
+export const RegionInTransition = message('RegionInTransition', {
+  regionState: required(nested(2, RegionState)),
+});
+export const VersionContent = message('HBaseVersionFileContent', { version: required(string(1)) });
 export const ClusterStatus = message('ClusterStatus', {
+  hbaseVersion: nested(1, VersionContent),
   liveServers: repeated(nested(2, LiveServerInfo)),
   deadServers: repeated(nested(3, ServerName)),
+  regionsInTransition: repeated(nested(4, RegionInTransition)),
   master: nested(7, ServerName),
   backupMasters: repeated(nested(8, ServerName)),
+  balancerOn: bool(9),
 });
 export const GetClusterStatusRequest = message('GetClusterStatusRequest', { options: repeated(int32(1)) });
 export const GetClusterStatusResponse = message('GetClusterStatusResponse', {

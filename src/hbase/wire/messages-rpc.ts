@@ -31,11 +31,15 @@ export const VersionInfo = message('VersionInfo', {
   versionMinor: uint32(8),
 });
 
+export const NameBytesPair = message('NameBytesPair', { name: required(string(1)), value: bytes(2) });
+
 export const ConnectionHeader = message('ConnectionHeader', {
   userInfo: nested(1, UserInformation),
   serviceName: string(2),
   cellBlockCodecClass: string(3),
   versionInfo: nested(5, VersionInfo),
+  /** Since 2.6. */
+  attribute: repeated(nested(7, NameBytesPair)),
 });
 
 export const CellBlockMeta = message('CellBlockMeta', { length: uint32(1) });
@@ -65,7 +69,6 @@ export const ResponseHeader = message('ResponseHeader', {
   cellBlockMeta: nested(3, CellBlockMeta),
 });
 
-export const NameBytesPair = message('NameBytesPair', { name: required(string(1)), value: bytes(2) });
 export const NameStringPair = message('NameStringPair', {
   name: required(string(1)),
   value: required(string(2)),

@@ -169,6 +169,29 @@ describe('a cluster of separate processes, with traffic running', () => {
     }
   });
 
+  it('goes on while ZooKeeper and the active master hang, and serves one who knows nothing yet within 5 s', async () => {
+    const traffic = new Traffic(engine.table(table)).start();
+    await traffic.flows();
+    const active = cluster.masters.indexOf(await engine.admin.getMaster());
+    const hung = [cluster.zooKeeperProcess, cluster.master(active)];
+    const cold = await connectHBase({ masters: [...cluster.masters, ...cluster.regionServers] });
+    for (const server of hung) server.pause();
+    const began = performance.now();
+    try {
+      // Shorter than a session, so that nobody is given up for it.
+      await cold.table(table).get(new Get('1'));
+      expect(performance.now() - began).toBeLessThan(5000);
+      await traffic.flows(50);
+    } finally {
+      for (const server of hung) server.resume();
+      await cold.close();
+    }
+    await traffic.flows(100);
+    const report = await stopped(traffic);
+    expect(report.violations).toEqual([]);
+    for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
+  });
+
   it('fails over to the second master: the data is served throughout, and tables can be made again', async () => {
     const traffic = new Traffic(engine.table(table)).start();
     await traffic.flows();

@@ -99,6 +99,11 @@ export class HBaseServer {
     return jvm;
   }
 
+  /** The process of ZooKeeper, if it has one of its own. */
+  get zooKeeperProcess(): Jvm {
+    return known(this.zooKeeper, 'process of ZooKeeper');
+  }
+
   /** The process of a master; in standalone mode master 0 is the whole HBase. */
   master(n = 0): Jvm {
     return known(this.masterJvms[n], `master ${n}`);
