@@ -1,6 +1,6 @@
 /**
  * The short ways to one row, without a scanner: the newest cell of one column, told from the first cells of the memstores
- * and files that can have it, and whole families by {@link PlainRow}.
+ * and files that can have it, and families and some of their columns by {@link PlainRow}.
  */
 
 import { CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
@@ -11,7 +11,7 @@ import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
 import { CellMaker, copyRow, dropRow, RowBuilder } from '../scan/row-builder.js';
-import { oldestUnexpired } from '../scan/store-read.js';
+import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 
 /** Tells the time by which cells have expired. */
 export interface ReadClock {
@@ -46,7 +46,6 @@ export function plainGet(
     if (store === undefined) return undefined;
     return plainColumn(store, get, get.onlyColumn!, readPoint, clock, raw);
   }
-  if (!get.asksForAll) for (const columns of get.families.values()) if (columns !== null) return undefined;
   return plainFamilies(region, get, readPoint, clock, raw);
 }
 
@@ -70,13 +69,14 @@ function plainFamilies(
   for (let i = 0; i < stores.length; i++) {
     const store = stores[i]!;
     const { descriptor } = store;
-    if (!all && !get.families.has(descriptor.name)) continue;
+    const columns = all ? null : get.families.get(descriptor.name);
+    if (columns === undefined) continue;
     if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
     const head = gather(store, row);
     if (head === undefined) continue;
     if (raw === null) own ??= copyRow(head);
     const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
-    if (!plainRow.read(makerOf(descriptor.name), own ?? row, oldest)) return undefined;
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest)) return undefined;
   }
   if (raw !== null) return raw.count > 0 ? SOMETHING : Result.EMPTY;
   if (out.count > 0) return out.take(own!, false);

@@ -3,12 +3,15 @@
  * newest version of every column. One reader for gets, scans and raw rows.
  */
 
+import { compareSlices } from '../../bytes/index.js';
 import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
 import { type CellCursor, compareInRow, isInColumn } from '../cursor.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
 /** Cells of older versions that are walked over; where there are more a scanner is quicker. */
 const MOST_OLDER = 32;
+/** Cells of columns that are not asked for, likewise. */
+const MOST_PASSED = 64;
 
 /** Whether a query asks for nothing but cells as they are now, however many of each column. */
 export function isPlainQuery(query: Query): boolean {
@@ -49,6 +52,10 @@ export class PlainRow {
   private done: Uint8Array | undefined;
   private made = 0;
   private older = 0;
+  /** The columns asked for, in order, null for all; and how many of them are before the present cell. */
+  private columns: readonly Uint8Array[] | null = null;
+  private before = 0;
+  private passed = 0;
 
   /** Lets go of the cursors taken in. */
   begin(): void {
@@ -65,10 +72,16 @@ export class PlainRow {
 
   /**
    * Reads the row from the cursors taken in, and leaves them behind it. False when a marker of one version, a cell with
-   * a time to live of its own or many versions are about: it takes a matcher then, what was read is of no use, and the
-   * cursors stand anywhere in the row.
+   * a time to live of its own, many versions or many other columns are about: it takes a matcher then, what was read is
+   * of no use, and the cursors stand anywhere in the row.
+   * @param columns the only qualifiers that are wanted, in order; null: all
    */
-  read(maker: CellMaker, row: Uint8Array, oldestUnexpired: number): boolean {
+  read(
+    maker: CellMaker,
+    row: Uint8Array,
+    columns: readonly Uint8Array[] | null,
+    oldestUnexpired: number,
+  ): boolean {
     this.maker = maker;
     this.row = row;
     this.oldestUnexpired = oldestUnexpired;
@@ -76,6 +89,9 @@ export class PlainRow {
     this.done = undefined;
     this.made = 0;
     this.older = 0;
+    this.columns = columns;
+    this.before = 0;
+    this.passed = 0;
     const { cursors } = this;
     let { count } = this;
     this.count = 0;
@@ -100,16 +116,15 @@ export class PlainRow {
 
   /** False when it takes a matcher. */
   private take(cell: CellCursor): boolean {
-    if (cell.ttl !== 0) return false;
     const { type, timestamp } = cell;
+    if (cell.ttl !== 0 || type === CellType.DeleteFamilyVersion) return false;
     if (type === CellType.DeleteFamily) {
       if (timestamp > this.familyTimestamp) this.familyTimestamp = timestamp;
       return true;
     }
+    if (this.columns !== null && !this.isWanted(cell, this.columns)) return ++this.passed <= MOST_PASSED;
     const { done } = this;
-    if (done !== undefined && isInColumn(cell, done)) {
-      return type !== CellType.DeleteFamilyVersion && ++this.older <= MOST_OLDER;
-    }
+    if (done !== undefined && isInColumn(cell, done)) return ++this.older <= MOST_OLDER;
     const maker = this.maker!;
     if (type === CellType.Put) {
       // Whatever hides or expires a put does so to the older ones of its column.
@@ -128,5 +143,18 @@ export class PlainRow {
     // Of the puts of a column those behind its marker are all that it hides.
     this.done = maker.qualifierOf(cell, this.made);
     return true;
+  }
+
+  /** Whether the cell, which is not before the last one, is of a column asked for. */
+  private isWanted(
+    { key, qualifierOffset, qualifierLength }: CellCursor,
+    columns: readonly Uint8Array[],
+  ): boolean {
+    for (; this.before < columns.length; this.before++) {
+      const column = columns[this.before]!;
+      const order = compareSlices(key, qualifierOffset, qualifierLength, column, 0, column.length);
+      if (order <= 0) return order === 0;
+    }
+    return false;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Scans forward over the newest versions of whole families, row by row from the cursors of memstores and files
+ * Scans forward over the newest versions of families or some of their columns, row by row from the cursors of memstores and files
  * themselves, without matcher and filter. A row that a {@link PlainRow} cannot read is read by a scanner of its own; after
  * a few of them that one takes over.
  */
@@ -26,6 +26,7 @@ interface PlainFamily {
   /** Its place among the families, which is their byte order. */
   readonly number: number;
   readonly maker: CellMaker;
+  readonly columns: readonly Uint8Array[] | null;
   readonly oldestUnexpired: number;
 }
 
@@ -61,7 +62,6 @@ export class PlainScanner {
     for (let i = 0; i < sources.length; i++) {
       const { descriptor } = sources[i]!;
       if (!isPlainFamily(descriptor, scan.maxVersions)) return undefined;
-      if (scan.families.size > 0 && scan.families.get(descriptor.name) !== null) return undefined;
     }
     const rows = {
       row: null,
@@ -76,7 +76,8 @@ export class PlainScanner {
       const { name } = descriptor;
       const part = familyQuery(descriptor, filterFamily(name), scan, false, context.now, undefined, false);
       const maker = new CellMaker(name, undefined);
-      const family = { number: i, maker, oldestUnexpired: part.oldestUnexpired };
+      const { columns, oldestUnexpired } = part;
+      const family = { number: i, maker, columns, oldestUnexpired };
       for (const cursor of sources[i]!.openCursors(readHint(part, rows))) all.push({ cursor, family });
     }
     const scanner = new PlainScanner(sources, all, scan, context);
@@ -162,7 +163,7 @@ export class PlainScanner {
       plainRow.begin();
       do plainRow.add(order[count++]!.cursor);
       while (count < order.length && order[count]!.family === family && isInRow(order[count]!.cursor, row));
-      if (!plainRow.read(family.maker, row, family.oldestUnexpired)) return false;
+      if (!plainRow.read(family.maker, row, family.columns, family.oldestUnexpired)) return false;
     } while (count < order.length && isInRow(order[count]!.cursor, row));
     this.settle(count);
     return true;
@@ -185,7 +186,7 @@ export class PlainScanner {
   /** Reads the row as a get does, and goes on behind it. */
   private readMatched(row: Uint8Array, raw: RawRow | null): Result | undefined {
     const kept = row.slice();
-    const scanner = RegionScanner.forGet(this.sources, new Get(kept), this.context);
+    const scanner = RegionScanner.forGet(this.sources, this.getOf(kept), this.context);
     let result: Result | undefined;
     try {
       result = readRest(scanner, raw);
@@ -199,6 +200,16 @@ export class PlainScanner {
       if (cursor.valid) this.insert(source, 0);
     }
     return result;
+  }
+
+  /** What the scan asks for, of one row. */
+  private getOf(row: Uint8Array): Get {
+    const get = new Get(row);
+    for (const [family, columns] of this.scan.families) {
+      if (columns === null) get.addFamily(family);
+      else for (const column of columns) get.addColumn(family, column);
+    }
+    return get;
   }
 
   /** Leaves this row and all behind it to a scanner for every case. */

@@ -50,7 +50,7 @@ export function familyQuery(
   return {
     descriptor,
     family,
-    columns: columns === null || columns.length < 2 ? columns : [...columns].sort(compareBytes),
+    columns: inOrder(columns),
     timeRange: query.familyTimeRanges.get(descriptor.name) ?? query.timeRange,
     // Raw scans see what has expired too, unless it had a time to live of its own (R25).
     oldestUnexpired: raw ? 0 : oldestUnexpired(descriptor, now),
@@ -60,6 +60,11 @@ export function familyQuery(
     filter,
     reversed,
   };
+}
+
+/** The columns in byte order; null stands for all. */
+export function inOrder(columns: readonly Uint8Array[] | null): readonly Uint8Array[] | null {
+  return columns === null || columns.length < 2 ? columns : [...columns].sort(compareBytes);
 }
 
 /** The rows and times that matter, for sources to leave out what holds none of them. */

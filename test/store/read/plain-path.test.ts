@@ -111,6 +111,9 @@ const gets: readonly ((row: string) => Get)[] = [
   (row) => new Get(row).addFamily('one').addFamily('three'),
   (row) => new Get(row).addFamily('ttl'),
   (row) => new Get(row).readVersions(ALL_VERSIONS),
+  (row) => new Get(row).addColumn('one', 'b').addColumn('one', '').addColumn('one', 'none'),
+  (row) =>
+    new Get(row).addColumn('one', 'q').addColumn('one', 'a').addFamily('three').addColumn('kept', 'ab'),
   ...names.flatMap((name) =>
     qualifiers.map((qualifier) => (row: string) => new Get(row).addColumn(name, qualifier)),
   ),
@@ -123,6 +126,8 @@ const scans: readonly (() => Scan)[] = [
   () => new Scan().addFamily('one').readVersions(ALL_VERSIONS),
   () =>
     new Scan().addFamily('one').addFamily('ttl').withStartRow('aa', false).withStopRow('row-000000002', true),
+  () => new Scan().addColumn('one', 'q').addColumn('one', 'a'),
+  () => new Scan().addColumn('one', 'ab').addFamily('three').addColumn('ttl', ''),
   () => new Scan().addFamily('kept').withStartRow('ab').setLimit(3),
 ];
 
