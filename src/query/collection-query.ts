@@ -3,6 +3,7 @@
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 import type { TableAccess } from './access.js';
 import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
 import { type CollectionPlan, planCollection } from './collection-plan.js';
@@ -117,7 +118,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     const index = entities.findIndex(({ schema }) => schema.target === target);
     if (index < 0) {
       throw new QueryError(
-        `${typeof target === 'function' ? target.name : String(target)} is not of this collection, which reads ${entities.map(({ schema }) => schema.name).join(', ')}.`,
+        `${typeof target === 'function' ? target.name : describe(target)} is not of this collection, which reads ${entities.map(({ schema }) => schema.name).join(', ')}.`,
       );
     }
     return this.derive({ entities: entities.map((spec, i) => (i === index ? change(spec) : spec)) });

@@ -62,7 +62,7 @@ export function mapColumn(schema: EntitySchema, property: string): ColumnSchema 
   const column = schema.columnsByProperty.get(property);
   if (column?.kind === 'columns' && column.window === undefined) return column;
   throw new QueryError(
-    `${schema.name}.${property} is no Map of columns${column?.window ? ': a range over the key cuts packed points' : ''}.`,
+    `${schema.name}.${typeof property === 'string' ? property : describe(property)} is no Map of columns${column?.window ? ': a range over the key cuts packed points' : ''}.`,
     { details: { entity: schema.name, property } },
   );
 }

@@ -50,9 +50,12 @@ function comparatorOf(schema: EntitySchema, property: string): (a: unknown, b: u
   const single = column === undefined || column.kind === 'column' || column.kind === 'counter';
   const codec = column?.codec ?? part?.codec;
   if (codec === undefined || !single) {
-    throw new QueryError(`orderBy: ${schema.name} has no column "${property}" of one value to sort by.`, {
-      details: { entity: schema.name, property },
-    });
+    throw new QueryError(
+      `orderBy: ${schema.name} has no column ${typeof property === 'string' ? `"${property}"` : describe(property)} of one value to sort by.`,
+      {
+        details: { entity: schema.name, property },
+      },
+    );
   }
   return valueComparator(property, codec);
 }

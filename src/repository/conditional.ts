@@ -11,7 +11,7 @@ import type { Filter } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
 import type { WriteOptions } from './options.js';
 import { keyText, type RepositoryContext } from './row-access.js';
-import { RowBuilder } from './row-builder.js';
+import { changed, RowBuilder } from './row-builder.js';
 import type { CheckOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
 
@@ -94,7 +94,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     const builder = new RowBuilder<C>(this.schema, row, options?.timestamp);
     const { expects, mismatch } = this;
     return this.run(
-      this.compiler.mutate(row, change(builder).build(), options, { expects, mismatch }),
+      this.compiler.mutate(row, changed(change, builder).build(), options, { expects, mismatch }),
       options,
     );
   }

@@ -1,7 +1,8 @@
 /** Namespaces, tables and regions of an embedded store. */
 
 import { toStringBinary } from '../bytes/index.js';
-import { RowanError } from '../errors.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import { checkRow, describe } from '../table/checks.js';
 import {
   type Admin,
   canonicalTableName,
@@ -25,12 +26,13 @@ export class EmbeddedAdmin implements Admin {
   constructor(private readonly core: StoreCore) {}
 
   async createNamespace(namespace: string): Promise<void> {
-    parseTableName(`${namespace}:t`);
+    parseTableName(namespaced(namespace));
     this.core.checkOpen();
     await this.core.catalog.addNamespace(namespace);
   }
 
   async deleteNamespace(namespace: string): Promise<void> {
+    parseTableName(namespaced(namespace));
     this.checkNamespace(namespace);
     if (namespace === DEFAULT_NAMESPACE || namespace === SYSTEM_NAMESPACE) {
       throw new RowanError('ERR_INVALID_ARGUMENT', `The namespace "${namespace}" is always there.`);
@@ -130,8 +132,9 @@ export class EmbeddedAdmin implements Admin {
 
   async split(table: string, splitKey?: Uint8Array): Promise<void> {
     const state = this.enabledTable(table);
-    const regions = splitKey ? [regionOf(state.regions, splitKey)] : state.regions;
-    for (const region of regions) await this.core.track(this.core.maintenance.split(state, region, splitKey));
+    const key = splitKey === undefined ? undefined : checkRow(splitKey);
+    const regions = key ? [regionOf(state.regions, key)] : state.regions;
+    for (const region of regions) await this.core.track(this.core.maintenance.split(state, region, key));
   }
 
   private async forEachStore(
@@ -174,4 +177,10 @@ export class EmbeddedAdmin implements Admin {
     this.core.checkOpen();
     if (!this.core.catalog.hasNamespace(namespace)) throw noSuchNamespace(namespace);
   }
+}
+
+/** A table's name in the namespace. @throws InvalidArgumentError when it is no text. */
+function namespaced(namespace: string): string {
+  if (typeof namespace === 'string') return `${namespace}:t`;
+  throw new InvalidArgumentError(`A namespace is a text, not ${describe(namespace)}.`);
 }

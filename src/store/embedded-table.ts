@@ -26,6 +26,7 @@ import {
   type SyncTable,
   type TableChange,
 } from '../table/index.js';
+import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from '../table/operations.js';
 import { AsyncScanner } from './read/async-scanner.js';
 import { readRawRow, readRow } from './read/point-read.js';
 import { TableScanner } from './read/table-scanner.js';
@@ -40,6 +41,7 @@ export class EmbeddedTable implements SyncTable {
   ) {}
 
   getSync(get: Get): Result {
+    checkGet(get);
     return readRow(this.core, this.core.openTable(this.name), get);
   }
 
@@ -49,11 +51,13 @@ export class EmbeddedTable implements SyncTable {
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {
     if (options?.signal) throwIfAborted(options.signal);
+    checkGet(get);
     return readRow(this.core, this.core.openTable(this.name), get);
   }
 
   async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
     throwIfAborted(options?.signal);
+    checkEach('getAll', gets, checkGet);
     const state = this.core.openTable(this.name);
     const results: Result[] = new Array(gets.length);
     for (let i = 0; i < gets.length; i++) results[i] = readRow(this.core, state, gets[i]!);
@@ -70,6 +74,7 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+    checkEach('putAll', puts, checkChange);
     const waits = this.admission(options);
     let own = puts;
     if (waits) {
@@ -97,6 +102,7 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
+    checkCheck(check);
     const waits = this.admission(options);
     let own = check;
     if (waits) {
@@ -107,6 +113,7 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async batch(given: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    checkEach('batch', given, checkAction);
     // Reads alone ask for neither room in memory nor a table that takes writes.
     const waits = given.every(isGet) ? undefined : this.admission(options);
     // What is not written in the turn of the call must not change until it is.
@@ -154,6 +161,7 @@ export class EmbeddedTable implements SyncTable {
   }
 
   scanSync(scan: Scan): SyncResultScanner {
+    checkScan(scan);
     return new TableScanner(this.core, this.core.openTable(this.name), scan);
   }
 
@@ -198,6 +206,7 @@ export class EmbeddedTable implements SyncTable {
 
   /** Writes one change in the turn of the call, so that its bytes are the caller's again after it. */
   private async mutate(change: RowMutation | RowMutations, options?: OperationOptions): Promise<Result> {
+    checkChange(change);
     const waits = this.admission(options);
     let own = change;
     if (waits) {

@@ -2,6 +2,7 @@
 
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import type { MutationCell, Query, TableDescriptor } from '../table/index.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
@@ -40,7 +41,7 @@ export class TableState {
     const known = this.descriptor.families.map((each) => each.name).join(', ');
     return new RowanError(
       'ERR_NO_SUCH_FAMILY',
-      `Table "${this.name}" has no family "${family}". It has: ${known}. Alter the table, or mend the name.`,
+      `Table "${this.name}" has no family ${typeof family === 'string' ? `"${family}"` : describe(family)}. It has: ${known}. Alter the table, or mend the name.`,
       { details: { table: this.name, family } },
     );
   }

@@ -2,6 +2,7 @@
 
 import { SchemaError } from '../errors.js';
 import { MAX_FAMILY_LENGTH } from './cell.js';
+import { describe } from './checks.js';
 import type { Durability } from './mutation.js';
 import { canonicalTableName } from './table-name.js';
 
@@ -196,6 +197,7 @@ export function tableDescriptor(
   families: Readonly<Record<string, FamilyOptions>> | readonly FamilyDescriptor[],
   options: TableOptions = {},
 ): TableDescriptor {
+  checkGiven(name, families, options);
   const problems: string[] = [];
   const given: [string, FamilyOptions][] = Array.isArray(families)
     ? (families as readonly FamilyDescriptor[]).map(({ name: family, ...rest }) => [family, rest])
@@ -285,6 +287,21 @@ function textProblems(
     }
   }
   return problems;
+}
+
+/** @throws SchemaError when what is given has not the shape of a table at all. */
+function checkGiven(name: unknown, families: unknown, options: unknown): void {
+  if (typeof name !== 'string')
+    throw new SchemaError(`The name of a table is a text, not ${describe(name)}.`);
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+  if (!isObject(families) || !Object.values(families as object).every(isObject)) {
+    throw new SchemaError(
+      `Table "${name}": the families are an object of options by name, or a list of descriptors, not ${describe(families)}.`,
+    );
+  }
+  if (!isObject(options)) {
+    throw new SchemaError(`Table "${name}": its options are an object, not ${describe(options)}.`);
+  }
 }
 
 function tableOptionProblems(name: string, all: Omit<TableDescriptor, 'name' | 'families'>): string[] {

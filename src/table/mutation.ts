@@ -1,7 +1,14 @@
 import { type BytesLike, EMPTY_BYTES } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { CellType, LATEST_TIMESTAMP } from './cell.js';
-import { checkBytes, checkFamily, checkPositiveInteger, checkRow, checkTimestamp } from './checks.js';
+import {
+  checkBytes,
+  checkFamily,
+  checkPositiveInteger,
+  checkRow,
+  checkTimestamp,
+  describe,
+} from './checks.js';
 import { TimeRange } from './time-range.js';
 
 /**
@@ -133,8 +140,8 @@ export class Increment extends Mutation {
   returnResults = true;
 
   addColumn(family: string, qualifier: BytesLike, amount: bigint | number): this {
-    if (typeof amount === 'number' && !Number.isSafeInteger(amount)) {
-      throw new InvalidArgumentError(`An amount is a bigint or a safe integer, not ${amount}.`);
+    if (typeof amount !== 'bigint' && !Number.isSafeInteger(amount)) {
+      throw new InvalidArgumentError(`An amount is a bigint or a safe integer, not ${describe(amount)}.`);
     }
     const value = BigInt(amount);
     if (value < INT64_MIN || value > INT64_MAX) {

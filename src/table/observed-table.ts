@@ -4,6 +4,7 @@ import { asRowanError } from '../errors.js';
 import { Get } from './get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
 import type { Additions, ObservedWrite, WriteObserver, WriteObservers } from './observer.js';
+import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from './operations.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
 import type { Scan } from './scan.js';
@@ -31,47 +32,58 @@ export class ObservedTable implements Table {
     return this.inner.name;
   }
 
-  get(get: Get, options?: OperationOptions): Promise<Result> {
+  async get(get: Get, options?: OperationOptions): Promise<Result> {
+    checkGet(get);
     return this.inner.get(get, options);
   }
 
-  getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
+  async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
+    checkEach('getAll', gets, checkGet);
     return this.inner.getAll(gets, options);
   }
 
-  exists(get: Get, options?: OperationOptions): Promise<boolean> {
+  async exists(get: Get, options?: OperationOptions): Promise<boolean> {
+    checkGet(get);
     return this.inner.exists(get, options);
   }
 
   scan(scan: Scan, options?: OperationOptions): ResultScanner {
+    checkScan(scan);
     return this.inner.scan(scan, options);
   }
 
-  put(put: Put, options?: OperationOptions): Promise<void> {
+  async put(put: Put, options?: OperationOptions): Promise<void> {
+    checkChange(put);
     return this.around([put], options, () => this.inner.put(put, options));
   }
 
-  putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+  async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+    checkEach('putAll', puts, checkChange);
     return this.around(puts, options, () => this.inner.putAll(puts, options));
   }
 
-  delete(del: Delete, options?: OperationOptions): Promise<void> {
+  async delete(del: Delete, options?: OperationOptions): Promise<void> {
+    checkChange(del);
     return this.around([del], options, () => this.inner.delete(del, options));
   }
 
-  increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+  async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+    checkChange(increment);
     return this.around([increment], options, () => this.inner.increment(increment, options));
   }
 
-  append(append: Append, options?: OperationOptions): Promise<Result> {
+  async append(append: Append, options?: OperationOptions): Promise<Result> {
+    checkChange(append);
     return this.around([append], options, () => this.inner.append(append, options));
   }
 
-  mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+  async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+    checkChange(mutations);
     return this.around([mutations], options, () => this.inner.mutateRow(mutations, options));
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
+    checkCheck(check);
     const observers = this.observers.of(this.name);
     if (observers === undefined) return this.inner.checkAndMutate(check, options);
     await this.tell('before', observers, [check.action], options);
@@ -81,6 +93,7 @@ export class ObservedTable implements Table {
   }
 
   async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    checkEach('batch', actions, checkAction);
     const observers = this.observers.of(this.name);
     if (observers === undefined) return this.inner.batch(actions, options);
     const refused = new Map<number, BatchOutcome>();

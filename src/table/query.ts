@@ -1,6 +1,6 @@
 import { type BytesLike, equalBytes } from '../bytes/index.js';
 import { LATEST_TIMESTAMP } from './cell.js';
-import { checkBytes, checkFamily, checkPositiveInteger } from './checks.js';
+import { checkBytes, checkFamily, checkPositiveInteger, checkTimestamp } from './checks.js';
 import type { Filter } from './filter/filter.js';
 import { TimeRange } from './time-range.js';
 
@@ -81,7 +81,7 @@ export abstract class Query {
 
   /** Only cells with exactly this timestamp. */
   setTimestamp(timestamp: number): this {
-    return this.setTimeRange(timestamp, timestamp + 1);
+    return this.setTimeRange(checkTimestamp(timestamp), timestamp + 1);
   }
 
   /** A time range of one family, which takes the place of the query's for that family (R51). */

@@ -1,9 +1,10 @@
 import { type BytesLike, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { checkRow } from './checks.js';
+import { checkBytes, checkFamily, checkRow, describe } from './checks.js';
 import type { CompareOperator } from './filter/comparator.js';
 import type { Filter } from './filter/filter.js';
-import type { RowMutation } from './mutation.js';
+import { checkFilter } from './filter/filters.js';
+import { Mutation, type RowMutation } from './mutation.js';
 import type { Result } from './result.js';
 import { TimeRange } from './time-range.js';
 
@@ -20,6 +21,9 @@ export class RowMutations {
   /** @throws InvalidArgumentError when a mutation is of another row. */
   add(...mutations: readonly RowMutation[]): this {
     for (const mutation of mutations) {
+      if (!(mutation instanceof Mutation)) {
+        throw new InvalidArgumentError(`Row mutations take mutations, not ${describe(mutation)}.`);
+      }
       if (!equalBytes(mutation.row, this.row)) {
         throw new InvalidArgumentError(
           `The mutation is of row ${toStringBinary(mutation.row)}, the row mutations are of ${toStringBinary(this.row)}.`,
@@ -59,6 +63,7 @@ export class CheckAndMutate {
 
   /** The same check of the same row with another action. */
   withAction(action: RowMutation | RowMutations): CheckAndMutate {
+    checkAction(action);
     return new CheckAndMutate(this.row, this.condition, action);
   }
 
@@ -73,8 +78,21 @@ export class CheckAndMutate {
     },
     action: RowMutation | RowMutations,
   ): CheckAndMutate {
-    const timeRange = column.timeRange ?? TimeRange.ALL;
-    return new CheckAndMutate(action.row, { kind: 'column', ...column, timeRange }, action);
+    if (typeof column !== 'object' || column === null) {
+      throw new InvalidArgumentError(
+        `A checked column is { family, qualifier, operator, value }, not ${describe(column)}.`,
+      );
+    }
+    const { operator, timeRange = TimeRange.ALL } = column;
+    const family = checkFamily(column.family);
+    const qualifier = checkBytes(column.qualifier, 'qualifier');
+    const value = column.value === null ? null : checkBytes(column.value, 'value to compare with');
+    checkAction(action);
+    return new CheckAndMutate(
+      action.row,
+      { kind: 'column', family, qualifier, operator, value, timeRange },
+      action,
+    );
   }
 
   static ifEquals(
@@ -100,8 +118,15 @@ export class CheckAndMutate {
     action: RowMutation | RowMutations,
     timeRange: TimeRange = TimeRange.ALL,
   ): CheckAndMutate {
-    return new CheckAndMutate(action.row, { kind: 'filter', filter, timeRange }, action);
+    checkAction(action);
+    return new CheckAndMutate(action.row, { kind: 'filter', filter: checkFilter(filter), timeRange }, action);
   }
+}
+
+/** @throws InvalidArgumentError when it changes no row. */
+function checkAction(action: RowMutation | RowMutations): void {
+  if (action instanceof Mutation || action instanceof RowMutations) return;
+  throw new InvalidArgumentError(`A checkAndMutate does a mutation, not ${describe(action)}.`);
 }
 
 export interface CheckAndMutateResult {

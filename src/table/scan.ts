@@ -1,5 +1,5 @@
-import { type BytesLike, EMPTY_BYTES, prefixEnd, toBytes } from '../bytes/index.js';
-import { checkPositiveInteger } from './checks.js';
+import { type BytesLike, EMPTY_BYTES, prefixEnd } from '../bytes/index.js';
+import { checkBytes, checkPositiveInteger } from './checks.js';
 import { Query } from './query.js';
 
 /**
@@ -24,20 +24,20 @@ export class Scan extends Query {
   maxResultSize: number | undefined;
 
   withStartRow(row: BytesLike, inclusive = true): this {
-    this.startRow = toBytes(row);
+    this.startRow = checkBytes(row, 'row');
     this.includeStartRow = inclusive;
     return this;
   }
 
   withStopRow(row: BytesLike, inclusive = false): this {
-    this.stopRow = toBytes(row);
+    this.stopRow = checkBytes(row, 'row');
     this.includeStopRow = inclusive;
     return this;
   }
 
   /** The rows that start with `prefix`, in either direction. Call it after `setReversed`. */
   setStartStopRowForPrefix(prefix: BytesLike): this {
-    const bytes = toBytes(prefix);
+    const bytes = checkBytes(prefix, 'prefix of rows');
     const end = prefixEnd(bytes) ?? EMPTY_BYTES;
     if (this.reversed) return this.withStartRow(end, end.length === 0).withStopRow(bytes, true);
     return this.withStartRow(bytes).withStopRow(end);

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../errors.js';
+import { describe } from './checks.js';
 
 /** HBase's rules (`TableName.java`): Unicode letters are legal. */
 const NAMESPACE = /^[_\p{Alphabetic}0-9]+$/u;
@@ -17,6 +18,9 @@ export interface TableNameParts {
  * @throws InvalidArgumentError when it is no table name.
  */
 export function parseTableName(name: string): TableNameParts {
+  if (typeof name !== 'string') {
+    throw new InvalidArgumentError(`The name of a table is a text, not ${describe(name)}.`);
+  }
   const colon = name.indexOf(':');
   const namespace = colon < 0 ? DEFAULT_NAMESPACE : name.slice(0, colon);
   const qualifier = name.slice(colon + 1);

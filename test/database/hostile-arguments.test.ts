@@ -18,10 +18,10 @@ import {
 } from '../../decorators/index.js';
 import { avro, text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
-import { RowanError } from '../../src/errors.js';
 import * as keys from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
+import { attack } from './hostile.js';
 
 @Entity({ table: { name: 'hostile', families: { d: {} } } })
 @RowKey(part('tenant'), part('id'))
@@ -46,61 +46,6 @@ const throwing = {
     throw new TypeError('a getter of the caller');
   },
 };
-
-/** What an HTTP body or a caller without types may bring. */
-const HOSTILE: readonly (readonly [string, unknown])[] = [
-  ['undefined', undefined],
-  ['null', null],
-  ['a number', 5],
-  ['NaN', Number.NaN],
-  ['a text', 'text'],
-  ['a boolean', true],
-  ['a bigint', 1n],
-  ['a symbol', Symbol('s')],
-  ['a function', () => 1],
-  ['a list', []],
-  ['a list of null', [null]],
-  ['a list of undefined', [undefined, undefined]],
-  ['an empty object', {}],
-  ['an object without a prototype', Object.create(null)],
-  ['a Date that is none', new Date(Number.NaN)],
-  ['bytes', Uint8Array.of(1)],
-  ['a Map', new Map()],
-  ['a key of null', { tenant: null, id: null }],
-  ['a key of objects', { tenant: {}, id: [] }],
-  ['a key of symbols', { tenant: Symbol('s'), id: '1' }],
-  ['a frozen entity', Object.freeze({ ...key, name: 'n' })],
-  ['a wrong entity', { ...key, name: 5, json: () => 1, map: {}, history: 'x', list: [5] }],
-  ['prototype names', JSON.parse('{"tenant":"t","id":"1","__proto__":{"x":1},"constructor":1}')],
-];
-
-async function answers(call: () => unknown): Promise<string> {
-  try {
-    const result = await call();
-    const asked = result as { all?: () => unknown; explain?: () => unknown } | undefined;
-    // A query says what is wrong with it when it is run.
-    if (typeof asked?.all === 'function') await asked.all();
-    return 'fine';
-  } catch (error) {
-    if (error instanceof RowanError) return 'fine';
-    return `${(error as Error)?.name}: ${(error as Error)?.message?.slice(0, 120)} ${(error as Error)?.stack?.split('\n')[1]?.trim()}`;
-  }
-}
-
-/** Every combination of up to `arity` hostile arguments that tells something: one wrong, the others right. */
-async function attack(target: object, method: string, right: readonly unknown[]): Promise<string[]> {
-  const failures: string[] = [];
-  for (let at = 0; at <= right.length; at++) {
-    for (const [name, value] of HOSTILE) {
-      const args = [...right];
-      args[at] = value;
-      const call = (): unknown => Reflect.apply(Reflect.get(target, method) as () => unknown, target, args);
-      const answer = await answers(call);
-      if (answer !== 'fine') failures.push(`${method}(argument ${at} = ${name}): ${answer}`);
-    }
-  }
-  return failures;
-}
 
 let database: TestDatabase;
 
@@ -318,5 +263,59 @@ describe('declarations', () => {
     await expect(database.repository(Victim).get(throwing as never)).rejects.toThrow(
       'a getter of the caller',
     );
+  });
+});
+
+describe('collections, checks and aggregates', () => {
+  it.each([
+    ['where', [Victim, { name: 'x' }]],
+    ['select', [Victim, 'name']],
+    ['limit', [1]],
+    ['asOf', [0]],
+    ['writtenBetween', [0, 1]],
+    ['signal', [new AbortController().signal]],
+    ['all', [{}]],
+    ['page', [{ size: 1 }]],
+    ['groups', []],
+  ])('collection.%s', async (method, right) => {
+    const query = database.collection([Victim], { tenant: 't' });
+    expect(methodsOf(query)).toContain(method);
+    expect(await attack(query, method, right)).toEqual([]);
+  });
+
+  it.each([
+    ['put', [{ ...key }]],
+    ['update', [{ name: 'x' }]],
+    ['delete', []],
+    ['mutate', [(row: { set(patch: object): object }) => row.set({ name: 'x' })]],
+  ])('check().%s', async (method, right) => {
+    const check = database.repository(Victim).check(key, { name: 'x' });
+    expect(methodsOf(check)).toContain(method);
+    expect(await attack(check, method, right)).toEqual([]);
+  });
+
+  it.each([
+    ['orderBy', ['name']],
+    ['slice', ['map', { gte: 'a' }]],
+    ['signal', [new AbortController().signal]],
+    ['sum', ['count']],
+    ['min', ['name']],
+    ['groupBy', ['name']],
+    ['aggregate', [() => ({})]],
+    ['toSource', []],
+  ])('query.%s', async (method, right) => {
+    const query = database.repository(Victim).find({ tenant: 't' });
+    expect(methodsOf(query)).toContain(method);
+    expect(await attack(query, method, right)).toEqual([]);
+  });
+
+  it.each([
+    ['upsert', [{ ...key }, { name: 'x' }]],
+    ['deleteMany', [[key]]],
+    ['deletePrefix', [{ tenant: 't' }]],
+    ['toPlain', [{ ...key }]],
+    ['fromPlain', [{ ...key }]],
+  ])('repository.%s', async (method, right) => {
+    expect(await attack(database.repository(Victim), method, right)).toEqual([]);
   });
 });

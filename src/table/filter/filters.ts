@@ -2,7 +2,14 @@
 
 import { type BytesLike, compareBytes } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { checkBytes, checkFamily, checkPositiveInteger, checkRow, checkTimestamp } from '../checks.js';
+import {
+  checkBytes,
+  checkFamily,
+  checkPositiveInteger,
+  checkRow,
+  checkTimestamp,
+  describe,
+} from '../checks.js';
 import type { Comparator, CompareOperator } from './comparator.js';
 import type { Filter, RowRange } from './filter.js';
 
@@ -18,13 +25,16 @@ export const comparators = Object.freeze({
       value: checkBytes(value, 'value'),
       offset: checkCount(offset, 'offset'),
     }),
-  long: (value: bigint): Comparator => Object.freeze({ kind: 'long', value: BigInt.asIntN(64, value) }),
+  long: (value: bigint): Comparator =>
+    Object.freeze({ kind: 'long', value: BigInt.asIntN(64, checkBigint(value)) }),
   bit: (value: BytesLike, operator: 'AND' | 'OR' | 'XOR'): Comparator =>
     Object.freeze({ kind: 'bit', value: checkBytes(value, 'value'), operator }),
   null: (): Comparator => Object.freeze({ kind: 'null' }),
   /** `flags` are JavaScript's `i`, `m` and `s`; the pattern must mean the same to Java and JavaScript. */
   regex: (pattern: string, flags = ''): Comparator => {
-    if (/[^ims]/.test(flags)) throw new InvalidArgumentError(`Regex flags are i, m and s, not "${flags}".`);
+    checkText(pattern, 'pattern');
+    if (/[^ims]/.test(checkText(flags, 'text of flags')))
+      throw new InvalidArgumentError(`Regex flags are i, m and s, not "${flags}".`);
     try {
       new RegExp(pattern, flags);
     } catch (cause) {
@@ -32,8 +42,32 @@ export const comparators = Object.freeze({
     }
     return Object.freeze({ kind: 'regex', pattern, flags });
   },
-  substring: (value: string): Comparator => Object.freeze({ kind: 'substring', value: value.toLowerCase() }),
+  substring: (value: string): Comparator =>
+    Object.freeze({ kind: 'substring', value: checkText(value, 'part of a text').toLowerCase() }),
 });
+
+function checkText(given: string, what: string): string {
+  if (typeof given === 'string') return given;
+  throw new InvalidArgumentError(`A ${what} is a string, not ${describe(given)}.`);
+}
+
+function checkBigint(given: bigint): bigint {
+  if (typeof given === 'bigint') return given;
+  throw new InvalidArgumentError(`A long is compared with a bigint, not ${describe(given)}.`);
+}
+
+/** A list of objects or scalars, none of them missing. */
+function checkList<T>(given: readonly T[], what: string): readonly T[] {
+  if (Array.isArray(given) && given.every((item) => item !== undefined && item !== null))
+    return given as readonly T[];
+  throw new InvalidArgumentError(`The ${what} of a filter are a list, not ${describe(given)}.`);
+}
+
+/** @throws InvalidArgumentError when it is no filter. */
+export function checkFilter(given: Filter): Filter {
+  if (typeof given === 'object' && given !== null && typeof given.kind === 'string') return given;
+  throw new InvalidArgumentError(`A filter is made by filters.…(), and is not ${describe(given)}.`);
+}
 
 function checkCount(value: number, what: string): number {
   return value === 0 ? 0 : checkPositiveInteger(value, `The ${what} of a filter`);
@@ -124,7 +158,11 @@ export const filters = Object.freeze({
   multipleColumnPrefix: (prefixes: readonly BytesLike[]): Filter =>
     Object.freeze({
       kind: 'multipleColumnPrefix',
-      prefixes: Object.freeze(prefixes.map((prefix) => checkBytes(prefix, 'prefix')).sort(compareBytes)),
+      prefixes: Object.freeze(
+        checkList(prefixes, 'prefixes')
+          .map((prefix) => checkBytes(prefix, 'prefix'))
+          .sort(compareBytes),
+      ),
     }),
   columnPagination: (limit: number, offset: number | BytesLike): Filter =>
     Object.freeze({
@@ -145,9 +183,13 @@ export const filters = Object.freeze({
     Object.freeze({
       kind: 'fuzzyRow',
       pairs: Object.freeze(
-        pairs.map((pair) => {
+        checkList(pairs, 'pairs').map((pair) => {
           const row = checkBytes(pair.row, 'fuzzy row');
-          if (row.length !== pair.mask.length || pair.mask.some((byte) => byte > 1)) {
+          if (
+            !(pair.mask instanceof Uint8Array) ||
+            row.length !== pair.mask.length ||
+            pair.mask.some((byte) => byte > 1)
+          ) {
             throw new InvalidArgumentError(
               'A fuzzy mask has a byte 0 (equal) or 1 (any) for each byte of its row.',
             );
@@ -157,20 +199,30 @@ export const filters = Object.freeze({
       ),
     }),
   multiRowRange: (ranges: readonly RowRange[]): Filter =>
-    Object.freeze({ kind: 'multiRowRange', ranges: Object.freeze([...ranges]) }),
+    Object.freeze({ kind: 'multiRowRange', ranges: Object.freeze([...checkList(ranges, 'ranges')]) }),
   timestamps: (timestamps: readonly number[], canHint = false): Filter =>
     Object.freeze({
       kind: 'timestamps',
-      timestamps: Object.freeze([...timestamps].map(checkTimestamp).sort((a, b) => a - b)),
+      timestamps: Object.freeze(
+        [...checkList(timestamps, 'timestamps')].map(checkTimestamp).sort((a, b) => a - b),
+      ),
       canHint,
     }),
   random: (chance: number): Filter => Object.freeze({ kind: 'random', chance }),
-  while: (filter: Filter): Filter => Object.freeze({ kind: 'while', filter }),
-  skip: (filter: Filter): Filter => Object.freeze({ kind: 'skip', filter }),
+  while: (filter: Filter): Filter => Object.freeze({ kind: 'while', filter: checkFilter(filter) }),
+  skip: (filter: Filter): Filter => Object.freeze({ kind: 'skip', filter: checkFilter(filter) }),
   all: (...parts: readonly Filter[]): Filter =>
-    Object.freeze({ kind: 'list', operator: 'MUST_PASS_ALL', filters: Object.freeze([...parts]) }),
+    Object.freeze({
+      kind: 'list',
+      operator: 'MUST_PASS_ALL',
+      filters: Object.freeze(parts.map(checkFilter)),
+    }),
   any: (...parts: readonly Filter[]): Filter =>
-    Object.freeze({ kind: 'list', operator: 'MUST_PASS_ONE', filters: Object.freeze([...parts]) }),
+    Object.freeze({
+      kind: 'list',
+      operator: 'MUST_PASS_ONE',
+      filters: Object.freeze(parts.map(checkFilter)),
+    }),
 });
 
 function single(
