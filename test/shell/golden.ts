@@ -6,8 +6,8 @@ import { type Step, stepsOf } from './transcript.js';
 
 const FOLDER = import.meta.dirname;
 
-/** `statements`: for both engines. `cluster`: what an embedded store has not. */
-export type ScriptName = 'statements' | 'cluster';
+/** `tables` and `rows`: for both engines. `cluster`: what an embedded store has not. */
+export type ScriptName = 'tables' | 'rows' | 'cluster';
 
 export function scriptOf(name: ScriptName): string {
   return readFileSync(join(FOLDER, `${name}.rb`), 'utf8');
