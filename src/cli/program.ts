@@ -2,6 +2,7 @@
 
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
+import { addBackupCommands } from './commands/backup.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addHBaseCommand } from './commands/hbase.js';
@@ -56,6 +57,7 @@ function buildProgram(context: CliContext): Command {
   addStoreCommand(program, context);
   addToolCommands(program, context);
   addCompletionCommand(program, context);
+  addBackupCommands(program, context);
   return program;
 }
 

@@ -143,7 +143,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     );
 }
 
-const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
+export const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
 
 function tool(program: Command, name: string, description: string): Command {
   return program
@@ -172,12 +172,17 @@ async function report(
   try {
     const outcome = await run(toolOptions(flags, bar && ((progress) => bar.update(progress))));
     bar?.stop();
-    if (flags.json === true) context.write(`${JSON.stringify(outcome)}\n`);
-    else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
+    printOutcome(context, flags.json === true, outcome);
     return outcome;
   } finally {
     bar?.stop();
   }
+}
+
+/** Prints the counters of a tool, or all of its outcome as JSON. */
+export function printOutcome(context: CliContext, json: boolean, outcome: JobOutcome): void {
+  if (json) context.write(`${JSON.stringify(outcome)}\n`);
+  else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
 }
 
 function progressBar(): { update(progress: JobProgress): void; stop(): void } {
@@ -200,28 +205,29 @@ function progressBar(): { update(progress: JobProgress): void; stop(): void } {
 function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']): ToolOptions {
   const { name, families, from, to, versions, rate, parallel } = flags;
   const run: { -readonly [Option in keyof JobRunOptions]: JobRunOptions[Option] } = {};
-  if (rate !== undefined) run.rowsPerSecond = numberOf('--rate', rate);
-  if (parallel !== undefined) run.parallel = numberOf('--parallel', parallel);
+  if (rate !== undefined) run.rowsPerSecond = wholeNumber('--rate', rate);
+  if (parallel !== undefined) run.parallel = wholeNumber('--parallel', parallel);
   if (flags.restart === true) run.restart = true;
   if (onProgress !== undefined) run.onProgress = onProgress;
   return {
     ...(name === undefined ? {} : { name }),
     ...(families === undefined ? {} : { families: families.split(',') }),
-    ...(versions === undefined ? {} : { versions: numberOf('--versions', versions) }),
+    ...(versions === undefined ? {} : { versions: wholeNumber('--versions', versions) }),
     ...(flags.raw === true ? { raw: true } : {}),
     ...(from === undefined && to === undefined
       ? {}
       : {
           timeRange: {
-            from: from === undefined ? 0 : numberOf('--from', from),
-            to: to === undefined ? Number.MAX_SAFE_INTEGER : numberOf('--to', to),
+            from: from === undefined ? 0 : wholeNumber('--from', from),
+            to: to === undefined ? Number.MAX_SAFE_INTEGER : wholeNumber('--to', to),
           },
         }),
     run,
   };
 }
 
-function numberOf(flag: string, text: string): number {
+/** @throws InvalidArgumentError naming the flag. */
+export function wholeNumber(flag: string, text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new InvalidArgumentError(`${flag} takes a whole number, not "${text}".`);

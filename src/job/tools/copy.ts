@@ -10,18 +10,9 @@ import {
   type Table,
   tableDescriptor,
 } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome } from '../types.js';
 import { writeOfCells } from './row-cells.js';
-import {
-  checkSelection,
-  describeSelection,
-  rangesOf,
-  scanOf,
-  type ToolOptions,
-  toolJobName,
-  toolRun,
-} from './selection.js';
+import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 export interface CopyOptions extends ToolOptions {
   /** Names of families in the target, by those in the source; default: the same. */
@@ -56,28 +47,20 @@ export async function copyTable(
   await target.engine.admin.getDescriptor(target.table);
   const renamed = new Map(Object.entries(options.familyNames ?? {}));
   const into = target.engine.table(target.table);
-  return runJob(
-    source.engine,
-    {
-      name: options.name ?? toolJobName('copy', source.table, target.table),
-      signature: `copy ${source.table} to ${target.engine.name} ${target.table} ${describeSelection(options)} ${JSON.stringify([...renamed])}`,
-      phases: [
-        {
-          table: source.table,
-          ranges: rangesOf(options),
-          scan: () => scanOf(options, true),
-          open: (context) => ({
-            async rows(rows) {
-              await writeRows(into, rows, renamed);
-              context.count('rows', rows.length);
-              for (const { cells } of rows) context.count('cells', cells.length);
-            },
-          }),
-        },
-      ],
-    },
-    toolRun(options.run),
-  );
+  return runPass(source.engine, options, {
+    tool: 'copy',
+    table: source.table,
+    about: [target.table],
+    does: `to ${target.engine.name} ${target.table} ${JSON.stringify([...renamed])}`,
+    scan: () => scanOf(options, true),
+    open: (context) => ({
+      async rows(rows) {
+        await writeRows(into, rows, renamed);
+        context.count('rows', rows.length);
+        for (const { cells } of rows) context.count('cells', cells.length);
+      },
+    }),
+  });
 }
 
 async function makeLike(source: TableOf, target: TableOf, options: CopyOptions): Promise<void> {

@@ -2,44 +2,20 @@
 
 import { toStringBinary } from '../../bytes/index.js';
 import { type Engine, filters } from '../../table/index.js';
-import { runJob } from '../runner.js';
-import type { JobOutcome } from '../types.js';
-import {
-  checkSelection,
-  describeSelection,
-  rangesOf,
-  scanOf,
-  type ToolOptions,
-  toolJobName,
-  toolRun,
-} from './selection.js';
+import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
+import { runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** Counts the rows of a table: `counters.rows`. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
-export async function countRows(
-  engine: Engine,
-  table: string,
-  options: ToolOptions = {},
-): Promise<JobOutcome> {
-  await checkSelection(engine, table, options);
-  return runJob(
-    engine,
-    {
-      name: options.name ?? toolJobName('count', table),
-      signature: `count ${table} ${describeSelection(options)}`,
-      phases: [
-        {
-          table,
-          ranges: rangesOf(options),
-          scan: () =>
-            scanOf({ ...options, versions: 1 }, false).setFilter(
-              filters.all(filters.firstKeyOnly(), filters.keyOnly()),
-            ),
-          open: (context) => ({ rows: (rows) => context.count('rows', rows.length) }),
-        },
-      ],
-    },
-    toolRun(options.run),
-  );
+export function countRows(engine: Engine, table: string, options: ToolOptions = {}): Promise<JobOutcome> {
+  return runPass(engine, options, {
+    tool: 'count',
+    table,
+    scan: () =>
+      scanOf({ ...options, versions: 1 }, false).setFilter(
+        filters.all(filters.firstKeyOnly(), filters.keyOnly()),
+      ),
+    open: (context) => ({ rows: (rows) => context.count('rows', rows.length) }),
+  });
 }
 
 /** Distinct columns that are counted each by itself; cells of further ones count as `(other)`. */
@@ -49,54 +25,41 @@ const MOST_COLUMNS = 1000;
  * What CellCounter counts: `rows`, `cells`, `bytes`; `family:f rows`, `family:f cells`; `column:f:q cells`, `column:f:q rows` for
  * the first 1,000 columns of each split.
  */
-export async function countCells(
-  engine: Engine,
-  table: string,
-  options: ToolOptions = {},
-): Promise<JobOutcome> {
-  await checkSelection(engine, table, options);
-  return runJob(
-    engine,
-    {
-      name: options.name ?? toolJobName('cells', table),
-      signature: `cells ${table} ${describeSelection(options)}`,
-      phases: [
-        {
-          table,
-          ranges: rangesOf(options),
-          scan: () => scanOf(options, false),
-          open(context) {
-            const columns = new Set<string>();
-            return {
-              rows(rows) {
-                for (const { cells } of rows) {
-                  context.count('rows');
-                  const seen = new Set<string>();
-                  const once = (name: string): void => {
-                    if (seen.has(name)) return;
-                    seen.add(name);
-                    context.count(name);
-                  };
-                  for (const { family, qualifier, value } of cells) {
-                    context.count('cells');
-                    context.count('bytes', value.length);
-                    context.count(`family:${family} cells`);
-                    once(`family:${family} rows`);
-                    let column = `column:${family}:${toStringBinary(qualifier)}`;
-                    if (!columns.has(column)) {
-                      if (columns.size < MOST_COLUMNS) columns.add(column);
-                      else column = `column:${family}:(other)`;
-                    }
-                    context.count(`${column} cells`);
-                    once(`${column} rows`);
-                  }
-                }
-              },
-            };
-          },
-        },
-      ],
+export function countCells(engine: Engine, table: string, options: ToolOptions = {}): Promise<JobOutcome> {
+  return runPass(engine, options, {
+    tool: 'cells',
+    table,
+    scan: () => scanOf(options, false),
+    open: cellCounts,
+  });
+}
+
+function cellCounts(context: SplitContext): SplitWork {
+  const columns = new Set<string>();
+  return {
+    rows(rows) {
+      for (const { cells } of rows) {
+        context.count('rows');
+        const seen = new Set<string>();
+        const once = (name: string): void => {
+          if (seen.has(name)) return;
+          seen.add(name);
+          context.count(name);
+        };
+        for (const { family, qualifier, value } of cells) {
+          context.count('cells');
+          context.count('bytes', value.length);
+          context.count(`family:${family} cells`);
+          once(`family:${family} rows`);
+          let column = `column:${family}:${toStringBinary(qualifier)}`;
+          if (!columns.has(column)) {
+            if (columns.size < MOST_COLUMNS) columns.add(column);
+            else column = `column:${family}:(other)`;
+          }
+          context.count(`${column} cells`);
+          once(`${column} rows`);
+        }
+      }
     },
-    toolRun(options.run),
-  );
+  };
 }

@@ -6,18 +6,9 @@ import { toHex } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine, Result } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
 import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
-import {
-  checkSelection,
-  describeSelection,
-  rangesOf,
-  scanOf,
-  type ToolOptions,
-  toolJobName,
-  toolRun,
-} from './selection.js';
+import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** The file that says what the folder holds; it is written last, so a folder without it is not whole. */
 export const MANIFEST_FILE = 'export.json';
@@ -59,35 +50,26 @@ export async function exportTable(
   }
   await checkSelection(engine, table, options);
   await mkdir(folder, { recursive: true });
-  return runJob(
-    engine,
-    {
-      name: options.name ?? toolJobName('export', table),
-      signature: `export ${table} to ${folder} ${describeSelection(options)}`,
-      phases: [
-        {
-          table,
-          ranges: rangesOf(options),
-          scan: () => scanOf(options, true),
-          open: (context) => FileExport.open(folder, context),
-        },
-      ],
-      async finish(_run, workOf) {
-        const files = [...(await workOf(0)).values()] as unknown as FileState[];
-        const manifest: ExportManifest = {
-          format: 'rowan-cells',
-          version: 1,
-          table: (await engine.admin.getDescriptor(table)) as unknown as JsonValue,
-          splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
-          files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
-        };
-        const path = join(folder, MANIFEST_FILE);
-        await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
-        await rename(`${path}.partial`, path);
-      },
+  return runPass(engine, options, {
+    tool: 'export',
+    table,
+    does: `to ${folder}`,
+    scan: () => scanOf(options, true),
+    open: (context) => FileExport.open(folder, context),
+    async finish(_run, workOf) {
+      const files = [...(await workOf(0)).values()] as unknown as FileState[];
+      const manifest: ExportManifest = {
+        format: 'rowan-cells',
+        version: 1,
+        table: (await engine.admin.getDescriptor(table)) as unknown as JsonValue,
+        splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
+        files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
+      };
+      const path = join(folder, MANIFEST_FILE);
+      await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
+      await rename(`${path}.partial`, path);
     },
-    toolRun(options.run),
-  );
+  });
 }
 
 /** The file of one split. */

@@ -2,7 +2,8 @@
 
 import { InvalidArgumentError } from '../../errors.js';
 import { type Engine, Scan } from '../../table/index.js';
-import type { JobRunOptions, RowRange } from '../types.js';
+import { runJob } from '../runner.js';
+import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from '../types.js';
 
 export interface CellSelection {
   /** Families; default: all. */
@@ -23,6 +24,35 @@ export interface ToolOptions extends CellSelection {
   readonly name?: string;
   /** How the job is run; it begins anew (`restart: 'done'`) unless it stands unfinished. */
   readonly run?: JobRunOptions;
+}
+
+/** A tool that passes over a table once. */
+export interface TablePass {
+  readonly tool: string;
+  readonly table: string;
+  /** What it is about beside the table, for the job's name. */
+  readonly about?: readonly string[];
+  /** What it does beside reading the selection, for the job's signature. */
+  readonly does?: string;
+  readonly scan: JobPhase['scan'];
+  readonly open: JobPhase['open'];
+  readonly finish?: JobDefinition['finish'];
+}
+
+/** Runs a pass as a job of the engine that has the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
+export async function runPass(engine: Engine, options: ToolOptions, pass: TablePass): Promise<JobOutcome> {
+  const { tool, table, about = [], does = '', scan, open, finish } = pass;
+  await checkSelection(engine, table, options);
+  return runJob(
+    engine,
+    {
+      name: options.name ?? toolJobName(tool, table, ...about),
+      signature: `${tool} ${table}${does === '' ? '' : ` ${does}`} ${describeSelection(options)}`,
+      phases: [{ table, ranges: rangesOf(options), scan, open }],
+      ...(finish === undefined ? {} : { finish }),
+    },
+    toolRun(options.run),
+  );
 }
 
 /** An unfinished run is gone on with, a finished one is done again. */

@@ -2,20 +2,10 @@
 
 import { compareBytes, fromHex, keyAfter, toHex } from '../../bytes/index.js';
 import { type Cell, Delete, type Result, type ResultScanner, type Table } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../types.js';
 import type { TableOf } from './copy.js';
 import { writeRows } from './copy.js';
-import {
-  type CellSelection,
-  checkSelection,
-  describeSelection,
-  rangesOf,
-  scanOf,
-  type ToolOptions,
-  toolJobName,
-  toolRun,
-} from './selection.js';
+import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** A row that is not the same in both tables. */
 export interface RowDifference {
@@ -44,25 +34,16 @@ export async function verifyTables(
   second: TableOf,
   options: VerifyOptions = {},
 ): Promise<JobOutcome> {
-  await checkSelection(first.engine, first.table, options);
   await checkSelection(second.engine, second.table, options);
   const other = second.engine.table(second.table);
-  return runJob(
-    first.engine,
-    {
-      name: options.name ?? toolJobName('verify', first.table, second.table),
-      signature: `verify ${first.table} ${second.engine.name} ${second.table} ${describeSelection(options)} ${options.repair === true}`,
-      phases: [
-        {
-          table: first.table,
-          ranges: rangesOf(options),
-          scan: () => scanOf(options, false),
-          open: (context) => new SplitComparison(other, context, options),
-        },
-      ],
-    },
-    toolRun(options.run),
-  );
+  return runPass(first.engine, options, {
+    tool: 'verify',
+    table: first.table,
+    about: [second.table],
+    does: `${second.engine.name} ${second.table} ${options.repair === true}`,
+    scan: () => scanOf(options, false),
+    open: (context) => new SplitComparison(other, context, options),
+  });
 }
 
 /** The rows of one split of the first table, walked along with those of the second. */

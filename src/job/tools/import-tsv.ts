@@ -1,0 +1,163 @@
+/** Reads delimited text into a table (HBase ImportTsv), with HBase's options. */
+
+import { ensureTable } from '../../ddl/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { type Engine, Put, Scan, type Table, tableDescriptor } from '../../table/index.js';
+import { runJob } from '../runner.js';
+import type { JobOutcome, JobPhase, JobReadable, JobRunOptions, SplitContext } from '../types.js';
+import { LineFiles, placeOfRow } from './line-files.js';
+import { toolJobName, toolRun } from './selection.js';
+import { BadLine, TsvLayout, type TsvLine } from './tsv-layout.js';
+
+export interface ImportTsvOptions {
+  /** One for each column of the text: `HBASE_ROW_KEY`, `family:qualifier`, `HBASE_TS_KEY`, `HBASE_CELL_TTL`. */
+  readonly columns: readonly string[];
+  /** One character; default: tab. */
+  readonly separator?: string;
+  /** Of all cells of lines without `HBASE_TS_KEY`, in milliseconds; default: when the job was begun. */
+  readonly timestamp?: number;
+  /** Lines that cannot be read are counted (`bad lines`) and passed over; false: the first ends the job. Default true. */
+  readonly skipBadLines?: boolean;
+  /** An empty column writes no cell; false: a cell without bytes. Default false. */
+  readonly skipEmptyColumns?: boolean;
+  /** Only counts what would be written. Default false. */
+  readonly dryRun?: boolean;
+  /** Makes the table, with the families of the columns, when it is not there. Default false. */
+  readonly create?: boolean;
+  /** Called for each line that cannot be read; those behind the last checkpoint come again when a job is resumed. */
+  readonly onBadLine?: (bad: {
+    readonly file: string;
+    readonly offset: number;
+    readonly why: string;
+  }) => void;
+  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  readonly name?: string;
+  readonly run?: JobRunOptions;
+}
+
+/** A split reads about as much of a file. */
+const PIECE_BYTES = 32 << 20;
+
+/**
+ * Imports the lines of text files. Counters: `lines`, `cells`, `bad lines`.
+ * @throws InvalidArgumentError for columns that cannot be, files that cannot be read, and a bad line unless they are skipped;
+ * RowanError `ERR_TABLE_NOT_FOUND`.
+ */
+export async function importTsv(
+  engine: Engine,
+  table: string,
+  files: readonly string[],
+  options: ImportTsvOptions,
+): Promise<JobOutcome> {
+  const layout = new TsvLayout(options.columns, options.separator, options.skipEmptyColumns === true);
+  if (files.length === 0) throw new InvalidArgumentError('importtsv needs a file to read.');
+  const lines = await LineFiles.open(files, PIECE_BYTES);
+  if (options.create === true && options.dryRun !== true) {
+    const families = Object.fromEntries(layout.families.map((family) => [family, {}]));
+    await ensureTable(engine.admin, tableDescriptor(table, families));
+  }
+  if (options.dryRun !== true) await checkFamilies(engine, table, layout.families);
+  const { columns, separator, timestamp, skipEmptyColumns, dryRun } = options;
+  return runJob(
+    engine,
+    {
+      name: options.name ?? toolJobName('importtsv', table),
+      signature: `importtsv ${table} ${JSON.stringify([files, columns, separator, timestamp, skipEmptyColumns, dryRun])}`,
+      phases: [
+        beginning(() => options.timestamp ?? engine.now()),
+        {
+          table: lines,
+          ranges: lines.ranges,
+          oneSplitEach: true,
+          scan: () => new Scan(),
+          open: async (context) => {
+            const [began] = (await context.workOf(0)).values();
+            return new TsvImport(engine.table(table), layout, files, began as number, context, options);
+          },
+        },
+      ],
+    },
+    toolRun(options.run),
+  );
+}
+
+/**
+ * A phase that only keeps when the job was begun, so that every worker and every attempt gives cells the same timestamp.
+ */
+function beginning(now: () => number): JobPhase {
+  const nothing: JobReadable = {
+    name: 'nothing',
+    scan: () => ({
+      next: async () => undefined,
+      nextBatch: async () => [],
+      close: async () => {},
+      async *[Symbol.asyncIterator]() {},
+    }),
+  };
+  return {
+    table: nothing,
+    ranges: [{ start: new Uint8Array(), stop: new Uint8Array() }],
+    oneSplitEach: true,
+    scan: () => new Scan(),
+    open: (context) => ({
+      rows: () => {},
+      commit: () => context.resumed ?? now(),
+    }),
+  };
+}
+
+async function checkFamilies(engine: Engine, table: string, families: readonly string[]): Promise<void> {
+  const known = (await engine.admin.getDescriptor(table)).families.map(({ name }) => name);
+  const missing = families.filter((family) => !known.includes(family));
+  if (missing.length === 0) return;
+  throw new InvalidArgumentError(
+    `Table "${table}" has no family "${missing.join('", "')}". It has: ${known.join(', ')}.`,
+  );
+}
+
+class TsvImport {
+  constructor(
+    private readonly table: Table,
+    private readonly layout: TsvLayout,
+    private readonly files: readonly string[],
+    private readonly timestamp: number,
+    private readonly context: SplitContext,
+    private readonly options: ImportTsvOptions,
+  ) {}
+
+  async rows(
+    lines: readonly { readonly row: Uint8Array; readonly cells: readonly { value: Uint8Array }[] }[],
+  ): Promise<void> {
+    const puts: Put[] = [];
+    for (const { row, cells } of lines) {
+      this.context.count('lines');
+      const line = this.parse(row, cells[0]!.value);
+      if (line === undefined || line.cells.length === 0) continue;
+      const put = new Put(line.row, line.timestamp ?? this.timestamp);
+      for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
+      put.setTtl(line.ttl);
+      puts.push(put);
+      this.context.count('cells', line.cells.length);
+    }
+    if (puts.length > 0 && this.options.dryRun !== true) await this.table.putAll(puts);
+  }
+
+  private parse(place: Uint8Array, bytes: Uint8Array): TsvLine | undefined {
+    try {
+      return this.layout.parse(bytes);
+    } catch (error) {
+      if (!(error instanceof BadLine)) throw error;
+      const { file, offset } = placeOfRow(place);
+      const path = this.files[file]!;
+      if (this.options.skipBadLines === false) {
+        throw new InvalidArgumentError(
+          `The line at byte ${offset} of ${path} cannot be read: ${error.message}. Mend it, or let bad lines be skipped.`,
+          { details: { file: path, offset } },
+        );
+      }
+      this.context.count('bad lines');
+      this.options.onBadLine?.({ file: path, offset, why: error.message });
+      return undefined;
+    }
+  }
+}

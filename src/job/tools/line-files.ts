@@ -1,0 +1,180 @@
+/** The lines of text files as rows of a table, so that a job reads them as any other. */
+
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { InvalidArgumentError } from '../../errors.js';
+import { Result, type ResultScanner, type Scan } from '../../table/index.js';
+import type { JobReadable, RowRange } from '../types.js';
+
+const CHUNK = 1 << 20;
+const NEWLINE = 0x0a;
+/** A line is no longer than this. */
+const LONGEST_LINE = 64 << 20;
+
+/** Where a line begins. */
+export interface LinePlace {
+  readonly file: number;
+  readonly offset: number;
+}
+
+/** A place as a row: the number of the file (4 bytes), the offset (8 bytes). */
+export function rowOfPlace({ file, offset }: LinePlace): Uint8Array {
+  const row = Buffer.alloc(12);
+  row.writeUInt32BE(file);
+  row.writeBigUInt64BE(BigInt(offset), 4);
+  return row;
+}
+
+export function placeOfRow(row: Uint8Array): LinePlace {
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
+  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
+}
+
+/**
+ * Each line is a row, whose only cell has the line, without its end, as its value. A piece of a file begins at the first
+ * line that begins in it and ends with the last such line.
+ */
+export class LineFiles implements JobReadable {
+  readonly name = 'lines of files';
+
+  private constructor(
+    private readonly paths: readonly string[],
+    readonly ranges: readonly RowRange[],
+  ) {}
+
+  /**
+   * @param pieceBytes about how much of a file is one split.
+   * @throws InvalidArgumentError for a file that cannot be read.
+   */
+  static async open(paths: readonly string[], pieceBytes: number): Promise<LineFiles> {
+    const ranges: RowRange[] = [];
+    for (const [file, path] of paths.entries()) {
+      const size = await sizeOf(path);
+      for (let offset = 0; offset < Math.max(size, 1); offset += pieceBytes) {
+        const last = offset + pieceBytes >= size;
+        const stop = last ? { file: file + 1, offset: 0 } : { file, offset: offset + pieceBytes };
+        ranges.push({ start: rowOfPlace({ file, offset }), stop: rowOfPlace(stop) });
+      }
+    }
+    return new LineFiles(paths, ranges);
+  }
+
+  scan(scan: Scan): ResultScanner {
+    const { file, offset } = placeOfRow(scan.startRow);
+    const stop = placeOfRow(scan.stopRow);
+    const end = stop.file > file ? Number.POSITIVE_INFINITY : stop.offset;
+    return new LineScanner(this.paths[file]!, file, offset, end, scan.includeStartRow);
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return found.size;
+  } catch (cause) {
+    throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
+  }
+  throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
+}
+
+class LineScanner implements ResultScanner {
+  private handle: FileHandle | undefined;
+  private buffer = Buffer.alloc(0);
+  /** Where the buffer begins in the file. */
+  private base: number;
+  /** Where the next line begins in the buffer. */
+  private at = 0;
+  private atEnd = false;
+  private ended = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly file: number,
+    private readonly offset: number,
+    private readonly end: number,
+    private readonly inclusive: boolean,
+  ) {
+    this.base = offset;
+  }
+
+  async next(): Promise<Result | undefined> {
+    if (this.ended) return undefined;
+    if (this.handle === undefined) await this.begin();
+    const begin = this.base + this.at;
+    if (begin >= this.end) return this.finish();
+    const newline = await this.lineEnd();
+    if (this.atEnd && this.at >= this.buffer.length) return this.finish();
+    const line = Uint8Array.from(this.buffer.subarray(this.at, withoutReturn(this.buffer, this.at, newline)));
+    this.at = newline + 1;
+    const row = rowOfPlace({ file: this.file, offset: begin });
+    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: line }]);
+  }
+
+  async nextBatch(count: number): Promise<Result[]> {
+    const lines: Result[] = [];
+    while (lines.length < count) {
+      const line = await this.next();
+      if (line === undefined) break;
+      lines.push(line);
+    }
+    return lines;
+  }
+
+  async close(): Promise<void> {
+    this.ended = true;
+    const { handle } = this;
+    this.handle = undefined;
+    await handle?.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
+    try {
+      for (let line = await this.next(); line !== undefined; line = await this.next()) yield line;
+    } finally {
+      await this.close();
+    }
+  }
+
+  private finish(): undefined {
+    this.ended = true;
+    return undefined;
+  }
+
+  /** Goes to the first line that begins at the offset or behind it; behind it when the line there is done. */
+  private async begin(): Promise<void> {
+    this.handle = await open(this.path, 'r');
+    if (this.inclusive && this.offset === 0) return;
+    // A line begins at the offset when the byte before it is the end of one.
+    if (this.inclusive) this.base = this.offset - 1;
+    this.at = (await this.lineEnd()) + 1;
+  }
+
+  /** Where the line that begins at `at` ends: at its newline, or at the end of the file. */
+  private async lineEnd(): Promise<number> {
+    for (let from = this.at; ; ) {
+      const found = this.buffer.indexOf(NEWLINE, from);
+      if (found >= 0) return found;
+      if (this.atEnd) return this.buffer.length;
+      if (this.buffer.length - this.at > LONGEST_LINE) {
+        throw new InvalidArgumentError(
+          `The line at byte ${this.base + this.at} of ${this.path} is longer than ${LONGEST_LINE} bytes: is it a text file?`,
+        );
+      }
+      from = this.buffer.length - this.at;
+      await this.readMore();
+    }
+  }
+
+  private async readMore(): Promise<void> {
+    const kept = this.buffer.subarray(Math.min(this.at, this.buffer.length));
+    const chunk = Buffer.alloc(Math.max(CHUNK, kept.length));
+    const { bytesRead } = await this.handle!.read(chunk, 0, chunk.length, this.base + this.buffer.length);
+    this.base += this.at;
+    this.at = 0;
+    this.buffer = Buffer.concat([kept, chunk.subarray(0, bytesRead)]);
+    this.atEnd = bytesRead === 0;
+  }
+}
+
+function withoutReturn(bytes: Buffer, start: number, end: number): number {
+  return end > start && bytes[end - 1] === 0x0d ? end - 1 : end;
+}

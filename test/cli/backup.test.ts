@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const code = await runCli(args, {
+    write: (text) => {
+      out += text;
+    },
+    writeError: (text) => {
+      err += text;
+    },
+  });
+  return { code, out, err };
+}
+
+test('text is imported, backed up at one moment, and restored elsewhere', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-backup-cli-'));
+  const [data, copy, backups, file] = ['data', 'copy', 'backups', 'a.csv'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  await writeFile(file, 'r1,1\nr2,2\nr3,3,4\n');
+  const imported = await run(
+    'importtsv',
+    data,
+    't',
+    file,
+    '--columns',
+    'HBASE_ROW_KEY,f:q',
+    '--separator',
+    ',',
+    '--create',
+    '--log-bad-lines',
+  );
+  expect(imported).toEqual({
+    code: 0,
+    out: 'bad lines\t1\ncells\t2\nlines\t3\n',
+    err: `${file}\t10\tExcessive columns\n`,
+  });
+  expect(await run('backup', data, backups)).toEqual({
+    code: 0,
+    out: 'backup\t0001-full\nrows\t2\ncells\t2\n',
+    err: '',
+  });
+  expect(
+    JSON.parse((await run('backup', data, backups, '--incremental', '--tables', 't', '--json')).out),
+  ).toMatchObject({
+    backup: { name: '0002-incremental' },
+  });
+  expect((await run('backups', backups)).out).toMatch(/^0001-full\t\S+Z\tt\n0002-incremental\t\S+Z\tt\n$/);
+  expect((await run('restore', copy, backups)).code).toBe(0);
+  expect((await run('verify', data, 't', copy, 't')).out).toBe('equal\t2\nrows\t2\n');
+  expect((await run('restore', copy, backups)).err).toContain('Table "t" has rows');
+  expect((await run('importtsv', data, 't', file)).code).toBe(2);
+  // Nothing of the checkpoint is left.
+  expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
+  await rm(folder, { recursive: true });
+});
