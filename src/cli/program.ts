@@ -56,8 +56,8 @@ function buildProgram(context: CliContext): Command {
   addShellCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);
-  addCompletionCommand(program, context);
   addBackupCommands(program, context);
+  addCompletionCommand(program, context);
   return program;
 }
 
