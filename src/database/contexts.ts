@@ -58,7 +58,7 @@ export class Contexts {
     const participant = new IndexParticipant(indexes.indexes, shared.now);
     return {
       access: { ...access, indexing: { access: indexes, entries } },
-      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant]),
+      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant], now),
       putsAlone: false,
       ...shared,
     };
@@ -96,7 +96,7 @@ export class Contexts {
     if (executor === undefined) {
       const table = this.source.table(name);
       executor =
-        'commit' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
+        'atomic' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
       this.executors.set(name, executor);
     }
     return executor;

@@ -95,9 +95,23 @@ function candidateOf(
   if (Object.keys(key).length === 0 && index.where === undefined) {
     return `begins with "${index.index.parts[0]}", which is not asked for`;
   }
+  // A row that lacks a part has no entry, and may yet be one that is asked for.
+  for (const part of index.index.parts) {
+    if (!spec.schema.columnsByProperty.has(part) || key[part] !== undefined) continue;
+    const present = conditions.filter((one) => impliesPresence(one, part));
+    if (present.length === 0) {
+      return `has no entries of rows without "${part}": ask by("${index.index.name}"), or where it { exists: true }`;
+    }
+    for (const one of present) if (one.operator === 'exists') served.add(one);
+  }
   const use = { index, key, served, why: '', others: [] };
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
   return { index, key, served, equal, ranged, covered, ranges: keyPlan.ranges.length };
+}
+
+/** Every test but a negated one fails on an absent value. */
+function impliesPresence(condition: Condition, property: string): condition is Test {
+  return condition.kind === 'test' && condition.property === property && !condition.negated;
 }
 
 function isPlannable(index: EntityIndex, key: KeyConditions): boolean {

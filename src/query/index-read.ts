@@ -160,7 +160,7 @@ class CoveredCursor extends EntryCursor {
 
 /**
  * Rows looked up in batches, in the order of their entries. An entry that its row does not bear out (it was changed
- * meanwhile) is passed over; of several entries of one row that are all asked for, the first gives it.
+ * meanwhile) is passed over; of several entries of one row that are all asked for, the first in the order of the index gives it.
  */
 class LookupCursor extends EntryCursor {
   private found: Result[] = [];
@@ -209,9 +209,9 @@ class LookupCursor extends EntryCursor {
     return isFirst && this.give(entry, row);
   }
 
-  /** The first, in reading order, of those that are asked for. */
+  /** The first of those that are asked for; in a reversed reading too, so that it is the reverse. */
   private firstOf(rows: readonly Uint8Array[]): Uint8Array | undefined {
-    const { keyPlan, spec, use } = this.plan;
+    const { keyPlan, use } = this.plan;
     const asked = rows.filter(
       (row) =>
         keyPlan.ranges.some(
@@ -225,7 +225,7 @@ class LookupCursor extends EntryCursor {
     placed.sort((a, b) =>
       keyPlan.order === 'merge' ? comparePlaced(this.reading, a, b) : compareBytes(a.key, b.key),
     );
-    return placed.at(spec.reversed ? -1 : 0)?.key;
+    return placed[0]?.key;
   }
 
   /** The next entries and their rows. */

@@ -22,14 +22,11 @@ export interface ChangeImage {
 
 /** What a participant may ask for while a change is decided on. */
 export interface ChangeStep {
-  /** A row of any table, with what this step has decided to write before. */
-  read(get: Get, table: string): Result;
+  /** A row of any table, with what this step has written before. */
+  readonly read: (get: Get, table: string) => Result;
 }
 
-/**
- * A mutation of another row, which takes effect with the change or not at all. It says all that the row is to hold or that
- * it is to be gone: of several in one step the last one counts.
- */
+/** A mutation of another row, which takes effect with the change or not at all. */
 export interface FollowUp {
   readonly table: string;
   readonly mutation: RowMutation;

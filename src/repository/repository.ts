@@ -158,7 +158,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         await this.insert(entity, options);
         return 'inserted';
       } catch (error) {
-        if (!(error instanceof ConflictError)) throw error;
+        // A conflict over a unique index is none over the key, and would come again.
+        if (!(error instanceof ConflictError) || error.details['index'] !== undefined) throw error;
       }
       try {
         await this.update(entity as unknown as KeyOf<C>, patch, options);

@@ -90,6 +90,8 @@ export interface AtomicStep {
   readonly read: RowRead;
   /** The answers of increments and appends. @throws RowanError when the change is refused; what stands before it stays. */
   apply(change: TableChange): Result;
+  /** Runs `work`; when it throws nothing that was applied in it is left, and the step can go on. */
+  attempt<T>(work: () => T): T;
 }
 
 /** A table that answers without leaving the thread (capability `sync`). */

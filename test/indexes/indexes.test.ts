@@ -151,3 +151,39 @@ describe('an index', () => {
     await expect(people.find({}).where({ views: 3n }).all()).rejects.toMatchObject({ code: 'ERR_FULL_SCAN' });
   });
 });
+
+describe('an index under times that were given', () => {
+  test('follows what the row shows: a put behind a newer one, one that a delete hides, a delete of what is old', async () => {
+    await people.put({ id: 'a', status: 'new' }, { timestamp: 5000 });
+    await people.put({ id: 'a', status: 'old' }, { timestamp: 4000 });
+    expect(ids(await people.by('spread').find({ status: 'new' }).all())).toEqual(['a']);
+    expect(await people.by('spread').find({ status: 'old' }).count()).toBe(0);
+    await people.delete({ id: 'a' }, { timestamp: 4500 });
+    expect(ids(await people.by('spread').find({ status: 'new' }).all())).toEqual(['a']);
+    await people.delete({ id: 'a' });
+    await people.put({ id: 'a', status: 'hidden' }, { timestamp: 6000 });
+    expect(await people.by('spread').find({ status: 'hidden' }).count()).toBe(0);
+    expect(await db.index(Person, 'spread').verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+    await expect(people.put({ id: 'a', status: 'x' }, { ttl: 1000 })).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+    });
+  });
+
+  test('upsert does not try again what a unique index refuses', async () => {
+    await people.put({ id: 'a', email: 'x' });
+    await expect(people.upsert({ id: 'b', email: 'x' }, { email: 'x' })).rejects.toMatchObject({
+      code: 'ERR_CONFLICT',
+      details: { index: 'byEmail' },
+    });
+  });
+
+  test('is not chosen where rows without a part may be meant', async () => {
+    await people.put({ id: 'a', status: 'open' });
+    expect(() => people.find({}).where({ status: 'open', total: null }).explain()).not.toThrow();
+    expect(ids(await people.find({}).where({ status: 'open' }).all())).toEqual(['a']);
+    expect(people.find({}).where({ status: 'open' }).explain().index!.name).toBe('spread');
+    const present = people.find({}).where({ status: 'open', placedAt: { exists: true } });
+    expect(present.explain().index!.name).toBe('byStatus');
+    expect(await present.all()).toEqual([]);
+  });
+});

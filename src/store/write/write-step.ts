@@ -67,6 +67,16 @@ export class WriteStep implements AtomicStep {
     return this.applyTo(this.stateOf(table), change);
   }
 
+  attempt<T>(work: () => T): T {
+    const before = this.savepoint();
+    try {
+      return work();
+    } catch (error) {
+      this.backTo(before);
+      throw error;
+    }
+  }
+
   /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
   applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
     const observers = this.core.observers.of(state.name);
