@@ -170,9 +170,19 @@ class TransactionTable implements SyncTable {
   async atomic<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T> {
     throwIfAborted(options?.signal);
     this.transaction.checkRunning();
+    const step: AtomicStep = {
+      read: this.read,
+      apply: (change) => this.apply(change),
+      attempt: (work) => this.attempt(work),
+    };
+    return this.attempt(() => decide(step));
+  }
+
+  /** What was applied in work that throws is taken back. */
+  private attempt<T>(work: () => T): T {
     const before = this.transaction.savepoint();
     try {
-      return decide({ read: this.read, apply: (change) => this.apply(change) });
+      return work();
     } catch (error) {
       this.transaction.backTo(before);
       throw error;
