@@ -58,7 +58,7 @@ export class Contexts {
     const participant = new IndexParticipant(indexes.indexes, shared.now);
     return {
       access: { ...access, indexing: { access: indexes, entries } },
-      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant], now),
+      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant], shared.now),
       putsAlone: false,
       ...shared,
     };
