@@ -11,6 +11,7 @@ import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
+import { addSizeCommand } from './commands/size.js';
 import { addStoreCommand } from './commands/store.js';
 import { addToolCommands } from './commands/tools.js';
 import type { CliContext } from './context.js';
@@ -54,6 +55,7 @@ function buildProgram(context: CliContext): Command {
   addLintCommand(program, context);
   addSchemaCommand(program, context);
   addShellCommand(program, context);
+  addSizeCommand(program, context);
   addStoreCommand(program, context);
   addToolCommands(program, context);
   addBackupCommands(program, context);
