@@ -13,7 +13,7 @@ import {
   salt,
 } from '../../decorators/index.js';
 import { boolean, bytes, date, text, uint64, ulid } from '../../src/codec/index.js';
-import type { KeyElement } from '../../src/key/index.js';
+import { bucket, type KeyElement, literal, timeBucket } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { LINT_CODES, type LintOptions, lintTables } from '../../src/schema/index.js';
 import type { FamilyOptions, TableOptions } from '../../src/table/index.js';
@@ -113,6 +113,16 @@ const CASES: [code: string, smells: Given, sound: Given][] = [
     'time-leads-key',
     { key: [part('at', date)] },
     { key: [salt(4), part('at', date)], table: { presplit: { regions: 4 } } },
+  ],
+  [
+    'time-leads-key',
+    { key: [timeBucket('at', '1h'), part('at', date)] },
+    { key: [bucket('at', 8), timeBucket('at', '1h'), part('at', date)] },
+  ],
+  [
+    'time-leads-key',
+    { key: [literal('log'), part('at', date)] },
+    { key: [bucket('at', 4), part('at', date)] },
   ],
   ['time-leads-key', { key: [part('id', ulid)] }, { key: [part('who'), part('id', ulid)] }],
   ['number-leads-key', { key: [part('id', uint64)] }, { key: [part('who'), part('id', uint64)] }],

@@ -14,7 +14,9 @@ const TIMES = /^(desc\()?(date|ulid|reverseTimestamp|timestamp)\b/;
 const COUNTERS = /^(desc\()?(u?int(16|32|53|64)|textNumber|bigint)\b/;
 /** Codecs of few values. */
 const FEW_VALUES = /^(boolean|u?int8|enumeration)\b/;
-const DIGESTS = /^(salt|hash|reverse|literal)\b/;
+/** Elements that spread what stands behind them. */
+const SPREADING = /^(salt|hash|bucket)\b/;
+const TIME_BUCKET = /^(desc\()?timeBucket\b/;
 
 function ofEntities(check: (entity: EntitySchema) => readonly Smell[]): LintRule['check'] {
   return (table: TableSchema) => table.entities.flatMap(check);
@@ -22,7 +24,7 @@ function ofEntities(check: (entity: EntitySchema) => readonly Smell[]): LintRule
 
 /** Whether something that spreads writes stands at the beginning of the key. */
 function isSpread({ signature }: EntitySchema['key']): boolean {
-  return DIGESTS.test(signature) || /^\S+:(reverse|reverseDomain|reverseDigits)\b/.test(signature);
+  return SPREADING.test(signature) || /^\S+:(reverse|reverseDomain|reverseDigits)\b/.test(signature);
 }
 
 /** The salt of a key: how many, and over which parts. */
@@ -60,7 +62,7 @@ export const ENTITY_RULES: readonly LintRule[] = [
     code: 'time-leads-key',
     severity: 'warning',
     check: ofEntities((entity) =>
-      leads(entity, TIMES) || /^bucket\b/.test(entity.key.signature)
+      leads(entity, TIMES) || TIME_BUCKET.test(entity.key.signature)
         ? [
             {
               place: place(entity),
