@@ -154,15 +154,15 @@ export class MemoryFileSystem implements FileSystem {
 
   syncDirectory(path: string): void {
     const directory = this.directory('sync the folder', path);
-    directory.syncedEntries = new Map(directory.entries);
+    directory.beginSync()();
     this.changed('syncDirectory', path);
   }
 
   async syncDirectoryAsync(path: string): Promise<void> {
     const directory = this.directory('sync the folder', path);
-    const entries = new Map(directory.entries);
+    const end = directory.beginSync();
     await (this.options.syncDelay?.() ?? Promise.resolve());
-    directory.syncedEntries = entries;
+    end();
     this.changed('syncDirectory', path);
   }
 

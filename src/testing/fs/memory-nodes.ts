@@ -83,6 +83,19 @@ export class MemoryFile {
 export class MemoryDirectory {
   entries = new Map<string, MemoryFile | MemoryDirectory>();
   syncedEntries = new Map<string, MemoryFile | MemoryDirectory>();
+  private begun = 0;
+  private ended = 0;
+
+  /** Begins to make the names of this moment safe; what is returned ends it. A sync that began later may have ended before. */
+  beginSync(): () => void {
+    const entries = new Map(this.entries);
+    const number = ++this.begun;
+    return () => {
+      if (number < this.ended) return;
+      this.ended = number;
+      this.syncedEntries = entries;
+    };
+  }
 }
 
 /** A copy of `directory` and all in it as a loss of power leaves it. */
