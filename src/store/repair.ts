@@ -3,7 +3,7 @@
  * with are moved to a folder of their own beside the others.
  */
 
-import { toStringBinary } from '../bytes/index.js';
+import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './chunk/index.js';
@@ -23,10 +23,12 @@ import {
   type FileEntry,
   liveFiles,
   Manifest,
+  type RegionEntry,
   salvageManifest,
   type VersionState,
 } from './manifest/index.js';
 import { readWriteRecord } from './record/write-record.js';
+import { salvageSortedFile } from './salvage-file.js';
 import { replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
 
 export interface RepairReport {
@@ -36,6 +38,8 @@ export interface RepairReport {
   readonly lost: readonly string[];
   /** Records of logs that were saved to a new one. */
   readonly savedRecords: number;
+  /** Cells of damaged sorted files that were saved to new ones. */
+  readonly savedCells: number;
   /** Where files were set aside; undefined when none was. */
   readonly folder: string | undefined;
 }
@@ -72,6 +76,8 @@ class Repair {
   private nextNumber = 1;
   private log: Wal | undefined;
   private savedRecords = 0;
+  private savedCells = 0;
+  private readonly savedFiles = new Set<number>();
 
   constructor(
     private readonly files: FileSystem,
@@ -95,28 +101,51 @@ class Repair {
       const nextNumber = this.nextNumber++;
       Manifest.begin(files, directory, { state, manifest: found.number, nextNumber }, this.edits).close();
     }
-    const { setAside, lost, savedRecords, folder } = this;
-    return { setAside, lost, savedRecords, folder };
+    const { setAside, lost, savedRecords, savedCells, folder } = this;
+    return { setAside, lost, savedRecords, savedCells, folder };
   }
 
   private checkSortedFiles(state: VersionState): void {
-    const damaged = new Set<number>();
+    /** What takes the place of each damaged file, if anything does. */
+    const damaged = new Map<number, FileEntry | undefined>();
     for (const entry of liveFiles(state).values()) {
       const problem = this.problemOf(entry);
       if (problem === undefined) continue;
-      damaged.add(entry.number);
-      const name = sortedFileName(entry.number);
-      this.moveAside(name, problem);
-      this.lost.push(
-        `${entry.cells} cells of rows ${toStringBinary(entry.firstKey)} to ${toStringBinary(entry.lastKey)} in ${name}`,
-      );
+      damaged.set(entry.number, this.saveFile(entry));
+      this.moveAside(sortedFileName(entry.number), problem);
     }
     for (const region of state.regions.values()) {
       for (const [family, store] of region.stores) {
-        for (const number of store.files.keys())
-          if (damaged.has(number)) this.edits.push({ type: 'fileRemove', region: region.id, family, number });
+        for (const number of store.files.keys()) {
+          if (!damaged.has(number)) continue;
+          this.edits.push({ type: 'fileRemove', region: region.id, family, number });
+          const file = damaged.get(number);
+          if (file !== undefined && hasRowsOf(region, file))
+            this.edits.push({ type: 'fileAdd', region: region.id, family, file });
+        }
       }
     }
+  }
+
+  /** Copies what is sound of a damaged file to a new one, and notes the rest as lost. */
+  private saveFile(entry: FileEntry): FileEntry | undefined {
+    const name = sortedFileName(entry.number);
+    const present = this.files.exists(joinPath(this.directory, name));
+    const saved = present
+      ? salvageSortedFile(this.files, this.directory, entry, this.nextNumber++)
+      : undefined;
+    if (saved === undefined) {
+      const rows = `${toStringBinary(entry.firstKey)} to ${toStringBinary(entry.lastKey)}`;
+      this.lost.push(`${entry.cells} cells of rows ${rows} in ${name}`);
+      return undefined;
+    }
+    const { file, lost } = saved;
+    this.savedCells += file.cells;
+    this.savedFiles.add(file.number);
+    for (const span of lost) this.lost.push(`of ${name}, ${span}`);
+    if (file.cells < entry.cells)
+      this.lost.push(`${entry.cells - file.cells} of ${entry.cells} cells in ${name}, as told`);
+    return file;
   }
 
   /** Why a file cannot be part of the store; undefined when it is sound. */
@@ -226,7 +255,7 @@ class Repair {
         !state.walSegments.has(parsed.number)
       )
         this.saveLog(parsed.number, state);
-      if (parsed.kind === 'sorted' && !live.has(parsed.number))
+      if (parsed.kind === 'sorted' && !live.has(parsed.number) && !this.savedFiles.has(parsed.number))
         this.moveAside(name, 'the MANIFEST does not name it');
     }
   }
@@ -290,6 +319,11 @@ class Repair {
     this.files.rename(path, joinPath(this.folder, name));
     this.files.syncDirectory(this.folder);
   }
+}
+
+/** Whether the rows of a file reach into a region. */
+function hasRowsOf({ startKey, endKey }: RegionEntry, { firstKey, lastKey }: FileEntry): boolean {
+  return compareBytes(lastKey, startKey) >= 0 && (endKey.length === 0 || compareBytes(firstKey, endKey) < 0);
 }
 
 /** Whether the tables and families of a record's cells were made, as far as the MANIFEST says. */

@@ -111,13 +111,14 @@ async function verify(folder: string, context: CliContext): Promise<void> {
 }
 
 async function repair(folder: string, context: CliContext): Promise<void> {
-  const { setAside, lost, savedRecords, folder: aside } = await repairStore(folder);
+  const { setAside, lost, savedRecords, savedCells, folder: aside } = await repairStore(folder);
   for (const { file, reason } of setAside) context.write(`set aside: ${file}: ${reason}\n`);
   for (const what of lost) context.write(`lost: ${what}\n`);
   if (setAside.length === 0 && lost.length === 0) {
     context.write('The store is sound. Nothing was changed.\n');
     return;
   }
+  if (savedCells > 0) context.write(`Saved ${savedCells} cells of damaged files to new ones.\n`);
   if (savedRecords > 0) context.write(`Saved ${savedRecords} records of logs to a new one.\n`);
   if (aside !== undefined) context.write(`What was set aside is in ${aside}.\n`);
 }

@@ -125,6 +125,12 @@ export class SortedFileCursor extends CellCursor {
     return this.firstOfNextBlock();
   }
 
+  /** To the first cell of the block behind, also behind one that could not be read. */
+  nextBlock(): boolean {
+    this.valid = false;
+    return this.firstOfNextBlock();
+  }
+
   override seekToPreviousRow(row: Uint8Array | null): boolean {
     this.valid = false;
     const key = this.rowKey ?? new SeekKey();

@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { repairStore } from '../../../src/store/repair.js';
-import { Get } from '../../../src/table/index.js';
+import { Delete, Get } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
-import { createTable, put } from '../engine/support.js';
+import { contents, createTable, put } from '../engine/support.js';
 import { FaultFileSystem } from '../fs/fault-fs.js';
 
 const OPTIONS = { automatic: false, walSegmentSize: 4000 } as const;
@@ -104,6 +104,54 @@ test('a damaged sorted file is set aside by a repair, and told', async () => {
   expect(await rowsOf(disk)).toBe(39);
   expect(await repairStore('/db', disk)).toMatchObject({ setAside: [], lost: [], folder: undefined });
 });
+
+test.each([1, 7])(
+  'of a file with %i damaged blocks the others are saved, and what is lost is told',
+  async (damages) => {
+    const disk = new MemoryFileSystem();
+    const engine = await openEmbedded('/db', { fileSystem: disk, automatic: false });
+    const table = await createTable(engine, { f: { blockSize: 1024, versions: 3 } });
+    const name = (i: number): string => `r${String(i).padStart(4, '0')}`;
+    for (let i = 0; i < 2000; i++)
+      await table.delete(new Delete(name(i), 9).addFamily('f').setDurability('SKIP_WAL'));
+    for (let i = 0; i < 2000; i++)
+      await table.put(put(name(i), `v${i}`, 'f', 'q', 20).setDurability('SKIP_WAL'));
+    await engine.admin.flush('t');
+    await engine.admin.split('t', Buffer.from(name(1000)));
+    await engine.close();
+    const [file] = disk.readdir('/db').filter((each) => each.endsWith('.sst'));
+    const bytes = disk.contents(`/db/${file}`);
+    const data = Math.floor(bytes.length * 0.8);
+    for (let n = 0; n < damages; n++) bytes[Math.floor((data / damages) * n) + 100]! ^= 16;
+    const { setAside, lost, savedCells } = await repairStore('/db', disk);
+    expect(setAside.map((each) => each.file)).toEqual([file]);
+    expect(lost.length).toBe(damages + 1);
+    expect(savedCells).toBeGreaterThan(4000 - damages * 60);
+    expect(savedCells).toBeLessThan(4000);
+    expect(lost.at(-1)).toContain(`${4000 - savedCells} of 4000 cells`);
+    const again = await openEmbedded('/db', { fileSystem: disk, automatic: false });
+    await again.verify();
+    const found = await contents(again.table('t'));
+    const expected = Array.from({ length: 2000 }, (_, i) => `${name(i)} f:q=v${i}`);
+    expect(found.filter((line) => !expected.includes(line))).toEqual([]);
+    expect(found.length).toBeGreaterThan(2000 - damages * 30);
+    // What is missing lies in the spans that were told.
+    const spans = lost
+      .slice(0, -1)
+      .map((text) => /from (?:row (\S+)|the first row) to (?:before row (\S+):|the last)/.exec(text)!);
+    for (const line of expected) {
+      if (found.includes(line)) continue;
+      const row = line.slice(0, 5);
+      expect(
+        spans.some(([, from, to]) => (!from || row >= from) && (!to || row < to)),
+        row,
+      ).toBe(true);
+    }
+    await again.close();
+    expect(await repairStore('/db', disk)).toMatchObject({ setAside: [], lost: [], savedCells: 0 });
+    expect(disk.openHandles).toBe(0);
+  },
+);
 
 test('a leftover that cannot be removed does not refuse the store', async () => {
   const disk = await killed();

@@ -1,0 +1,156 @@
+/** Saves the sound blocks of a damaged sorted file. */
+
+import { compareBytes, toStringBinary } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import { BlockCache, FileHandleCache } from './cache/index.js';
+import type { SortedFileCursor } from './file/sorted-file-cursor.js';
+import { SortedFileReader } from './file/sorted-file-reader.js';
+import { SortedFileWriter } from './file/sorted-file-writer.js';
+import { type FileSystem, joinPath, sortedFileName } from './fs/index.js';
+import type { FileEntry } from './manifest/index.js';
+import { fileEntry } from './region/store-file.js';
+
+export interface SalvagedFile {
+  /** The new file, on the disk. */
+  readonly file: FileEntry;
+  /** What was not saved, as sentences about rows. */
+  readonly lost: readonly string[];
+}
+
+/**
+ * Copies the cells of every sound block of a sorted file to a new one with number `number`. Behind a block that is lost the
+ * row goes on that may have begun in it: its first cells, markers that hide the others among them, are gone, so all of
+ * that row is left out.
+ * @returns undefined when nothing can be saved: its footer, facts or index are damaged, or all of its blocks.
+ * @throws RowanError `ERR_IO`.
+ */
+export function salvageSortedFile(
+  files: FileSystem,
+  directory: string,
+  damaged: FileEntry,
+  number: number,
+): SalvagedFile | undefined {
+  const handles = new FileHandleCache(files, 1);
+  const path = joinPath(directory, sortedFileName(number));
+  let writer: SortedFileWriter | undefined;
+  try {
+    const reader = SortedFileReader.open(
+      { files: handles, cache: new BlockCache(0) },
+      joinPath(directory, sortedFileName(damaged.number)),
+      damaged.number,
+      damaged.bulkSeq === undefined ? {} : { seq: damaged.bulkSeq },
+    );
+    const { meta } = reader;
+    writer = new SortedFileWriter(files.create(path), {
+      fileNo: number,
+      compression: meta.compression,
+      dataBlockEncoding: meta.encoding,
+      bloomFilter: meta.bloomFilter,
+      blockSize: meta.blockSize,
+    });
+    const lost = new Copy(reader.cursor({ cacheBlocks: false }), writer).run();
+    reader.close();
+    if (writer.cells > 0) {
+      const { meta: facts, size, footerCrc } = writer.finish();
+      files.syncDirectory(directory);
+      return { file: fileEntry(facts, size, footerCrc, undefined), lost };
+    }
+  } catch (error) {
+    if (!isDamage(error)) {
+      writer?.abandon();
+      throw error;
+    }
+  } finally {
+    handles.closeAll();
+  }
+  if (writer !== undefined) {
+    writer.abandon();
+    files.unlink(path);
+  }
+  return undefined;
+}
+
+/** Not a failure of the disk under the repair. */
+function isDamage(error: unknown): boolean {
+  return error instanceof RowanError && error.code !== 'ERR_IO';
+}
+
+class Copy {
+  private readonly lost: string[] = [];
+  /** The last row that was copied, or left out. */
+  private row: Uint8Array | undefined;
+  /** Where the first of the blocks is that could not be read; undefined while all can be. */
+  private gap: { readonly after: Uint8Array | undefined; readonly why: string } | undefined;
+
+  constructor(
+    private readonly cursor: SortedFileCursor,
+    private readonly writer: SortedFileWriter,
+  ) {}
+
+  run(): string[] {
+    let more = this.move(() => this.cursor.seekToFirst());
+    while (more) {
+      if (this.gap !== undefined) more = this.leaveRowOut();
+      if (more && this.gap === undefined) more = this.copyCell();
+    }
+    if (this.gap !== undefined) this.tell(undefined);
+    return this.lost;
+  }
+
+  private copyCell(): boolean {
+    try {
+      this.writer.append(this.cursor);
+    } catch (error) {
+      // Sound to its checksum, and yet out of order.
+      if (!isDamage(error)) throw error;
+      this.note(error);
+      return this.move(() => this.cursor.nextBlock());
+    }
+    this.row = this.rowHere();
+    return this.move(() => this.cursor.next());
+  }
+
+  /** Behind a gap: to the first cell of the next row. */
+  private leaveRowOut(): boolean {
+    const row = this.rowHere();
+    let more = true;
+    while (more && compareBytes(this.rowHere(), row) === 0) {
+      const before = this.gap;
+      more = this.move(() => this.cursor.next());
+      // Another gap: what comes behind it begins anew.
+      if (this.gap !== before) return more;
+    }
+    this.row = row;
+    if (more) this.tell(this.rowHere());
+    return more;
+  }
+
+  /** Moves the cursor, over blocks that cannot be read. */
+  private move(step: () => boolean): boolean {
+    for (let next = step; ; next = () => this.cursor.nextBlock()) {
+      try {
+        return next();
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+        this.note(error);
+      }
+    }
+  }
+
+  private note(error: unknown): void {
+    this.gap = { after: this.gap === undefined ? this.row : this.gap.after, why: (error as Error).message };
+  }
+
+  private tell(next: Uint8Array | undefined): void {
+    const { after, why } = this.gap!;
+    const from = after === undefined ? 'the first row' : `row ${toStringBinary(after)}`;
+    const to = next === undefined ? 'the last' : `before row ${toStringBinary(next)}`;
+    this.lost.push(`from ${from} to ${to}: ${why}`);
+    this.gap = undefined;
+  }
+
+  private rowHere(): Uint8Array {
+    const { key, rowOffset, rowLength } = this.cursor;
+    return key.slice(rowOffset, rowOffset + rowLength);
+  }
+}
