@@ -148,6 +148,14 @@ export class Memstore {
     this.maxSeq = -1;
   }
 
+  /**
+   * Writes behind `seq` were taken back, and their numbers will be given to others: a flush that passed for having them
+   * would have those be left out when the log is read again.
+   */
+  endAt(seq: number): void {
+    if (this.maxSeq > seq) this.maxSeq = seq;
+  }
+
   /** Takes the cell out of the order, unless it is out already; its bytes stay, for a cursor may stand there. */
   private remove(ref: CellRef): void {
     if (this.locate(ref)) this.list.remove(this.list.foundLeaf, this.list.foundIndex);

@@ -91,7 +91,7 @@ export class PrivateWrites {
   }
 
   backTo({ changes, cells, bytes }: PrivateSavepoint): void {
-    this.written.takeBackTo(cells);
+    this.written.takeBackTo(cells, Number.POSITIVE_INFINITY);
     this.changes.length = changes;
     this.bytes = bytes;
   }

@@ -120,7 +120,7 @@ export class WriteStep implements AtomicStep {
 
   /** Takes back what was applied since. */
   backTo(point: Savepoint): void {
-    this.cells.takeBackTo(point.cells);
+    this.cells.takeBackTo(point.cells, this.first + point.rows - 1);
     this.upserts.forgetTo(point.upserts);
     this.rows.length = point.rows;
     this.bytes.length = Math.min(this.bytes.length, point.rows);

@@ -30,14 +30,16 @@ export class WrittenCells {
     this.backwards((memstore, ref) => memstore.takeBack(ref));
   }
 
-  /** Takes those behind the first `count` out of memory, the last first. */
-  takeBackTo(count: number): void {
+  /** Takes those behind the first `count` out of memory, the last first: the cells of writes behind `lastSeq`. */
+  takeBackTo(count: number, lastSeq: number): void {
     while (this.refs.length > count) {
       const run = this.memstores.length - 1;
       const memstore = this.memstores[run]!;
       const from = Math.max(count, this.starts[run]!);
-      if (!memstore.freed)
+      if (!memstore.freed) {
         for (let i = this.refs.length - 1; i >= from; i--) memstore.takeBack(this.refs[i]!);
+        memstore.endAt(lastSeq);
+      }
       this.refs.length = from;
       if (from > this.starts[run]!) return;
       this.memstores.pop();

@@ -2,9 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { InvalidArgumentError } from '../../../src/errors.js';
 import {
   ALL_VERSIONS,
   Append,
+  type AtomicStep,
   Delete,
   Get,
   Increment,
@@ -15,7 +17,7 @@ import {
   type SyncTable,
 } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { createTable, memoryStore, put, type TestStore } from '../engine/support.js';
+import { contents, createTable, memoryStore, put, type TestStore } from '../engine/support.js';
 
 type AtomicTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
@@ -147,6 +149,28 @@ describe('a step of writes', () => {
       }),
       { numRuns: scaled(40, 400, 4000) },
     );
+  });
+
+  test('what is written behind a step that was taken back survives a flush and a reopening', async () => {
+    const { store, table } = await opened();
+    await table.put(put('kept', '1'));
+    const refused = (step: AtomicStep): void => {
+      for (const row of ['x', 'y', 'z']) step.apply({ table: 't', change: put(row, '2') });
+      throw new InvalidArgumentError('refused');
+    };
+    await expect(table.atomic(refused)).rejects.toThrow('refused');
+    await table.atomic((step) => {
+      step.apply({ table: 't', change: put('before', '3') });
+      expect(() => step.attempt(() => refused(step))).toThrow('refused');
+      step.apply({ table: 't', change: put('behind', '4') });
+    });
+    await expect(table.atomic(refused)).rejects.toThrow('refused');
+    await store.engine.admin.flush('t');
+    await table.put(put('later', '5'));
+    await store.reopen();
+    const rows = (await contents(store.engine.table('t'))).map((cell) => cell.split(' ')[0]);
+    expect(rows).toEqual(['before', 'behind', 'kept', 'later']);
+    await store.engine.close();
   });
 });
 
