@@ -4,11 +4,19 @@ import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type Result, Scan } from '../table/index.js';
+import { Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import type { OrderedOf } from './aggregate/aggregates.js';
-import { FiguredQuery } from './aggregate/figured-query.js';
-import type { BaseQuery, BaseSpec, Prepared } from './base-query.js';
+import type {
+  AggregateResults,
+  AggregateSet,
+  Aggregates,
+  OrderedOf,
+  SummableOf,
+  SumOf,
+} from './aggregate/aggregates.js';
+import { Figures } from './aggregate/figures.js';
+import type { GroupedQuery } from './aggregate/grouped-query.js';
+import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
   type BulkProgress,
@@ -39,22 +47,10 @@ import {
   type WithRelations,
 } from './related/related-query.js';
 import { resolverOf } from './resolver.js';
+import type { RowSource } from './row-source.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
-
-/** The rows of a query, to be read in parts. */
-export interface RowSource<T> {
-  /** Says what is read: two queries that ask the same have the same. */
-  readonly signature: string;
-  readonly table: string;
-  /** Rows [start, stop); an empty stop is the table's end. */
-  readonly ranges: readonly { readonly start: Uint8Array; readonly stop: Uint8Array }[];
-  /** What is read of the rows, without bounds. */
-  scan(): Scan;
-  /** Null: the row is none of the query's. */
-  load(row: Result): T | null | Promise<T | null>;
-}
 
 /** The properties of an entity that are Maps, and the keys of each. */
 export type MapsOf<E> = {
@@ -66,7 +62,7 @@ type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : neve
  * A query that reads nothing until it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It is immutable:
  * each step gives a new query, and a query can be run any number of times.
  */
-export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends FiguredQuery<C, T> {
+export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
   private planned: EntityPlan | IndexPlan | undefined;
 
   constructor(
@@ -177,6 +173,59 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends FiguredQ
       signal: options.signal,
       extra,
     });
+  }
+
+  /**
+   * Figures of all rows, worked out in one pass without keeping rows. Only the columns that they need are read.
+   *
+   * @example
+   * ```ts
+   * const { orders, turnover } = await query.aggregate((on) => ({ orders: on.count(), turnover: on.sum('total') }));
+   * ```
+   * @throws QueryError when a property has no such figure; `ERR_FULL_SCAN` as every query.
+   */
+  async aggregate<A extends AggregateSet>(
+    figures: (on: Aggregates<EntityOf<C>>) => A,
+  ): Promise<AggregateResults<A>> {
+    return this.figures().aggregate(figures);
+  }
+
+  /** The sum of a column: exact for bigints and decimals; 0 of no values. */
+  sum<P extends SummableOf<EntityOf<C>>>(property: P): Promise<SumOf<NonNullable<EntityOf<C>[P]>>> {
+    return this.figures().one((on) => on.sum(property));
+  }
+
+  /** The average of a column, the double nearest to the exact one; null of no values. */
+  avg(property: SummableOf<EntityOf<C>>): Promise<number | null> {
+    return this.figures().one((on) => on.avg(property));
+  }
+
+  /** The least value of a column; null of no values. */
+  min<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
+    return this.figures().one((on) => on.min(property));
+  }
+
+  /** The greatest value of a column; null of no values. */
+  max<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
+    return this.figures().one((on) => on.max(property));
+  }
+
+  /**
+   * The rows by the values of some columns or key parts; `aggregate` and `count` of it give a result for each group.
+   * @throws QueryError when a property has no order.
+   */
+  groupBy<const P extends readonly OrderedOf<EntityOf<C>>[]>(
+    ...properties: P
+  ): GroupedQuery<EntityOf<C>, P[number]> {
+    return this.figures().groupBy(properties);
+  }
+
+  private figures(): Figures<EntityOf<C>> {
+    return new Figures(this.spec, (selected, each) =>
+      this.derive({ selected, slices: [] }).forEach('aggregate', (entity) =>
+        each(entity as Record<string, unknown>),
+      ),
+    );
   }
 
   explain(): Explanation {
