@@ -37,14 +37,14 @@ export type IndexParts<Indexes extends IndexDefinitions> = {
 export interface DefinedEntity<
   E extends object,
   Key extends readonly string[],
-  Indexes = Record<never, never>,
+  Indexes extends IndexDefinitions = Record<never, never>,
 > {
   /** An entity with these properties. */
   new (properties?: Partial<E>): E;
   readonly prototype: E;
   readonly key: Key;
   /** Only in types. */
-  readonly indexes: Indexes;
+  readonly indexes: IndexParts<Indexes>;
 }
 
 /** The entity that key elements and column definitions describe. */
@@ -102,7 +102,7 @@ export function defineEntity<
   const Indexes extends IndexDefinitions = Record<never, never>,
 >(
   definition: EntityDefinition<Family, Elements, Definitions, Indexes>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, IndexParts<Indexes>> {
+): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes> {
   checkDefinition(definition);
   const { name, key, columns, validate, hooks, indexes, ...entity } = definition;
   const elements = declaredElements(key) ?? (key as Elements);

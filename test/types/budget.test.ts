@@ -24,8 +24,8 @@ const CEILINGS: readonly (readonly [
   ['classes', 'shared', 'standard decorators', uses(BUDGET, BUDGET, BUDGET, 36_500)],
   ['classes', 'distinct', 'experimentalDecorators', uses(BUDGET, 33_500, 44_900, 56_500)],
   ['classes', 'distinct', 'standard decorators', uses(BUDGET, BUDGET, 38_700, 50_400)],
-  ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 31_300, 45_000, 60_800)],
-  ['defineEntity', 'distinct', 'standard decorators', uses(44_000, 55_500, 69_500, 85_500)],
+  ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 31_500, 45_200, 60_900)],
+  ['defineEntity', 'distinct', 'standard decorators', uses(44_000, 55_900, 69_800, 85_800)],
 ];
 
 function uses(declared: number, getAndPut: number, find: number, select: number): Uses {
