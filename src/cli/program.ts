@@ -5,6 +5,7 @@ import { RowanError } from '../errors.js';
 import { addBackupCommands } from './commands/backup.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
+import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
 import { addKeyCommands } from './commands/key.js';
@@ -59,6 +60,7 @@ function buildProgram(context: CliContext): Command {
   addStoreCommand(program, context);
   addToolCommands(program, context);
   addBackupCommands(program, context);
+  addEntityCommands(program, context);
   addCompletionCommand(program, context);
   return program;
 }

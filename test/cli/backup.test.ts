@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.js';
 
@@ -58,5 +59,26 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('importtsv', data, 't', file)).code).toBe(2);
   // Nothing of the checkpoint is left.
   expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
+  await rm(folder, { recursive: true });
+});
+
+test('entities go out and in as lines of JSON', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-entities-cli-'));
+  const module = fileURLToPath(new URL('fixtures/logs.ts', import.meta.url));
+  const [data, copy, files, lines] = ['data', 'copy', 'files', 'a.ndjson'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  await writeFile(lines, '{"n":1}\n{"n":7}\n{"n":-1}\n');
+  const imported = await run('entities', 'import', data, module, 'Rising', lines, '--skip-bad-lines');
+  expect(imported).toMatchObject({ code: 0, out: 'bad lines\t1\nentities\t2\n' });
+  expect(imported.err).toContain(`${lines}\t16\t`);
+  expect((await run('entities', 'export', data, module, 'Rising', files)).out).toBe('entities\t2\n');
+  expect((await run('entities', 'import', copy, module, 'Rising', files, '--json')).out).toContain(
+    '"entities":2',
+  );
+  expect((await run('count', copy, 'rising')).out).toBe('rows\t2\n');
+  expect((await run('entities', 'export', data, module, 'Nothing', files)).err).toContain(
+    'has no entity "Nothing"',
+  );
   await rm(folder, { recursive: true });
 });

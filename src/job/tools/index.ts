@@ -9,6 +9,12 @@ export {
 } from './backup.js';
 export { type CopyOptions, copyTable, type TableOf } from './copy.js';
 export { countCells, countRows } from './count.js';
+export {
+  type EntityExportOptions,
+  type EntityImportOptions,
+  exportEntities,
+  importEntities,
+} from './entity-files.js';
 export { exportTable } from './export.js';
 export { type ImportOptions, importTable } from './import.js';
 export { type ImportTsvOptions, importTsv } from './import-tsv.js';

@@ -1,0 +1,94 @@
+/** `rowan entities export|import` (docs/tools.md). */
+
+import type { Command } from 'commander';
+import { connect, type Database, open } from '../../database.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { exportEntities, importEntities } from '../../job/tools/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { EntitySchema } from '../../schema/types.js';
+import type { CliContext } from '../context.js';
+import { loadSchema } from '../load-entities.js';
+import { PLACE, printOutcome } from './tools.js';
+
+interface EntityFlags {
+  readonly name?: string;
+  readonly json?: boolean;
+  readonly skipBadLines?: boolean;
+}
+
+export function addEntityCommands(program: Command, context: CliContext): void {
+  const entities = program.command('entities').description('Entities as lines of JSON.');
+  command(entities, 'export', 'Writes the entities of a class into a folder, a line of JSON each.')
+    .argument('<folder>', 'the folder; it is made when it is not there')
+    .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
+      withEntity(place, module, name, async (db, entity) => {
+        const query = db.repository(entity.target as KeyedClass).find({}, { fullScan: true });
+        printOutcome(
+          context,
+          flags.json === true,
+          await exportEntities(db.engine, query, entity, folder, named(flags)),
+        );
+      }),
+    );
+  command(entities, 'import', 'Puts an entity for each line of JSON.')
+    .argument('<files...>', 'files, or a folder that the export wrote')
+    .option(
+      '--skip-bad-lines',
+      'count and print lines that are no entity; default: the first ends the command',
+    )
+    .action((place: string, module: string, name: string, files: readonly string[], flags: EntityFlags) =>
+      withEntity(place, module, name, async (db, entity) => {
+        const outcome = await importEntities(
+          db.engine,
+          db.repository(entity.target as KeyedClass),
+          entity,
+          files,
+          {
+            ...named(flags),
+            skipBadLines: flags.skipBadLines === true,
+            onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
+          },
+        );
+        printOutcome(context, flags.json === true, outcome);
+      }),
+    );
+}
+
+function command(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .argument('<place>', PLACE)
+    .argument('<module>', 'path of the compiled module of the entities')
+    .argument('<entity>', "the entity's name")
+    .option('--name <name>', 'name of the job, under which it can be gone on with')
+    .option('--json', 'the outcome as JSON');
+}
+
+function named({ name }: EntityFlags): { readonly name?: string } {
+  return name === undefined ? {} : { name };
+}
+
+async function withEntity(
+  place: string,
+  module: string,
+  name: string,
+  use: (db: Database, entity: EntitySchema) => Promise<void>,
+): Promise<void> {
+  const schema = await loadSchema(module);
+  const entity = schema.entities.find((each) => each.name === name);
+  if (entity === undefined) {
+    const known = schema.entities.map((each) => each.name).join(', ');
+    throw new InvalidArgumentError(`The module has no entity "${name}". It has ${known}.`);
+  }
+  const entities = schema.entities.map(({ target }) => target);
+  const hbase = place.startsWith('hbase:');
+  const db: Database = hbase
+    ? await connect({ masters: place.slice('hbase:'.length).split(','), entities })
+    : await open({ path: place, entities });
+  try {
+    await use(db, db.schema.entity(entity.target));
+  } finally {
+    await db.close();
+  }
+}

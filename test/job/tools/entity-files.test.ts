@@ -1,0 +1,127 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Column, Entity, RowKey, Table } from '../../../decorators/index.js';
+import { date, int64, type JsonValue, json, text } from '../../../src/codec/index.js';
+import { exportEntities, importEntities } from '../../../src/job/tools/entity-files.js';
+import { bytes, part, recordType, salt } from '../../../src/key/index.js';
+import { scaled } from '../../proof/scale.js';
+import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
+
+@Table({ name: 'file_things', families: { d: {} }, presplit: { regions: 3 } })
+class Things {}
+
+@Entity({ table: Things, recordType: 1 })
+@RowKey(salt(4), part('id', bytes), recordType())
+class Thing {
+  declare static readonly key: ['id'];
+  id!: Uint8Array;
+  @Column('d:t', text) text?: string | null;
+  @Column('d:n', int64) number?: bigint | null;
+  @Column('d:w', date) when?: Date | null;
+  @Column('d:j', json()) json?: JsonValue;
+}
+
+@Entity({ table: Things, recordType: 2 })
+@RowKey(salt(4), part('id', bytes), recordType())
+class Other {
+  declare static readonly key: ['id'];
+  id!: Uint8Array;
+  @Column('d:t', text) text?: string | null;
+}
+
+let db: TestDatabase;
+let folder: string;
+beforeEach(async () => {
+  db = await openTestDatabase([Thing, Other]);
+  folder = await mkdtemp(join(tmpdir(), 'rowan-entities-'));
+});
+afterEach(async () => {
+  await db.dispose();
+  await rm(folder, { recursive: true });
+});
+
+const things = fc.uniqueArray(
+  fc.record(
+    {
+      id: fc.uint8Array({ minLength: 1, maxLength: 6 }),
+      text: fc.option(fc.string({ unit: 'grapheme' }), { nil: null }),
+      number: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      when: fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2999-01-01') }),
+      json: fc.oneof(
+        fc.constant({ $date: 'no date' }),
+        fc.constant({ $object: { $bigint: '5' } }),
+        fc.array(fc.string()),
+      ),
+    },
+    { requiredKeys: ['id'] },
+  ),
+  { selector: ({ id }) => Buffer.from(id).toString('hex'), maxLength: 12 },
+);
+
+test('what is exported comes back, every value of it, and no other entity of the table', async () => {
+  const repository = db.repository(Thing);
+  const entity = db.schema.entity(Thing);
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(things, async (all) => {
+      const path = join(folder, String(round++));
+      await repository.putMany(all.map((values) => Object.assign(new Thing(), values)));
+      await db.repository(Other).put(Object.assign(new Other(), { id: Uint8Array.of(1), text: 'x' }));
+      const query = repository.find({}, { fullScan: true });
+      const before = await query.all();
+      const name = `e${round}`;
+      const { counters } = await exportEntities(db.engine, query, entity, path, { name });
+      expect(counters['entities'] ?? 0).toBe(all.length);
+      for (const { id } of all) await repository.delete({ id });
+      const imported = await importEntities(db.engine, repository, entity, [path], { name: `i${round}` });
+      expect(imported.counters['entities'] ?? 0).toBe(all.length);
+      expect(await query.all()).toEqual(before);
+      for (const { id } of all) await repository.delete({ id });
+    }),
+    { numRuns: scaled(4, 40, 400) },
+  );
+});
+
+test('a line that is no entity is named, or counted', async () => {
+  const path = join(folder, 'things.ndjson');
+  await writeFile(path, '{"id":"AQ=="}\n{"id":5}\n\nnonsense\n[]\n{"id":"Ag==","bogus":1}\n{"id":"Aw=="}\n');
+  const entity = db.schema.entity(Thing);
+  const repository = db.repository(Thing);
+  await expect(importEntities(db.engine, repository, entity, [path])).rejects.toThrow(
+    `The line at byte 14 of ${path} is no Thing`,
+  );
+  const bad: number[] = [];
+  const { counters } = await importEntities(db.engine, repository, entity, [path], {
+    name: 'again',
+    skipBadLines: true,
+    onBadLine: ({ offset }) => bad.push(offset),
+  });
+  expect(counters).toEqual({ entities: 2, 'bad lines': 4 });
+  expect(bad).toEqual([14, 24, 33, 36]);
+  await expect(importEntities(db.engine, repository, entity, [join(folder, 'none')])).rejects.toThrow(
+    'cannot be read',
+  );
+});
+
+test('files are lines of plain JSON', async () => {
+  const thing = Object.assign(new Thing(), {
+    id: Uint8Array.of(1),
+    number: 5n,
+    when: new Date(0),
+    text: null,
+  });
+  await db.repository(Thing).put(thing);
+  const query = db.repository(Thing).find({}, { fullScan: true });
+  await exportEntities(db.engine, query, db.schema.entity(Thing), folder);
+  const lines = await Promise.all(
+    (await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')),
+  );
+  expect(JSON.parse(lines.join(''))).toMatchObject({
+    id: 'AQ==',
+    number: '5',
+    when: '1970-01-01T00:00:00.000Z',
+  });
+});
