@@ -1,0 +1,120 @@
+/** Many writers at once, and losses of power: no reader is told wrong, a unique value has one owner, verify finds nothing. */
+
+import { expect, test } from 'vitest';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
+import { Person } from './entities.js';
+
+const NAMES = ['byEmail', 'byStatus', 'openByTotal', 'byTag', 'byMember', 'spread'] as const;
+const WELL = { missing: 0, extra: 0, stale: 0, unverified: 0 };
+const STATUS = ['open', 'sent', 'gone'] as const;
+
+test('exactly one writer wins each race for a unique value', async () => {
+  await using db = await openMemory({ entities: [Person] });
+  const people = db.repository(Person);
+  for (let race = 0; race < scaled(60, 1000, 1000); race++) {
+    const email = `race${race}@x`;
+    const outcomes = await Promise.allSettled([
+      people.insert({ id: `a${race}`, email }),
+      people.put({ id: `b${race}`, email }),
+      people.batch((batch) => batch.put({ id: `c${race}`, email }), { atomic: true }),
+      people.upsert({ id: `d${race}`, email }, { email }),
+    ]);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await people.by('byEmail').find({ email }).count()).toBe(1);
+  }
+  expect(await db.index(Person, 'byEmail').verify()).toMatchObject(WELL);
+});
+
+test('16 writers change the indexed columns of 100 rows while readers ask: no row that does not match, none missing that stays', async () => {
+  await using db = await openMemory({ entities: [Person] });
+  const people = db.repository(Person);
+  await people.putMany([{ id: 'stable', status: 'open', placedAt: new Date(7), total: 7 }]);
+  let writing = true;
+  const write = async (writer: number): Promise<void> => {
+    const random = new Random(writer + 1);
+    for (let i = 0; i < scaled(25, 500, 3000); i++) {
+      const id = `p${random.below(100)}`;
+      const change = {
+        status: random.pick(STATUS),
+        placedAt: new Date(random.below(50)),
+        total: random.below(9),
+      };
+      if (random.chance(0.1)) await people.delete({ id });
+      else if (random.chance(0.5)) await people.put({ id, ...change });
+      else await people.upsert({ id, ...change }, change);
+    }
+  };
+  const read = async (): Promise<void> => {
+    while (writing) {
+      const open = await people.by('byStatus').find({ status: 'open' }).all();
+      expect(open.every(({ status }) => status === 'open')).toBe(true);
+      expect(open.some(({ id }) => id === 'stable')).toBe(true);
+      const covered = await people
+        .find({})
+        .where({ status: 'open', placedAt: new Date(7) })
+        .select('total')
+        .all();
+      expect(covered.some(({ id, total }) => id === 'stable' && total === 7)).toBe(true);
+      const small = await people
+        .find({})
+        .where({ status: 'open', total: { lt: 8 } })
+        .all();
+      expect(small.every(({ status, total }) => status === 'open' && total! < 8)).toBe(true);
+      expect(small.some(({ id }) => id === 'stable')).toBe(true);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const readers = [read(), read()];
+  await Promise.all(Array.from({ length: 16 }, (_, writer) => write(writer)));
+  writing = false;
+  await Promise.all(readers);
+  for (const name of NAMES) expect(await db.index(Person, name).verify()).toMatchObject(WELL);
+});
+
+test('after a loss of power at any operation on a file rows and entries say the same', async () => {
+  let crashes = 0;
+  for (let seed = 1; seed <= scaled(1, 4, 60); seed++) {
+    const random = new Random(seed);
+    const left: MemoryFileSystem[] = [];
+    let watching = false;
+    const disk: MemoryFileSystem = new MemoryFileSystem({
+      onOperation: () => {
+        if (!watching || !random.chance(scaled(0.06, 0.5, 1))) return;
+        const keepUnsynced = random.pick([0, 0.5, 1]);
+        left.push(disk.crash({ keepUnsynced, random: () => random.next() }));
+      },
+    });
+    const db = await openMemory({ entities: [Person], disk });
+    const people = db.repository(Person);
+    watching = true;
+    const writes: Promise<unknown>[] = [];
+    for (let i = 0; i < 24; i++) {
+      const id = `p${random.below(6)}`;
+      const row = {
+        id,
+        email: `e${random.below(5)}`,
+        status: random.pick(STATUS),
+        tags: ['x', `t${random.below(4)}`],
+      };
+      writes.push(random.chance(0.2) ? people.delete({ id }) : people.put(row));
+      if (random.chance(0.4)) await Promise.allSettled(writes);
+      if (random.chance(0.1)) await db.admin.flush(random.pick(['shop:people', 'shop:people_idx']));
+    }
+    await Promise.allSettled(writes);
+    watching = false;
+    await db.close();
+    for (const found of left) {
+      crashes++;
+      await using after = await openMemory({ entities: [Person], disk: found });
+      for (const name of NAMES) {
+        expect(await after.index(Person, name).verify(), `seed ${seed}, crash ${crashes}`).toMatchObject(
+          WELL,
+        );
+      }
+    }
+  }
+  expect(crashes).toBeGreaterThan(2);
+});
