@@ -1,6 +1,7 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
+import { type DatabaseBatch, runDatabaseBatch } from './database/batch.js';
 import { Contexts } from './database/contexts.js';
 import type { IndexHandle } from './database/index-handle.js';
 import { Indexing } from './database/indexing.js';
@@ -34,7 +35,7 @@ import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
-import { Repository } from './repository/index.js';
+import { type ItemOutcome, Repository, type RepositoryBatchOptions } from './repository/index.js';
 import type { CheckedPrefixes, IndexName, KeyedClass, KeyQuery } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
@@ -253,6 +254,42 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
     return this.contexts.collection(classes, prefix, options);
+  }
+
+  /**
+   * Writes, and reads, of several entities in one call, in the order in which they are said for each entity; an outcome for
+   * each. With `atomic` all checks hold and all is written, or nothing is and the first item that cannot be is thrown.
+   *
+   * @example
+   * ```ts
+   * await db.batch((batch) => {
+   *   batch.of(Order).insert(order);
+   *   batch.of(Stock).check({ id: 'pen' }, { left: { gte: 2 } }).update({ left: 8 });
+   * }, { atomic: true });
+   * ```
+   * @throws UnsupportedError at once for `atomic` on HBase; what is wrong with an item, and nothing was sent then.
+   */
+  batch(
+    fill: (batch: DatabaseBatch) => unknown,
+    options: RepositoryBatchOptions = {},
+  ): Promise<ItemOutcome[]> {
+    return runDatabaseBatch(
+      {
+        engine: this.engine,
+        contexts: this.contexts,
+        repository: (target) => this.repository(target),
+        schemaOf: (target) => this.boundSchema(target),
+        within: (tables) =>
+          new Contexts({
+            ...this.source,
+            sync: true,
+            table: (name) => tables.table(name),
+            repository: (target) => this.repository(target),
+          }),
+      },
+      fill,
+      options,
+    );
   }
 
   /**

@@ -121,6 +121,7 @@ export {
   uuid,
   type ValueCodec,
 } from './codec/index.js';
+export type { DatabaseBatch } from './database/batch.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export {
   type AdminConnection,
@@ -241,6 +242,7 @@ export {
   type AppendablesOf,
   type BatchBuilder,
   type BulkWriteOptions,
+  type CheckedItem,
   type CheckOutcome,
   type ConditionalWrite,
   type CountersOf,

@@ -1,17 +1,19 @@
 /** Many changes in one call, each with its own outcome. */
 
-import { ofItem, RowanError } from '../errors.js';
+import { ConflictError, ofItem, RowanError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
+import type { Where } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Get } from '../table/index.js';
 import { type Change, settle } from './change.js';
+import { checkFilter, otherKey } from './conditional.js';
 import type { ChangeOutcome } from './executor.js';
 import type { WriteOptions } from './options.js';
-import { loadRowOfKey, type RepositoryContext } from './row-access.js';
+import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { ItemOutcome } from './types.js';
-import type { WriteCompiler } from './write-compiler.js';
+import type { Condition, WriteCompiler } from './write-compiler.js';
 
 /** Options of `batch`. */
 export interface RepositoryBatchOptions extends WriteOptions {
@@ -24,16 +26,18 @@ export interface RepositoryBatchOptions extends WriteOptions {
 }
 
 /** One item, ready to be sent: a change, or a get. */
-type BatchItem = Change | { readonly get: Get };
+export type BatchItem = Change | { readonly get: Get };
+
+/** Compiles an item: runs its hooks and checks. */
+export type CompileItem = () => Promise<BatchItem>;
 
 /** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */
 export class BatchBuilder<C extends KeyedClass> {
-  private readonly pending: (() => Promise<BatchItem>)[] = [];
-
   constructor(
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
     private readonly options: WriteOptions,
+    private readonly collect: (item: CompileItem) => void,
   ) {}
 
   /** Stores an entity, as `repository.put`. */
@@ -52,7 +56,7 @@ export class BatchBuilder<C extends KeyedClass> {
   }
 
   private addEntity(entity: Input<C>, operation: 'put' | 'insert' | 'replace'): this {
-    this.pending.push(async () => {
+    this.collect(async () => {
       const prepared = await this.compiler.prepare(entity, operation);
       return this.compiler[operation](prepared, this.options);
     });
@@ -61,7 +65,7 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Changes columns of an entity, as `repository.update`; the outcome is an `ERR_NOT_FOUND` when there is none. */
   update(key: KeyOf<C>, patch: Patch<C>): this {
-    this.pending.push(async () => {
+    this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.update', false);
       const prepared = await this.compiler.preparePatch(key, patch);
       return this.compiler.update(row, key, prepared, this.options);
@@ -71,7 +75,7 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Deletes the whole row. */
   delete(key: KeyOf<C>): this {
-    this.pending.push(async () => {
+    this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.delete', false);
       await this.compiler.beforeDelete(key);
       return this.compiler.delete(row, key, this.options);
@@ -81,7 +85,7 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Any changes of one row, together. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
-    this.pending.push(async () => {
+    this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
       const builder = changed(change, new RowBuilder<C>(this.schema, row, this.options.timestamp, key));
       return this.compiler.mutate(row, builder.build(), this.options);
@@ -91,23 +95,96 @@ export class BatchBuilder<C extends KeyedClass> {
 
   /** Reads an entity; the outcome's value is the entity or null. Of an atomic batch: as it is when all is written. */
   get(key: KeyOf<C>): this {
-    this.pending.push(async () => ({
+    this.collect(async () => ({
       get: this.compiler.get(await loadRowOfKey(this.schema, key, 'batch.get', false)),
     }));
     return this;
   }
 
-  /** The items, in order. @throws what is wrong with the first wrong one; no item has left a trace then. */
-  async compile(): Promise<BatchItem[]> {
-    const items: BatchItem[] = [];
-    try {
-      for (const compile of this.pending) items.push(await compile());
-    } catch (error) {
-      for (const item of items) if (!('get' in item)) item.failed?.();
-      throw ofItem(error, 'batch', items.length);
-    }
-    return items;
+  /**
+   * Has the change that is said next take effect only if there is such an entity and it meets the condition; else the
+   * outcome is an `ERR_CONFLICT`.
+   * @throws QueryError when the engine cannot decide the condition.
+   */
+  check(key: KeyOf<C>, condition: Where<C>): CheckedItem<C, this> {
+    const { schema, compiler, options } = this;
+    const held: Condition = {
+      expects: [{ kind: 'filter', filter: checkFilter<C>(schema, condition) }],
+      mismatch: () => unmet(schema, key),
+    };
+    return new CheckedItem(schema, compiler, options, key, held, (item) => {
+      this.collect(item);
+      return this;
+    });
   }
+}
+
+/** The second half of `batch.check(key, condition)`: what is to be done if the condition holds. */
+export class CheckedItem<C extends KeyedClass, B> {
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly compiler: WriteCompiler,
+    private readonly options: WriteOptions,
+    private readonly key: KeyOf<C>,
+    private readonly condition: Condition,
+    private readonly collect: (item: CompileItem) => B,
+  ) {}
+
+  /** Stores the entity. @throws QueryError when its key is not the one that is checked. */
+  put(entity: Input<C>): B {
+    const { compiler, condition, options } = this;
+    return this.collect(async () => {
+      const row = await this.row();
+      const prepared = await compiler.prepare(entity, 'put');
+      const change = compiler.put(prepared, options);
+      if (Buffer.compare(change.row, row) === 0) {
+        return compiler.onlyIf(change, condition.expects, condition.mismatch!);
+      }
+      prepared.undo?.();
+      throw otherKey(this.schema, prepared.entity);
+    });
+  }
+
+  /** Changes columns: null deletes one, undefined leaves it alone. */
+  update(patch: Patch<C>): B {
+    const { compiler, key, condition, options } = this;
+    return this.collect(async () =>
+      compiler.update(await this.row(), key, await compiler.preparePatch(key, patch), options, condition),
+    );
+  }
+
+  /** Deletes the whole row. */
+  delete(): B {
+    const { compiler, key, condition, options } = this;
+    return this.collect(async () => {
+      const row = await this.row();
+      await compiler.beforeDelete(key);
+      return compiler.delete(row, key, options, condition);
+    });
+  }
+
+  private async row(): Promise<Uint8Array> {
+    return loadRowOfKey(this.schema, this.key, 'batch.check', false);
+  }
+}
+
+function unmet(schema: EntitySchema, key: unknown): ConflictError {
+  return new ConflictError(
+    `The condition of a check on ${schema.name} ${keyText(schema, key)} did not hold. Read it again and decide again.`,
+    { details: { entity: schema.name, key } },
+  );
+}
+
+/** The items, in order. @throws what is wrong with the first wrong one; no item has left a trace then. */
+export async function compileItems(pending: readonly CompileItem[]): Promise<BatchItem[]> {
+  const items: BatchItem[] = [];
+  try {
+    for (const compile of pending) items.push(await compile());
+  } catch (error) {
+    for (const item of items) if (!('get' in item)) item.failed?.();
+    throw ofItem(error, 'batch', items.length);
+  }
+  return items;
 }
 
 /** Runs the items in order; outcomes stand in the same order. */
@@ -134,7 +211,8 @@ export async function runBatch(
     const results = options.atomic
       ? await allOrNone(context, changes, options)
       : await context.executor.runAll(changes, options);
-    for (const [at, index] of indexes.entries()) outcomes[index] = await settled(changes[at]!, results[at]!);
+    for (const [at, index] of indexes.entries())
+      outcomes[index] = await settledOutcome(changes[at]!, results[at]!);
   };
   for (const [index, item] of items.entries()) {
     if (!('get' in item)) {
@@ -166,7 +244,7 @@ async function allOrNone(
 }
 
 /** What a hook throws behind a write is told beside it: the write stands. */
-async function settled(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
+export async function settledOutcome(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
   if (!outcome.ok) {
     change.failed?.();
     return outcome;

@@ -29,6 +29,14 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
   return filter;
 }
 
+/** The error of a checked put of another entity. */
+export function otherKey(schema: EntitySchema, entity: object): QueryError {
+  return new QueryError(
+    `check(...).put: the entity ${keyText(schema, entity)} is not the one that is checked. Check its own key.`,
+    { details: { entity: schema.name } },
+  );
+}
+
 /** The condition did not hold. Callers get an outcome in its place. */
 export class Unmet extends RowanError {
   constructor() {
@@ -62,10 +70,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     const change = this.compiler.put(prepared, options);
     if (Buffer.compare(change.row, checked) !== 0) {
       prepared.undo?.();
-      throw new QueryError(
-        `check(...).put: the entity ${keyText(this.schema, prepared.entity)} is not the one that is checked. Check its own key.`,
-        { details: { entity: this.schema.name } },
-      );
+      throw otherKey(this.schema, prepared.entity);
     }
     return this.run(this.compiler.onlyIf(change, this.expects, this.mismatch), options);
   }

@@ -1,4 +1,13 @@
-export { BatchBuilder, type RepositoryBatchOptions } from './batch.js';
+export {
+  BatchBuilder,
+  type BatchItem,
+  type CheckedItem,
+  type CompileItem,
+  compileItems,
+  type RepositoryBatchOptions,
+  runBatch,
+  settledOutcome,
+} from './batch.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';

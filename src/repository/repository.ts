@@ -15,7 +15,13 @@ import type {
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { OperationOptions, Result } from '../table/index.js';
-import { BatchBuilder, type RepositoryBatchOptions, runBatch } from './batch.js';
+import {
+  BatchBuilder,
+  type CompileItem,
+  compileItems,
+  type RepositoryBatchOptions,
+  runBatch,
+} from './batch.js';
 import { BulkChanges } from './bulk-changes.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
@@ -302,19 +308,24 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return entries as HistoryEntry<HistoryOf<NonNullable<EntityOf<C>[P & keyof EntityOf<C>]>>>[];
   }
 
+  /** For `Database.batch`. */
+  batchBuilder(options: WriteOptions, collect: (item: CompileItem) => void): BatchBuilder<C> {
+    return new BatchBuilder<C>(this.schema, this.compiler, options, collect);
+  }
+
   /** Many operations in one call, an outcome for each, in order. Operations on one row take effect in their order. */
   async batch(
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    const builder = new BatchBuilder<C>(this.schema, this.compiler, options);
+    const items: CompileItem[] = [];
     if (typeof fill !== 'function') {
       throw new InvalidArgumentError(
         `batch takes a function, (batch) => batch.put(…), not ${describe(fill)}.`,
       );
     }
-    fill(builder);
-    return runBatch(this.context, this.schema, await builder.compile(), options);
+    fill(this.batchBuilder(options, (item) => items.push(item)));
+    return runBatch(this.context, this.schema, await compileItems(items), options);
   }
 
   /** The change; what the hooks left on the entity is taken back where it cannot be compiled. */

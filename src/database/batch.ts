@@ -1,0 +1,150 @@
+/** Writes of several entities in one call. */
+
+import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { loadEntity } from '../query/index.js';
+import {
+  type BatchBuilder,
+  type BatchItem,
+  type CompileItem,
+  compileItems,
+  type ItemOutcome,
+  type Repository,
+  type RepositoryBatchOptions,
+  type RepositoryContext,
+  runBatch,
+  settledOutcome,
+} from '../repository/index.js';
+import type { KeyedClass } from '../schema/entity-types.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
+import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
+import type { Contexts } from './contexts.js';
+
+/** Others can be in the way of an atomic batch for a moment, but not for ever: it reads little, and nothing waits in it. */
+const ATTEMPTS = 100;
+
+/** What a batch takes from its database. */
+export interface BatchSource {
+  readonly engine: Engine;
+  repository<C extends KeyedClass>(target: C): Repository<C>;
+  schemaOf(target: EntityClass): EntitySchema;
+  readonly contexts: Contexts;
+  /** Contexts over the tables of a transaction. */
+  within(tables: TableTransaction): Contexts;
+}
+
+interface OwnedItem {
+  readonly schema: EntitySchema;
+  readonly item: BatchItem;
+}
+
+/** Collects the items of a batch over several entities, in the order in which they are said. */
+export class DatabaseBatch {
+  /** Made by `Database.batch`. */
+  constructor(
+    private readonly source: BatchSource,
+    private readonly options: RepositoryBatchOptions,
+    private readonly collect: (target: EntityClass, item: CompileItem) => void,
+  ) {}
+
+  /** The items of one entity: put, insert, replace, update, delete, mutate, check and get, one after the other. */
+  of<C extends KeyedClass>(target: C): BatchBuilder<C> {
+    return this.source.repository(target).batchBuilder(this.options, (item) => this.collect(target, item));
+  }
+}
+
+/** @throws as `Database.batch`. */
+export async function runDatabaseBatch(
+  source: BatchSource,
+  fill: (batch: DatabaseBatch) => unknown,
+  options: RepositoryBatchOptions,
+): Promise<ItemOutcome[]> {
+  if (options.atomic && source.engine.transaction === undefined) {
+    throw new UnsupportedError(
+      `The engine "${source.engine.name}" cannot write several rows as one: HBase changes one row at a time. Leave out ` +
+        'atomic and look at each outcome.',
+    );
+  }
+  if (typeof fill !== 'function') {
+    throw new InvalidArgumentError(
+      `batch takes a function, (batch) => batch.of(Order).put(…), not ${describe(fill)}.`,
+    );
+  }
+  const targets: EntityClass[] = [];
+  const pending: CompileItem[] = [];
+  fill(
+    new DatabaseBatch(source, options, (target, item) => {
+      targets.push(target);
+      pending.push(item);
+    }),
+  );
+  const items = (await compileItems(pending)).map((item, index) => ({
+    schema: source.schemaOf(targets[index]!),
+    item,
+  }));
+  return options.atomic ? allOrNone(source, items, options) : eachAlone(source, items, options);
+}
+
+/** The items of each entity in their order, one entity after the other. */
+async function eachAlone(
+  { contexts }: BatchSource,
+  items: readonly OwnedItem[],
+  options: RepositoryBatchOptions,
+): Promise<ItemOutcome[]> {
+  const bySchema = new Map<EntitySchema, number[]>();
+  for (const [index, { schema }] of items.entries()) {
+    const indexes = bySchema.get(schema);
+    if (indexes === undefined) bySchema.set(schema, [index]);
+    else indexes.push(index);
+  }
+  const outcomes: ItemOutcome[] = new Array(items.length);
+  for (const [schema, indexes] of bySchema) {
+    const own = indexes.map((index) => items[index]!.item);
+    const answers = await runBatch(contexts.of(schema), schema, own, options);
+    for (const [at, index] of indexes.entries()) outcomes[index] = answers[at]!;
+  }
+  return outcomes;
+}
+
+/** All items in one transaction: each sees what stands before it; gets see all. */
+async function allOrNone(
+  source: BatchSource,
+  items: readonly OwnedItem[],
+  options: RepositoryBatchOptions,
+): Promise<ItemOutcome[]> {
+  const { signal, timeout } = options;
+  const transaction: TransactionOptions = { signal, timeout, attempts: ATTEMPTS };
+  const outcomes: ItemOutcome[] = new Array(items.length);
+  try {
+    await source.engine.transaction!(async (tables) => {
+      const contexts = source.within(tables);
+      const known = new Map<EntitySchema, RepositoryContext>();
+      const contextOf = (schema: EntitySchema): RepositoryContext => {
+        let context = known.get(schema);
+        if (context === undefined) {
+          context = contexts.of(schema);
+          known.set(schema, context);
+        }
+        return context;
+      };
+      for (const { schema, item } of items) {
+        if (!('get' in item)) await contextOf(schema).executor.run(item, options);
+      }
+      for (const [index, { schema, item }] of items.entries()) {
+        if (!('get' in item)) continue;
+        const { access } = contextOf(schema);
+        const value = await loadEntity(schema, access, await access.table.get(item.get, options));
+        outcomes[index] = { ok: true, value };
+      }
+    }, transaction);
+  } catch (error) {
+    for (const { item } of items) if (!('get' in item)) item.failed?.();
+    throw error;
+  }
+  for (const [index, { item }] of items.entries()) {
+    if (!('get' in item)) outcomes[index] = await settledOutcome(item, DONE);
+  }
+  return outcomes;
+}
+
+const DONE = Object.freeze({ ok: true, result: Result.EMPTY } as const);
