@@ -100,6 +100,12 @@ export const SUITES: readonly Suite[] = [
     what: 'writers set all of 3 families x 50 columns of a row to one value; no reader may see two',
   },
   {
+    id: 'transactions',
+    promises: 'docs/transactions.md',
+    file: 'test/crash/transactions.test.ts',
+    what: 'transfers, inserts under a unique index and reads of ranges in transactions that meet, with flushes, compactions and losses of power: no cycle among what each has read and written, money neither made nor lost',
+  },
+  {
     id: 'linked-list',
     promises: 'P1, P3',
     file: 'test/crash/linked-list.deep.test.ts',
