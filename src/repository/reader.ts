@@ -51,7 +51,7 @@ export interface IndexFinder<C extends KeyedClass, Name> {
   ): EntityQuery<C>;
 }
 
-/** Reads one entity. Immutable; `Repository` and what its `asOf()` gives are such. */
+/** Reads one entity. Immutable; `Repository` and what its `asOf()` and `reading()` give are such. */
 export class EntityReader<C extends KeyedClass> {
   private readonly loader: RowLoader;
   private readonly readSet: ReadSet;
@@ -67,6 +67,8 @@ export class EntityReader<C extends KeyedClass> {
     readonly schema: EntitySchema,
     protected readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
+    /** What holds for every read that does not say otherwise. */
+    private readonly defaults?: ReadOptions,
   ) {
     this.loader = new RowLoader(schema, access);
     this.readSet = readAll(schema);
@@ -79,7 +81,8 @@ export class EntityReader<C extends KeyedClass> {
    * The entity with this key, or null.
    * @throws KeyError when a part is missing, undefined, or of a wrong type; InvalidArgumentError on unknown options.
    */
-  async get(key: KeyOf<C>, options?: ReadOptions): Promise<EntityOf<C> | null> {
+  async get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null> {
+    const options = this.defaults === undefined ? said : this.withDefaults(said);
     checkKey(this.schema, 'get', key);
     const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key), options);
     this.refuseRandom('get');
@@ -119,7 +122,8 @@ export class EntityReader<C extends KeyedClass> {
    * The entities with these keys, in their order, null where there is none.
    * @throws KeyError naming the place of a wrong key.
    */
-  async getMany(keys: readonly KeyOf<C>[], options?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
+  async getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
+    const options = this.withDefaults(said);
     if (!Array.isArray(keys)) {
       throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
     }
@@ -157,7 +161,8 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /** Whether there is an entity with this key. */
-  async exists(key: KeyOf<C>, options?: ReadOptions): Promise<boolean> {
+  async exists(key: KeyOf<C>, said?: ReadOptions): Promise<boolean> {
+    const options = this.withDefaults(said);
     checkKey(this.schema, 'exists', key);
     this.refuseRandom('exists');
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
@@ -186,7 +191,10 @@ export class EntityReader<C extends KeyedClass> {
     prefix: Q & CheckedPrefix<C, Q>,
     options: FindOptions = {},
   ): EntityQuery<C> {
-    return this.query(prefix as Readonly<Record<string, unknown>>, checkFindOptions(options));
+    return this.query(
+      prefix as Readonly<Record<string, unknown>>,
+      checkFindOptions(this.withDefaults(options)!),
+    );
   }
 
   /**
@@ -213,8 +221,8 @@ export class EntityReader<C extends KeyedClass> {
     const { layout, parts } = index.index;
     const asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
     return {
-      find(conditions: object, options: FindOptions = {}) {
-        checkFindOptions(options);
+      find: (conditions: object, said: FindOptions = {}) => {
+        const options = checkFindOptions(this.withDefaults(said)!);
         const key = parseKeyConditions(`${schema.name}.by("${name}")`, asked, conditions as never);
         const through: IndexUse = {
           index,
@@ -254,7 +262,28 @@ export class EntityReader<C extends KeyedClass> {
 
   /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
   asOf(time: number | Date): EntityReader<C> {
-    return new EntityReader<C>(this.schema, this.access, timeRangeAt(time));
+    return new EntityReader<C>(this.schema, this.access, timeRangeAt(time), this.defaults);
+  }
+
+  /**
+   * The same reads with options that hold for all of them; what a call says itself goes before.
+   *
+   * @example
+   * ```ts
+   * const lagging = orders.reading({ consistency: 'TIMELINE', cacheBlocks: false });
+   * ```
+   * @throws QueryError on options that can never be right; UnsupportedError on what the engine cannot do.
+   */
+  reading(options: ReadOptions): EntityReader<C> {
+    const defaults = { ...this.defaults, ...options };
+    checkReadOptions('reading', options, this.access);
+    return new EntityReader<C>(this.schema, this.access, this.timeRange, defaults);
+  }
+
+  private withDefaults<O extends ReadOptions>(said: O | undefined): O | undefined {
+    if (this.defaults === undefined || (said !== undefined && (typeof said !== 'object' || said === null)))
+      return said;
+    return { ...this.defaults, ...said } as O;
   }
 }
 
