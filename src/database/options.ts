@@ -98,6 +98,7 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   metaReplicaDelay: true,
   scannerIdleTimeout: true,
   connectTimeout: true,
+  connectionIdleTimeout: true,
   adminTimeout: true,
   pause: true,
   retries: true,

@@ -1,8 +1,10 @@
 /** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
 
+export type { PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';
+export type { ReplicationPeer, Throttle, ThrottleSubject } from './admin/traffic-admin.js';
 export type { CoprocessorAnswer, CoprocessorCall } from './client/coprocessor.js';
 export type { HBaseEngine } from './engine.js';
 export type { HBaseEvent } from './observe/events.js';

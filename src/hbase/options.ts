@@ -47,6 +47,11 @@ export interface HBaseOptions {
   readonly scannerIdleTimeout?: number;
   /** The connection's opening; default 10000. */
   readonly connectTimeout?: number;
+  /**
+   * A connection that nobody has used for this long is closed (`hbase.ipc.client.connection.minIdleTimeBeforeClose`), and
+   * opened again when it is asked for; default 120000, 0: never.
+   */
+  readonly connectionIdleTimeout?: number;
   /** A call of the admin, its procedure included (`hbase.client.sync.wait.timeout.msec`); default 600000. */
   readonly adminTimeout?: number;
   /** The first pause before a retry; later ones grow (`hbase.client.pause`); default 100. */
@@ -110,6 +115,7 @@ export interface HBaseSettings {
   readonly metaReplicaDelay: number;
   readonly scannerIdleTimeout: number;
   readonly connectTimeout: number;
+  readonly connectionIdleTimeout: number;
   readonly adminTimeout: number;
   readonly pause: number;
   readonly retries: number;
@@ -169,6 +175,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     metaReplicaDelay: number('metaReplicaDelay', 200, 0),
     scannerIdleTimeout: number('scannerIdleTimeout', 300_000),
     connectTimeout: number('connectTimeout', 10_000),
+    connectionIdleTimeout: number('connectionIdleTimeout', 120_000, 0),
     adminTimeout: number('adminTimeout', 600_000),
     pause: number('pause', 100),
     retries: number('retries', 20, 0),

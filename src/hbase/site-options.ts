@@ -10,6 +10,7 @@ const NUMBERS = {
   rpcTimeout: 'hbase.rpc.timeout',
   scannerTimeout: 'hbase.client.scanner.timeout.period',
   connectTimeout: 'hbase.ipc.client.socket.timeout.connect',
+  connectionIdleTimeout: 'hbase.ipc.client.connection.minIdleTimeBeforeClose',
   adminTimeout: 'hbase.client.sync.wait.timeout.msec',
   pause: 'hbase.client.pause',
   retries: 'hbase.client.retries.number',

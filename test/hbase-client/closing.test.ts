@@ -4,11 +4,61 @@ import { execFile } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectHBase } from '../../src/hbase/engine.js';
+import { Get } from '../../src/table/index.js';
+import { FakePeer } from './fake-peer.js';
 
 const run = promisify(execFile);
 
 /** Runs a program that prints "closed" when it closes; how long it lived on after that is bounded by the time-out. */
 const END = 20_000;
+
+describe('a connection that nobody uses', () => {
+  it('is closed after a while, is no loss, and is opened again when it is asked for', async () => {
+    const peer = await FakePeer.start();
+    const lost: string[] = [];
+    const engine = await connectHBase({
+      masters: [peer.address],
+      connectionIdleTimeout: 50,
+      onEvent: ({ kind }) => {
+        if (kind === 'disconnected') lost.push(kind);
+      },
+    });
+    try {
+      const table = engine.table('t');
+      await table.get(new Get('r'));
+      await expect.poll(() => engine.metrics().connections, { timeout: 10_000 }).toBe(0);
+      const { lookups } = engine.metrics().regionCache;
+      await table.get(new Get('r'));
+      expect(engine.metrics().regionCache.lookups).toBe(lookups);
+      expect(lost).toEqual([]);
+    } finally {
+      await engine.close();
+      await peer.stop();
+    }
+  });
+
+  it('but not while an answer is awaited', async () => {
+    let answer: (() => void) | undefined;
+    const peer = await FakePeer.start((request) => {
+      if (request.method !== 'Get' || Buffer.from(request.param).includes('hbase:meta')) return false;
+      answer = () => request.connection.fail(request.id, 'java.io.IOException', 'late', true);
+      return true;
+    });
+    const engine = await connectHBase({ masters: [peer.address], connectionIdleTimeout: 20, retries: 0 });
+    try {
+      const get = engine.table('t').get(new Get('r'));
+      await expect.poll(() => answer, { timeout: 10_000 }).toBeDefined();
+      // Long enough for other connections to be closed, so the look has been taken.
+      await expect.poll(() => engine.metrics().connections, { timeout: 10_000 }).toBe(1);
+      answer?.();
+      await expect(get).rejects.toMatchObject({ message: expect.stringContaining('late') });
+    } finally {
+      await engine.close();
+      await peer.stop();
+    }
+  });
+});
 
 describe('a process that closes its engine', () => {
   let port: number;

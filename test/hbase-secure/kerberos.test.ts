@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RowanError } from '../../src/errors.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
 import { encodeToken, tokenAuthenticator } from '../../src/hbase/security/delegation-token.js';
@@ -117,6 +118,81 @@ describe('a secured cluster', () => {
     } finally {
       useTickets('MEMORY:keytab');
     }
+  });
+
+  it('gives rights and takes them back', async () => {
+    const table = 'granted';
+    const put = new Put('r').addColumn('f', 'q', 'v');
+    const asCarl = async (use: (engine: HBaseEngine) => Promise<unknown>): Promise<unknown> => {
+      useTickets('MEMORY:carl');
+      try {
+        return await withEngine(kerberos('carl'), use);
+      } finally {
+        useTickets('MEMORY:keytab');
+      }
+    };
+    await withEngine(kerberos('ann'), async ({ admin }) => {
+      await admin.createTable(tableDescriptor(table, { f: {}, g: {} }));
+      await admin.grant({ user: 'carl', table, actions: ['READ'] });
+      await admin.grant({ user: 'carl', table, family: 'f', actions: ['WRITE'] });
+      await admin.grant({ user: '@staff', table, actions: ['READ', 'ADMIN'] });
+      const given = await admin.getPermissions({ table });
+      expect(given).toEqual(
+        expect.arrayContaining([
+          { user: 'carl', table, actions: ['READ'] },
+          { user: 'carl', table, family: 'f', actions: ['WRITE'] },
+          { user: '@staff', table, actions: ['READ', 'ADMIN'] },
+        ]),
+      );
+      await admin.grant({ user: 'carl', namespace: 'default', actions: ['EXEC'] });
+      expect(await admin.getPermissions({ namespace: 'default' })).toContainEqual({
+        user: 'carl',
+        namespace: 'default',
+        actions: ['EXEC'],
+      });
+      await expect(admin.grant({ user: 'carl', family: 'f', actions: ['READ'] })).rejects.toMatchObject({
+        code: 'ERR_INVALID_ARGUMENT',
+      });
+    });
+    await asCarl(async (engine) => {
+      await engine.table(table).put(put);
+      expect((await engine.table(table).get(new Get('r'))).isEmpty).toBe(false);
+      const elsewhere = new Put('r').addColumn('g', 'q', 'v');
+      await expect(engine.table(table).put(elsewhere)).rejects.toMatchObject({ code: 'ERR_SECURITY' });
+    });
+    await withEngine(kerberos('ann'), async ({ admin }) => {
+      await admin.revoke('carl', { table, family: 'f' });
+      await admin.revoke('carl', { table });
+      const left = await admin.getPermissions({ table });
+      expect(left.map(({ user }) => user)).not.toContain('carl');
+    });
+    await asCarl(async (engine) => {
+      await expect(engine.table(table).put(put)).rejects.toMatchObject({ code: 'ERR_SECURITY' });
+    });
+  });
+
+  it('holds back who asks too much, until it no longer does', async () => {
+    await withEngine({ ...kerberos('ann'), retries: 0 }, async (engine) => {
+      const name = 'held_back';
+      await engine.admin.createTable(tableDescriptor(name, { f: {} }));
+      const table = engine.table(name);
+      const ask = async (): Promise<string> => {
+        for (let i = 0; i < 20; i++) {
+          const error = await table.get(new Get('r')).then(
+            () => undefined,
+            (thrown: RowanError) => thrown,
+          );
+          if (error !== undefined) return error.message;
+        }
+        return '';
+      };
+      expect(await ask()).toBe('');
+      const throttle = { counts: 'READ_NUMBER', limit: 1, per: 'HOURS' } as const;
+      await engine.admin.setThrottle({ table: name }, throttle);
+      await expect.poll(ask, { timeout: 60_000 }).toContain('Throttling');
+      await engine.admin.setThrottle({ table: name }, { ...throttle, limit: undefined });
+      await expect.poll(ask, { timeout: 60_000 }).toBe('');
+    });
   });
 
   it('refuses a token that was changed, and one who brings none', async () => {

@@ -28,6 +28,8 @@ function settings(kdc: Kdc, protection: string): Record<string, string> {
     'hbase.master.keytab.file': kdc.serverKeytab,
     'hbase.regionserver.keytab.file': kdc.serverKeytab,
     'hbase.superuser': 'hbase,ann',
+    'hbase.quota.enabled': 'true',
+    'hbase.quota.refresh.period': '1000',
     'hbase.coprocessor.master.classes': 'org.apache.hadoop.hbase.security.access.AccessController',
     'hbase.coprocessor.region.classes':
       'org.apache.hadoop.hbase.security.token.TokenProvider,org.apache.hadoop.hbase.security.access.AccessController',

@@ -8,6 +8,12 @@ import { addressKey } from '../rpc/address.js';
 import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
+import {
+  AccessAdmin,
+  type PermissionScope,
+  type PermittedAction,
+  type UserPermission,
+} from './access-admin.js';
 import { configurationOf, pairsOf } from './attributes.js';
 import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
@@ -16,6 +22,7 @@ import { master } from './rpcs.js';
 import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
 import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
 import { TokenAdmin } from './token-admin.js';
+import { type ReplicationPeer, type Throttle, type ThrottleSubject, TrafficAdmin } from './traffic-admin.js';
 
 const ENABLED = 0;
 
@@ -29,12 +36,16 @@ export class HBaseAdmin implements Admin {
   private readonly snapshots: SnapshotAdmin;
   private readonly clusterAdmin: ClusterAdmin;
   private readonly tokens: TokenAdmin;
+  private readonly access: AccessAdmin;
+  private readonly traffic: TrafficAdmin;
 
   constructor(private readonly cluster: Cluster) {
     this.masters = new MasterClient(cluster);
     this.regionAdmin = new RegionAdmin(cluster, this.masters);
     this.snapshots = new SnapshotAdmin(this.masters, this.regionAdmin, cluster);
     this.tokens = new TokenAdmin(cluster);
+    this.access = new AccessAdmin(this.masters);
+    this.traffic = new TrafficAdmin(this.masters);
     this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
   }
 
@@ -208,6 +219,61 @@ export class HBaseAdmin implements Admin {
   /** Lets the balancer run or not; answers what it was before. */
   setBalancerRunning(on: boolean): Promise<boolean> {
     return this.clusterAdmin.setBalancerRunning(on);
+  }
+
+  /**
+   * Has the balancer look at the cluster now; answers whether it ran. `force`: also while regions are on their way.
+   */
+  balance(force = false): Promise<boolean> {
+    return this.traffic.balance(force);
+  }
+
+  /** Gives rights, in the place of those that the user has there, or with `merge` beside them. Needs `AccessController`. */
+  async grant(permission: UserPermission, merge = false): Promise<void> {
+    await this.access.grant(permission, merge);
+  }
+
+  /** Takes rights back; without `actions` all that the user has there. */
+  async revoke(
+    user: string,
+    scope: PermissionScope,
+    actions: readonly PermittedAction[] = [],
+  ): Promise<void> {
+    await this.access.revoke(user, scope, actions);
+  }
+
+  /** The rights that were given in a table, in a namespace, or in all of the cluster. */
+  getPermissions(scope: Pick<PermissionScope, 'namespace' | 'table'> = {}): Promise<UserPermission[]> {
+    return this.access.list(scope);
+  }
+
+  /** Holds requests back above a limit for each server; `limit` undefined: no longer. Needs `hbase.quota.enabled`. */
+  async setThrottle(subject: ThrottleSubject, throttle: Throttle): Promise<void> {
+    await this.traffic.setThrottle(subject, throttle);
+  }
+
+  /** Has another cluster be sent what is written to families whose `replicationScope` is 1. */
+  async addReplicationPeer(
+    peer: Omit<ReplicationPeer, 'configuration'> & Partial<ReplicationPeer>,
+  ): Promise<void> {
+    await this.traffic.addPeer(peer);
+  }
+
+  async removeReplicationPeer(id: string): Promise<void> {
+    await this.traffic.change('remove', id);
+  }
+
+  async enableReplicationPeer(id: string): Promise<void> {
+    await this.traffic.change('enable', id);
+  }
+
+  async disableReplicationPeer(id: string): Promise<void> {
+    await this.traffic.change('disable', id);
+  }
+
+  /** The clusters that are sent what is written to this one, in the order of their ids. */
+  listReplicationPeers(): Promise<ReplicationPeer[]> {
+    return this.traffic.peers();
   }
 
   /** The live region servers. */

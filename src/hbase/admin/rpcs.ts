@@ -1,5 +1,6 @@
 /** The methods of `MasterService` and `AdminService` that the admin calls, names case exact. */
 
+import * as access from '../wire/messages-access.js';
 import * as messages from '../wire/messages-admin.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 import type { Rpc } from './master-client.js';
@@ -43,6 +44,20 @@ export const master = {
     messages.SetBalancerRunningRequest,
     messages.SetBalancerRunningResponse,
   ),
+  balance: rpc('Balance', access.BalanceRequest, access.BalanceResponse),
+  grant: rpc('Grant', access.GrantRequest, Empty),
+  revoke: rpc('Revoke', access.RevokeRequest, Empty),
+  getUserPermissions: rpc(
+    'GetUserPermissions',
+    access.GetUserPermissionsRequest,
+    access.GetUserPermissionsResponse,
+  ),
+  setQuota: rpc('SetQuota', access.SetQuotaRequest, Empty),
+  addReplicationPeer: rpc('AddReplicationPeer', access.AddReplicationPeerRequest, ProcedureResponse),
+  removeReplicationPeer: rpc('RemoveReplicationPeer', access.PeerRequest, ProcedureResponse),
+  enableReplicationPeer: rpc('EnableReplicationPeer', access.PeerRequest, ProcedureResponse),
+  disableReplicationPeer: rpc('DisableReplicationPeer', access.PeerRequest, ProcedureResponse),
+  listReplicationPeers: rpc('ListReplicationPeers', Empty, access.ListReplicationPeersResponse),
   getClusterStatus: rpc(
     'GetClusterStatus',
     messages.GetClusterStatusRequest,

@@ -5,6 +5,9 @@ import { addressKey, type ServerAddress, type ServiceName } from './address.js';
 import { Connection } from './connection.js';
 import { ConnectionError } from './errors.js';
 
+/** Milliseconds between two looks for idle connections, at least. */
+const LEAST_WATCH = 10;
+
 /**
  * One connection for each server and service, opened when it is first asked for. A server that could not be reached, or
  * gave no answer before its connection broke, is left alone for a moment: asking for it meanwhile fails at once. A
@@ -14,6 +17,7 @@ export class ConnectionPool {
   private readonly connections = new Map<string, Connection>();
   private readonly quarantined = new Map<string, { readonly until: number; readonly error: RowanError }>();
   private closed = false;
+  private watching: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly settings: HBaseSettings,
@@ -48,6 +52,7 @@ export class ConnectionPool {
       (ended, error) => this.ended(key, ended, error),
     );
     this.connections.set(key, connection);
+    this.watch();
     return connection;
   }
 
@@ -59,12 +64,35 @@ export class ConnectionPool {
   /** Ends every connection; calls that are under way fail with a ClosedError. */
   close(): void {
     this.closed = true;
+    clearInterval(this.watching);
     for (const connection of [...this.connections.values()]) connection.close();
   }
 
+  /** Looks now and then for connections that nobody has used for long. */
+  private watch(): void {
+    const { connectionIdleTimeout: longest } = this.settings;
+    if (longest === 0 || this.watching !== undefined) return;
+    this.watching = setInterval(() => this.retire(longest), Math.max(LEAST_WATCH, longest / 4));
+    this.watching.unref();
+  }
+
+  /** Closes what has been idle; it is no loss that anybody is told of, and is opened again when it is asked for. */
+  private retire(longest: number): void {
+    const now = performance.now();
+    for (const [key, connection] of this.connections) {
+      if (connection.pending > 0 || now - connection.lastUsed < longest) continue;
+      this.connections.delete(key);
+      connection.close();
+    }
+    if (this.connections.size > 0) return;
+    clearInterval(this.watching);
+    this.watching = undefined;
+  }
+
   private ended(key: string, connection: Connection, error: RowanError): void {
-    if (this.connections.get(key) === connection) this.connections.delete(key);
-    if (this.closed) return;
+    const isRetired = this.connections.get(key) !== connection;
+    if (!isRetired) this.connections.delete(key);
+    if (this.closed || isRetired) return;
     const { key: server, service } = connection;
     this.observer.emit({ kind: 'disconnected', server, service, error });
     if (error instanceof ConnectionError && !connection.hasAnswered && this.settings.quarantine > 0) {

@@ -46,6 +46,8 @@ export class Connection {
   private socket: Socket | undefined;
   private closedBy: RowanError | undefined;
   private readonly waiting: Call[] = [];
+  /** When something was last asked, on the clock of `performance.now()`. */
+  lastUsed = performance.now();
   private readonly inFlight = new Map<number, Call>();
   private nextId = 0;
   /** Calls given up whose answers may still come; those that want them even then. */
@@ -120,6 +122,7 @@ export class Connection {
       return;
     }
     call.startedAt = performance.now();
+    this.lastUsed = call.startedAt;
     this.waiting.push(call);
     this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_INTERVAL);
     if (this.socket !== undefined && !this.flushScheduled) {

@@ -1,0 +1,104 @@
+/** `AccessControl.proto`, `Quota.proto`, `Replication.proto` and what of `Master.proto` goes with them. */
+
+import { BytesBytesPair, NameStringPair, TableNameMessage } from './messages-rpc.js';
+import {
+  bool,
+  bytes,
+  int32,
+  int64,
+  message,
+  nested,
+  repeated,
+  required,
+  string,
+  type TypeOf,
+  uint64,
+} from './schema.js';
+
+/** Actions: 0 read, 1 write, 2 execute, 3 create, 4 administer. */
+export const GlobalPermission = message('GlobalPermission', { action: repeated(int32(1)) });
+export const NamespacePermission = message('NamespacePermission', {
+  namespaceName: bytes(1),
+  action: repeated(int32(2)),
+});
+export const TablePermission = message('TablePermission', {
+  tableName: nested(1, TableNameMessage),
+  family: bytes(2),
+  qualifier: bytes(3),
+  action: repeated(int32(4)),
+});
+/** Type 1 global, 2 namespace, 3 table. */
+export const PermissionMessage = message('Permission', {
+  type: required(int32(1)),
+  globalPermission: nested(2, GlobalPermission),
+  namespacePermission: nested(3, NamespacePermission),
+  tablePermission: nested(4, TablePermission),
+});
+export type PermissionMessage = TypeOf<typeof PermissionMessage>;
+export const UserPermission = message('UserPermission', {
+  user: required(bytes(1)),
+  permission: required(nested(3, PermissionMessage)),
+});
+export const GrantRequest = message('GrantRequest', {
+  userPermission: required(nested(1, UserPermission)),
+  mergeExistingPermissions: bool(2),
+});
+export const RevokeRequest = message('RevokeRequest', {
+  userPermission: required(nested(1, UserPermission)),
+});
+export const GetUserPermissionsRequest = message('GetUserPermissionsRequest', {
+  type: int32(1),
+  tableName: nested(2, TableNameMessage),
+  namespaceName: bytes(3),
+  userName: bytes(6),
+});
+export const GetUserPermissionsResponse = message('GetUserPermissionsResponse', {
+  userPermission: repeated(nested(1, UserPermission)),
+});
+
+export const BalanceRequest = message('BalanceRequest', { force: bool(1) });
+export const BalanceResponse = message('BalanceResponse', { balancerRan: required(bool(1)) });
+
+export const TimedQuota = message('TimedQuota', {
+  timeUnit: required(int32(1)),
+  softLimit: uint64(2),
+  scope: int32(4),
+});
+export const ThrottleRequest = message('ThrottleRequest', {
+  type: int32(1),
+  timedQuota: nested(2, TimedQuota),
+});
+export const SetQuotaRequest = message('SetQuotaRequest', {
+  userName: string(1),
+  namespace: string(3),
+  tableName: nested(4, TableNameMessage),
+  removeAll: bool(5),
+  throttle: nested(7, ThrottleRequest),
+});
+
+export const ReplicationPeer = message('ReplicationPeer', {
+  clusterkey: string(1),
+  replicationEndpointImpl: string(2),
+  data: repeated(nested(3, BytesBytesPair)),
+  configuration: repeated(nested(4, NameStringPair)),
+  bandwidth: int64(7),
+  replicateAll: bool(8),
+  serial: bool(11),
+});
+/** State 0 enabled, 1 disabled. */
+export const ReplicationState = message('ReplicationState', { state: required(int32(1)) });
+export const ReplicationPeerDescription = message('ReplicationPeerDescription', {
+  id: required(string(1)),
+  state: required(nested(2, ReplicationState)),
+  config: required(nested(3, ReplicationPeer)),
+});
+export const AddReplicationPeerRequest = message('AddReplicationPeerRequest', {
+  peerId: required(string(1)),
+  peerConfig: required(nested(2, ReplicationPeer)),
+  peerState: required(nested(3, ReplicationState)),
+});
+/** `RemoveReplicationPeerRequest`, `EnableReplicationPeerRequest`, `DisableReplicationPeerRequest`. */
+export const PeerRequest = message('PeerRequest', { peerId: required(string(1)) });
+export const ListReplicationPeersResponse = message('ListReplicationPeersResponse', {
+  peerDesc: repeated(nested(1, ReplicationPeerDescription)),
+});
