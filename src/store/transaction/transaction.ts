@@ -2,12 +2,12 @@
  * A transaction on the embedded engine: reads of a snapshot with its own writes over it, and a commit that checks that
  * nothing it has read was changed since, and writes, in one turn. It holds that:
  *
- * T1. Every read sees the writes that were acknowledged when the transaction began, its own, and no others.
- * T2. Nobody sees any of its writes before all of them are acknowledged, and none of them when it fails.
- * T3. It commits only if every row and every range that it has read is at that moment as it was read, also by what is
- *     written and not acknowledged yet. So transactions take effect as if each had run alone at its commit: they are
- *     strictly serializable. One that writes nothing is as if it had run when it began, and needs no check.
- * T4. While it is open, flushes and compactions keep what it may read, and the numbers of what was written since.
+ * - Every read sees the writes that were acknowledged when the transaction began, its own, and no others.
+ * - Nobody sees any of its writes before all of them are acknowledged, and none of them when it fails.
+ * - It commits only if every row and every range that it has read is at that moment as it was read, also by what is
+ *   written and not acknowledged yet. So transactions take effect as if each had run alone at its commit: they are
+ *   strictly serializable. One that writes nothing is as if it had run when it began, and needs no check.
+ * - While it is open, flushes and compactions keep what it may read, and the numbers of what was written since.
  */
 
 import { toHex } from '../../bytes/index.js';
