@@ -204,31 +204,33 @@ class Replay implements WriteRecordSink {
 
   /** @throws CorruptionError when the record is of another making, or of a table that was never made. */
   take(record: WalRecord): void {
-    const file = joinPath(this.directory, walFileName(record.segment));
-    const details = { file, offset: record.fileOffset };
     this.firstSeq = record.firstSeq;
     let mutations: number;
     try {
-      mutations = readWriteRecord(
-        record.payload.subarray(record.offset, record.offset + record.length),
-        this,
-      );
+      mutations = readWriteRecord(record.payload, this, record.offset, record.offset + record.length);
     } catch (cause) {
-      throw new CorruptionError(
-        `The record at byte ${record.fileOffset} of the log "${file}" has a right checksum but wrong content. ` +
-          'Nothing was changed. Restore the store from a copy, and report this.',
-        { cause, details },
+      throw this.corruption(
+        record,
+        'has a right checksum but wrong content. Nothing was changed. Restore the store from a copy, and report this.',
+        cause,
       );
     }
     if (this.unknown) {
-      throw new CorruptionError(
-        `The record at byte ${record.fileOffset} of the log "${file}" is of a table or family that the MANIFEST never ` +
-          'named: the MANIFEST has lost its end. Nothing was changed. Restore the store from a copy, or save what is ' +
-          'sound with `rowan store repair`.',
-        { details },
+      throw this.corruption(
+        record,
+        'is of a table or family that the MANIFEST never named: the MANIFEST has lost its end. Nothing was changed. ' +
+          'Restore the store from a copy, or save what is sound with `rowan store repair`.',
       );
     }
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
+  }
+
+  private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {
+    const file = joinPath(this.directory, walFileName(record.segment));
+    return new CorruptionError(`The record at byte ${record.fileOffset} of the log "${file}" ${what}`, {
+      cause,
+      details: { file, offset: record.fileOffset },
+    });
   }
 
   cell(

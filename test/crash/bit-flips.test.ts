@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { parseStoreFileName } from '../../src/store/fs/index.js';
+import { findStore } from '../../src/store/manifest/index.js';
+import { replayWal } from '../../src/store/wal/index.js';
+import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { makeStore, open, outcome, readAll } from './sample-store.js';
@@ -18,6 +22,7 @@ describe.each([
     const engine = await open(original);
     const expected = await readAll(engine);
     await engine.close();
+    const isSpare = spareOf(store.crash({ keepUnsynced: 1, random: () => 0 }));
     const random = seededRandom(5);
     /** How often each place is tried, with another bit. */
     const turns = scaled(1, 1, 4);
@@ -33,7 +38,7 @@ describe.each([
         files.contents(`${STORE}/${name}`)[at]! ^= 1 << Math.floor(random() * 8);
         flips++;
         const damaged = await outcome(files, expected);
-        if (!damaged) quiet.push({ name, at });
+        if (!damaged && !isSpare(name, at)) quiet.push({ name, at });
       }
     }
     expect(flips).toBeGreaterThan(300);
@@ -66,6 +71,19 @@ describe('a sector of a file', () => {
     }
   });
 });
+
+/** Whether nobody reads a byte: it is of a log that no MANIFEST names any more, or of room that was prepared and not used. */
+function spareOf(files: MemoryFileSystem): (name: string, at: number) => boolean {
+  const { state } = findStore(files, STORE);
+  const segments = [...state.walSegments.values()];
+  const { closed } = replayWal(files, STORE, segments, () => {}, { repair: false });
+  return (name, at) => {
+    const parsed = parseStoreFileName(name);
+    if (parsed?.kind !== 'wal') return false;
+    const open = closed.find(({ number }) => number === parsed.number);
+    return !state.walSegments.has(parsed.number) || (open !== undefined && at >= open.length);
+  };
+}
 
 /** Neighbours in one: `000004.sst 261-326`. */
 function ranges(places: readonly { readonly name: string; readonly at: number }[]): string[] {

@@ -99,15 +99,20 @@ export interface WriteRecordSink {
 }
 
 /**
- * Reads a record. Byte strings handed to the sink are views of `payload`.
+ * Reads the record that stands in `payload` from `from` up to `end`. Byte strings handed to the sink are views of `payload`.
  * @returns the number of row mutations.
  * @throws CorruptionError when the payload ends early or a number is out of range, before which the sink may have been
  * given some cells: read a record into a list first where that matters.
  */
-export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): number {
-  const reader = new PayloadReader(payload);
+export function readWriteRecord(
+  payload: Uint8Array,
+  sink: WriteRecordSink,
+  from = 0,
+  end = payload.length,
+): number {
+  const reader = new PayloadReader(payload, from, end);
   let mutation = 0;
-  while (reader.at < payload.length) {
+  while (reader.at < end) {
     const table = reader.varint();
     const row = reader.bytes(reader.varint());
     const cells = reader.varint();
@@ -126,14 +131,19 @@ export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): num
 }
 
 class PayloadReader {
-  at = 0;
+  at: number;
 
-  constructor(private readonly payload: Uint8Array) {}
+  constructor(
+    private readonly payload: Uint8Array,
+    private readonly from: number,
+    private readonly end: number,
+  ) {
+    this.at = from;
+  }
 
   byte(): number {
-    const byte = this.payload[this.at++];
-    if (byte === undefined) throw this.ended();
-    return byte;
+    if (this.at >= this.end) throw this.ended();
+    return this.payload[this.at++]!;
   }
 
   varint(): number {
@@ -148,19 +158,21 @@ class PayloadReader {
       }
       scale *= 0x80;
     }
-    throw new CorruptionError(`A number in a write record is out of range at byte ${this.at} of the record.`);
+    throw new CorruptionError(
+      `A number in a write record is out of range at byte ${this.at - this.from} of the record.`,
+    );
   }
 
   bytes(length: number): Uint8Array {
     if (length === 0) return EMPTY_BYTES;
     const end = this.at + length;
-    if (end > this.payload.length) throw this.ended();
+    if (end > this.end) throw this.ended();
     const bytes = this.payload.subarray(this.at, end);
     this.at = end;
     return bytes;
   }
 
   private ended(): CorruptionError {
-    return new CorruptionError(`A write record ends within a cell, at byte ${this.payload.length}.`);
+    return new CorruptionError(`A write record ends within a cell, at byte ${this.end - this.from}.`);
   }
 }
