@@ -40,8 +40,8 @@ export class PlainRow {
   out: RowBuilder | null = null;
   /** Cells of later writes are not seen. */
   readPoint = 0;
-  /** The cursors that stand in the row, `count` of them, in the order of their cells. */
-  private readonly cursors: CellCursor[] = [];
+  /** The cursors that stand in the row, `count` of them, in the order of their cells. Of others none is kept: they hold blocks. */
+  private readonly cursors: (CellCursor | undefined)[] = [];
   private count = 0;
   private maker: CellMaker | undefined;
   private row: Uint8Array | undefined;
@@ -59,6 +59,8 @@ export class PlainRow {
 
   /** Lets go of the cursors taken in. */
   begin(): void {
+    const { cursors } = this;
+    for (let i = 0; i < cursors.length; i++) cursors[i] = undefined;
     this.count = 0;
   }
 
@@ -66,7 +68,7 @@ export class PlainRow {
   add(cursor: CellCursor): void {
     const { cursors } = this;
     let at = this.count++;
-    for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1]!;
+    for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1];
     cursors[at] = cursor;
   }
 
@@ -97,15 +99,19 @@ export class PlainRow {
     this.count = 0;
     while (count > 0) {
       const top = cursors[0]!;
-      if (top.seq <= this.readPoint && !this.take(top)) return false;
+      if (top.seq <= this.readPoint && !this.take(top)) {
+        this.begin();
+        return false;
+      }
       if (!top.nextInRow(row)) {
         count--;
-        for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1]!;
+        for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1];
+        cursors[count] = undefined;
       } else if (count > 1 && compareInRow(top, cursors[1]!) > 0) {
         let at = 1;
-        cursors[0] = cursors[1]!;
+        cursors[0] = cursors[1];
         while (at + 1 < count && compareInRow(top, cursors[at + 1]!) > 0) {
-          cursors[at] = cursors[at + 1]!;
+          cursors[at] = cursors[at + 1];
           at++;
         }
         cursors[at] = top;
