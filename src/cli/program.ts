@@ -8,6 +8,7 @@ import { addDdlCommand } from './commands/ddl.js';
 import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
+import { addIntrospectCommand } from './commands/introspect.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
 import { addSchemaCommand } from './commands/schema.js';
@@ -52,6 +53,7 @@ function buildProgram(context: CliContext): Command {
   addDdlCommand(program, context);
   addHBaseCommand(program, context);
   addHotspotsCommand(program, context);
+  addIntrospectCommand(program, context);
   addKeyCommands(program, context);
   addLintCommand(program, context);
   addSchemaCommand(program, context);

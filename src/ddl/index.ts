@@ -13,6 +13,7 @@ export { dropTable, ensureTable } from './concurrent-tables.js';
 export * from './create-table.js';
 export * from './ensure-tables.js';
 export * from './index-states.js';
+export { type IntrospectedTable, introspect } from './introspect/introspect.js';
 export { type Admission, type Allowance, admit } from './plan/admission.js';
 export { type SubjectState, subjectStates } from './plan/avro.js';
 export { allowanceOf, describePlan } from './plan/describe.js';
@@ -33,6 +34,7 @@ export type {
 } from './plan/types.js';
 export * from './register-schemas.js';
 export * from './ruby.js';
+export { readStamp, stampTexts } from './stamp-format.js';
 export * from './system-tables.js';
 export * from './table-difference.js';
 export * from './table-stamp.js';

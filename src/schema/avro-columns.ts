@@ -9,13 +9,22 @@ export interface AvroColumn {
   readonly codec: AvroCodec<unknown>;
 }
 
+/** The subject of a column. */
+export function avroSubject(
+  table: string,
+  recordType: number | undefined,
+  family: string,
+  qualifier: Uint8Array,
+): string {
+  return `${table}${recordType === undefined ? '' : `#${recordType}`}/${family}:${toStringBinary(qualifier)}`;
+}
+
 /** The columns of an entity that hold Avro. */
 export function avroColumns(entity: EntitySchema): AvroColumn[] {
-  const { recordType } = entity.key;
-  const type = recordType === undefined ? '' : `#${recordType}`;
+  const table = entity.table.descriptor.name;
   return entity.columns.flatMap(({ family, qualifier, codec }) =>
     codec instanceof AvroCodec
-      ? [{ subject: `${entity.table.descriptor.name}${type}/${family}:${toStringBinary(qualifier)}`, codec }]
+      ? [{ subject: avroSubject(table, entity.key.recordType, family, qualifier), codec }]
       : [],
   );
 }

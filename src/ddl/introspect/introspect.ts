@@ -1,0 +1,184 @@
+/** The TypeScript that declares a live table, from what its stamps keep of the entities. */
+
+import { fromHex, toHex } from '../../bytes/index.js';
+import { SchemaError } from '../../errors.js';
+import { avroSubject } from '../../schema/index.js';
+import {
+  type FamilyDescriptor,
+  FOREVER,
+  familyDescriptor,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../../table/index.js';
+import type { TableState } from '../plan/types.js';
+import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
+import { codecSource, type Source } from './codec-source.js';
+import { elementSource, elementsOf, quoted } from './key-source.js';
+
+/** A module that declares a table and its entities. */
+export interface IntrospectedTable {
+  readonly source: string;
+  /** What could not be told exactly, each a sentence; the module says so at the place. Empty: it declares the same bytes. */
+  readonly inexact: readonly string[];
+}
+
+/** The latest Avro schema of a subject, as JSON; undefined when there is none. */
+export type AvroSchemas = ReadonlyMap<string, string>;
+
+/** Collects the imports and the sentences while a module is written. */
+class Module {
+  readonly uses = new Set<string>(['defineEntity', 'defineTable']);
+  readonly inexact: string[] = [];
+
+  /** The text of an expression; a comment and `otherwise` where there is none. */
+  text(source: Source | undefined, what: string, otherwise: Source): string {
+    if (source === undefined) this.inexact.push(what);
+    const { text, uses } = source ?? otherwise;
+    for (const name of uses) this.uses.add(name);
+    return source === undefined ? `${text} /* ${what.replaceAll('*/', '* /')} */` : text;
+  }
+}
+
+const BYTES: Source = { text: 'bytes', uses: ['bytes'] };
+
+/** @throws SchemaError when the table has no stamps: Rowan did not write it. */
+export function introspect(
+  { descriptor, splitKeys }: Pick<TableState, 'descriptor' | 'splitKeys'>,
+  schemas: AvroSchemas = new Map(),
+): IntrospectedTable {
+  const stamps = stampTexts(descriptor.metadata);
+  if (stamps.length === 0) {
+    throw new SchemaError(
+      `Table "${descriptor.name}" has no stamps: it was not written by Rowan, and what its bytes mean is not told by itself.`,
+    );
+  }
+  const module = new Module();
+  const entities = stamps.map(([name, text]) => {
+    const stamp = readStamp(text);
+    if (typeof stamp === 'string')
+      throw new SchemaError(`Table "${descriptor.name}": the stamp ${name} cannot be read: ${stamp}.`);
+    const type = name.split('.')[2];
+    return entityText(module, descriptor.name, stamp, type === undefined ? undefined : Number(type), schemas);
+  });
+  const imports = `import { ${[...module.uses].sort().join(', ')} } from 'rowan-orm';\n`;
+  const source = [imports, tableText(descriptor, splitKeys), ...entities].join('\n');
+  return { source, inexact: module.inexact };
+}
+
+function tableText(table: TableDescriptor, splitKeys: readonly Uint8Array[]): string {
+  const families = table.families.map((family) => `    ${quoted(family.name)}: ${familyText(family)},`);
+  const defaults = tableDescriptor(table.name, table.families);
+  const own = Object.fromEntries(
+    Object.entries(table.metadata).filter(
+      ([name]) => !stampTexts(table.metadata).some(([stamp]) => stamp === name),
+    ),
+  );
+  const { name, families: _, ...options } = { ...table, metadata: own };
+  const given = changed(options, defaults).map(([option, value]) => `  ${option}: ${JSON.stringify(value)},`);
+  if (splitKeys.length > 0) {
+    const keys = splitKeys.map((key) => `Buffer.from('${toHex(key)}', 'hex')`);
+    given.push(`  presplit: { splits: [${keys.join(', ')}] },`);
+  }
+  return `export const table = defineTable({
+  name: ${quoted(name)},
+  families: {
+${families.join('\n')}
+  },
+${given.map((line) => `${line}\n`).join('')}});
+`;
+}
+
+function familyText({ name, ...options }: FamilyDescriptor): string {
+  const given = changed(options, familyDescriptor(name)).map(
+    ([option, value]) =>
+      `${option}: ${option === 'ttl' && value === FOREVER ? "'FOREVER'" : JSON.stringify(value)}`,
+  );
+  return given.length === 0 ? '{}' : `{ ${given.join(', ')} }`;
+}
+
+/** Options that are not the default. */
+function changed(options: object, defaults: object): [string, unknown][] {
+  const before = defaults as Readonly<Record<string, unknown>>;
+  return Object.entries(options).filter(
+    ([option, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(before[option]),
+  );
+}
+
+function entityText(
+  module: Module,
+  table: string,
+  stamp: RecordStamp,
+  recordType: number | undefined,
+  schemas: AvroSchemas,
+): string {
+  const name = stamp.entity ?? `Record${recordType ?? ''}`;
+  const key = elementsOf(stamp.key).map((element) =>
+    module.text(elementSource(element), `${name}: the part ${element} of its key is not told by its name`, {
+      text: "part('unknown')",
+      uses: ['part'],
+    }),
+  );
+  const names = new Set<string>();
+  const columns = stamp.columns.map((column) =>
+    columnText(
+      module,
+      name,
+      column,
+      names,
+      schemas.get(avroSubject(table, recordType, column.family, fromHex(column.qualifier))),
+    ),
+  );
+  const marker = stamp.marker === null ? 'false' : quoted(stamp.marker.split(':')[0]!);
+  const variable = /^[A-Za-z_$][\w$]*$/.test(name) ? name : `Record${recordType ?? ''}`;
+  return `export const ${variable} = defineEntity({
+  name: ${quoted(name)},
+  table,
+${recordType === undefined ? '' : `  recordType: ${recordType},\n`}  marker: ${marker},
+  key: [${key.join(', ')}],
+  columns: (c) => ({
+${columns.map((line) => `    ${line}\n`).join('')}  }),
+});
+`;
+}
+
+/** "d:n"; qualifiers are written as the text they are. */
+function columnName([family, qualifier]: readonly [string, string]): string {
+  return `${family}:${Buffer.from(fromHex(qualifier)).toString('utf8')}`;
+}
+
+function columnText(
+  module: Module,
+  entity: string,
+  column: StampedColumn,
+  names: Set<string>,
+  schema: string | undefined,
+): string {
+  const { family, qualifier, kind, codec, keyCodec } = column;
+  const text = Buffer.from(fromHex(qualifier)).toString('utf8');
+  let property = (column.property ?? (text || family)).replaceAll('.', '_');
+  while (names.has(property)) property += '_';
+  names.add(property);
+  const place = columnName([family, qualifier]);
+  const value = module.text(
+    codec.startsWith('avro(') ? avroSource(schema) : codecSource(codec),
+    `${entity}.${property}: the codec ${codec} is not told by its name`,
+    BYTES,
+  );
+  const key =
+    keyCodec === undefined
+      ? undefined
+      : module.text(
+          codecSource(keyCodec),
+          `${entity}.${property}: the codec ${keyCodec} is not told by its name`,
+          BYTES,
+        );
+  if (kind === 'counter') return `${quoted(property)}: c.counter(${quoted(place)}),`;
+  if (kind === 'versions') return `${quoted(property)}: c.versions(${quoted(place)}, ${value}),`;
+  if (kind === 'columns')
+    return `${quoted(property)}: c.columns(${quoted(place)}, { key: ${key}, value: ${value} }),`;
+  return `${quoted(property)}: c.column(${quoted(place)}, ${value}).optional(),`;
+}
+
+function avroSource(schema: string | undefined): Source | undefined {
+  return schema === undefined ? undefined : { text: `avroCodec(${schema})`, uses: ['avroCodec'] };
+}

@@ -1,0 +1,169 @@
+/** What is introspected of a table declares the same bytes as what the table was made of. */
+
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import { defineEntity, defineTable, part, recordType } from '../../decorators/index.js';
+import { toHex } from '../../src/bytes/index.js';
+import {
+  bytes,
+  date,
+  decimal,
+  enumeration,
+  fixedBytes,
+  fixedString,
+  int32,
+  int64,
+  json,
+  text,
+  textNumber,
+  uint8,
+  ulid,
+} from '../../src/codec/index.js';
+import { introspect, stampedDescriptor } from '../../src/ddl/index.js';
+import * as rowan from '../../src/index.js';
+import {
+  bucket,
+  desc,
+  hash,
+  type KeyElement,
+  literal,
+  reverse,
+  reverseDigits,
+  reverseDomain,
+  reverseTimestamp,
+  salt,
+  substitute,
+  timeBucket,
+} from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import * as codecs from '../../src/public/codecs.js';
+import { avroColumns } from '../../src/schema/index.js';
+import type { TableSchema } from '../../src/schema/types.js';
+import { tableDescriptor } from '../../src/table/index.js';
+import { Account, Doc, Visit } from '../fixtures/stores/entities.js';
+import { scaled } from '../proof/scale.js';
+import { compiled, schemaPairs } from './random-schemas.js';
+
+/** Runs what was printed, with the package as it is exported. */
+function declaredBy(source: string): TableSchema {
+  const body = source
+    .replace(/^import \{ (.*) \} from 'rowan-orm';$/m, 'const { $1 } = rowan;')
+    .replaceAll(/^export const (\w+) = defineEntity/gm, 'entities.$1 = defineEntity')
+    .replaceAll('export const', 'const');
+  const run = new Function('rowan', `const entities = {}; ${body} return Object.values(entities);`);
+  return compileSchema(run({ ...codecs, ...rowan }) as never).tables[0]!;
+}
+
+function introspected(table: TableSchema): {
+  again: TableSchema;
+  inexact: readonly string[];
+  source: string;
+} {
+  const schemas = new Map(
+    table.entities.flatMap((entity) =>
+      avroColumns(entity).map(({ subject, codec }) => [subject, JSON.stringify(codec.schema)] as const),
+    ),
+  );
+  const { source, inexact } = introspect(
+    { descriptor: stampedDescriptor(table), splitKeys: table.splitKeys },
+    schemas,
+  );
+  return { again: declaredBy(source), inexact, source };
+}
+
+function expectSame(table: TableSchema): void {
+  const { again, inexact, source } = introspected(table);
+  expect([source, inexact]).toEqual([source, []]);
+  expect(again.signature).toBe(table.signature);
+  expect(again.descriptor).toEqual(table.descriptor);
+  expect(again.splitKeys.map(toHex)).toEqual(table.splitKeys.map(toHex));
+}
+
+test('record types, counters, maps, dictionaries and Avro', () => {
+  for (const table of compileSchema([Account, Visit, Doc]).tables) expectSame(table);
+});
+
+test('every option of tables and families', () => {
+  fc.assert(
+    fc.property(schemaPairs('ns:things'), ([schema]) => expectSame(compiled(schema).tables[0]!)),
+    { numRuns: scaled(15, 100, 1000) },
+  );
+});
+
+const KEYS: readonly (readonly KeyElement[])[] = [
+  [part('a')],
+  [part('a', int32), desc(part('b', text)), part('c', desc(date))],
+  [salt(16), part('a'), part('b', textNumber(8))],
+  [salt(4, { over: ['a', 'b'] }), part('a'), part('b', fixedString(3, '-'))],
+  [salt(4, { algorithm: 'phoenix' }), part('a')],
+  [salt(4, { assign: 'random' }), part('a')],
+  [hash('a', { keep: true }), part('b', ulid)],
+  [hash(['a', 'b'], { bytes: 4, encoding: 'hex' }), part('a'), part('b')],
+  [bucket('a', 8), part('a', int64)],
+  [part('who'), timeBucket('at', '1h'), part('at', date)],
+  [part('who'), desc(timeBucket('at', '1w', { unit: 's' })), part('at', desc(date))],
+  [literal('log'), reverseTimestamp('at'), reverse('a'), reverseDomain('b')],
+  [reverseDigits('n', 6, 'bigint'), part('e', enumeration({ 'o"k': 1, no: 300 }, { bytes: 2 }))],
+  [substitute('site', 'si tes', { bytes: 2 }), reverseTimestamp('at', { as: 'number', text: true })],
+];
+
+describe('keys', () => {
+  test.each(KEYS.map((key) => [key.map(({ kind }) => kind).join(' '), key] as const))('%s', (_, key) => {
+    const Thing = defineEntity({
+      name: 'Thing',
+      table: defineTable({ name: 'things', families: { d: {} } }),
+      key: key as readonly [KeyElement],
+      columns: (c) => ({ x: c.column('d:x', json()) }),
+    });
+    expectSame(compileSchema([Thing as never]).tables[0]!);
+  });
+});
+
+test('columns of every codec that a name tells', () => {
+  const codecsOf = {
+    bytes,
+    date,
+    decimal: decimal(3),
+    fixed: fixedBytes(4),
+    padded: fixedBytes(4, 0),
+    uint8,
+    ulid,
+    json: json(),
+  };
+  const Thing = defineEntity({
+    name: 'A thing',
+    table: defineTable({ name: 'things', families: { d: {}, m: {} } }),
+    recordType: 7,
+    marker: false,
+    key: [recordType(), part('a')],
+    columns: (c) => ({
+      ...Object.fromEntries(
+        Object.entries(codecsOf).map(([name, codec]) => [
+          name,
+          c.column(`d:${name}` as 'd:x', codec as typeof text),
+        ]),
+      ),
+      n: c.counter('d:n'),
+      map: c.columns('m:', { key: int32, value: text }),
+    }),
+  });
+  expectSame(compileSchema([Thing]).tables[0]!);
+});
+
+it('a codec of the program’s own is told to be unknown, at its place', () => {
+  const own = { ...text, name: 'mine', encode: text.encode.bind(text), decode: text.decode.bind(text) };
+  const Thing = defineEntity({
+    name: 'Thing',
+    table: defineTable({ name: 'things', families: { d: {} } }),
+    key: [part('a')],
+    columns: (c) => ({ x: c.column('d:x', own) }),
+  });
+  const { inexact, source } = introspected(compileSchema([Thing]).tables[0]!);
+  expect(inexact).toEqual(['Thing.x: the codec mine is not told by its name']);
+  expect(source).toContain('bytes /* Thing.x: the codec mine is not told by its name */');
+});
+
+it('a table that Rowan did not write is refused', () => {
+  const descriptor = tableDescriptor('foreign', { d: {} });
+  expect(() => introspect({ descriptor, splitKeys: [] })).toThrow(/has no stamps/);
+});
