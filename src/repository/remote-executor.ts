@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
-import { type BatchAction, Get, type OperationOptions, Result, type Table } from '../table/index.js';
+import { isGet } from '../table/brand.js';
+import { type BatchAction, type OperationOptions, Result, type Table } from '../table/index.js';
 import { type Change, checked, getIf, type ResolvedChange } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { applyAction, asAction, hasDelete } from './row-access.js';
@@ -114,7 +115,7 @@ export class RemoteExecutor implements ChangeExecutor {
 }
 
 function deletes(action: BatchAction): boolean {
-  if (action instanceof Get) return false;
+  if (isGet(action)) return false;
   return hasDelete(action.kind === 'checkAndMutate' ? action.action : action);
 }
 

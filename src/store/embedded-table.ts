@@ -1,6 +1,7 @@
 /** One table of an embedded store. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../errors.js';
+import { isGet } from '../table/brand.js';
 import {
   type Append,
   type AtomicStep,
@@ -11,7 +12,7 @@ import {
   type CheckAndMutateResult,
   type CommitOutcome,
   type Delete,
-  Get,
+  type Get,
   type Increment,
   type OperationOptions,
   type Put,
@@ -127,7 +128,7 @@ export class EmbeddedTable implements SyncTable {
     const outcomes: Promise<BatchOutcome>[] = [];
     for (const action of actions) {
       // A read sees what stands before it in the batch.
-      if (action instanceof Get && outcomes.length > 0) await Promise.all(outcomes);
+      if (isGet(action) && outcomes.length > 0) await Promise.all(outcomes);
       outcomes.push(this.outcomeOf(action, options));
     }
     return Promise.all(outcomes);
@@ -177,7 +178,7 @@ export class EmbeddedTable implements SyncTable {
   /** Starts one action of a batch; actions of one row start, and so take effect, in their order. */
   private async outcomeOf(action: BatchAction, options: OperationOptions | undefined): Promise<BatchOutcome> {
     try {
-      if (action instanceof Get) return { ok: true, result: await this.get(action, options) };
+      if (isGet(action)) return { ok: true, result: await this.get(action, options) };
       const state = this.core.writableTable(this.name);
       if (action.kind === 'checkAndMutate') {
         const { success, result } = await this.core.writer.checkAndMutate(state, action);
@@ -192,7 +193,7 @@ export class EmbeddedTable implements SyncTable {
   private async atomicBatch(actions: readonly BatchAction[]): Promise<BatchOutcome[]> {
     const mutations: (RowMutation | RowMutations)[] = [];
     for (const action of actions) {
-      if (action instanceof Get || action.kind === 'checkAndMutate') {
+      if (isGet(action) || action.kind === 'checkAndMutate') {
         throw new UnsupportedError(
           'An atomic batch takes puts, deletes, increments, appends and row mutations. ' +
             'Read before it, or send checks one by one.',
@@ -226,10 +227,6 @@ export class EmbeddedTable implements SyncTable {
   }
 }
 
-function isGet(action: BatchAction): boolean {
-  return action instanceof Get;
-}
-
 function isPut(action: BatchAction): boolean {
-  return !(action instanceof Get) && action.kind === 'put';
+  return !isGet(action) && action.kind === 'put';
 }

@@ -1,4 +1,5 @@
 import type { BytesLike } from '../bytes/index.js';
+import { brand } from './brand.js';
 import { checkRow } from './checks.js';
 import { Query } from './query.js';
 
@@ -18,3 +19,5 @@ export class Get extends Query {
     return this;
   }
 }
+
+brand(Get, 'get');

@@ -1,5 +1,6 @@
 import { type BytesLike, EMPTY_BYTES } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { brand } from './brand.js';
 import { CellType, LATEST_TIMESTAMP } from './cell.js';
 import {
   checkBytes,
@@ -48,6 +49,8 @@ export abstract class Mutation {
     return this;
   }
 }
+
+brand(Mutation, 'mutation');
 
 /** Writes cells of one row (HBase `Put`). */
 export class Put extends Mutation {

@@ -1,7 +1,8 @@
 /** A table of an engine whose calls go somewhere else, with observers around its writes. */
 
 import { asRowanError } from '../errors.js';
-import { Get } from './get.js';
+import { isGet } from './brand.js';
+import type { Get } from './get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
 import type { Additions, ObservedWrite, WriteObserver, WriteObservers } from './observer.js';
 import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from './operations.js';
@@ -154,7 +155,7 @@ export class ObservedTable implements Table {
 }
 
 function writesOf(action: BatchAction): readonly Written[] {
-  if (action instanceof Get) return [];
+  if (isGet(action)) return [];
   return action.kind === 'checkAndMutate' ? [action.action] : [action];
 }
 

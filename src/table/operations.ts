@@ -1,11 +1,12 @@
 /** What a table may be given to do, for callers whose compiler did not see it. */
 
 import { InvalidArgumentError } from '../errors.js';
+import { requestOf } from './brand.js';
 import { describe } from './checks.js';
-import { Get } from './get.js';
-import { Mutation } from './mutation.js';
-import { CheckAndMutate, RowMutations } from './row-mutations.js';
-import { Scan } from './scan.js';
+import type { Get } from './get.js';
+import type { Mutation } from './mutation.js';
+import type { CheckAndMutate, RowMutations } from './row-mutations.js';
+import type { Scan } from './scan.js';
 
 function wrong(doing: string, wanted: string, given: unknown): InvalidArgumentError {
   return new InvalidArgumentError(`${doing} takes ${wanted}, not ${describe(given)}.`);
@@ -13,23 +14,24 @@ function wrong(doing: string, wanted: string, given: unknown): InvalidArgumentEr
 
 /** @throws InvalidArgumentError when it is no Get. */
 export function checkGet(given: Get): void {
-  if (!(given instanceof Get)) throw wrong('A read of a row', 'a Get', given);
+  if (requestOf(given) !== 'get') throw wrong('A read of a row', 'a Get', given);
 }
 
 /** @throws InvalidArgumentError when it is no Scan. */
 export function checkScan(given: Scan): void {
-  if (!(given instanceof Scan)) throw wrong('scan', 'a Scan', given);
+  if (requestOf(given) !== 'scan') throw wrong('scan', 'a Scan', given);
 }
 
 /** @throws InvalidArgumentError when it changes no row. */
 export function checkChange(given: Mutation | RowMutations): void {
-  if (given instanceof Mutation || given instanceof RowMutations) return;
+  const request = requestOf(given);
+  if (request === 'mutation' || request === 'rowMutations') return;
   throw wrong('A write', 'a Put, Delete, Increment, Append or RowMutations', given);
 }
 
 /** @throws InvalidArgumentError when it is no CheckAndMutate. */
 export function checkCheck(given: CheckAndMutate): void {
-  if (!(given instanceof CheckAndMutate)) throw wrong('checkAndMutate', 'a CheckAndMutate', given);
+  if (requestOf(given) !== 'checkAndMutate') throw wrong('checkAndMutate', 'a CheckAndMutate', given);
 }
 
 /** @throws InvalidArgumentError when it is no list, or one of its items is none that `check` takes. */
@@ -41,5 +43,6 @@ export function checkEach<T>(doing: string, given: readonly T[], check: (item: T
 
 /** @throws InvalidArgumentError when it is nothing that a batch does. */
 export function checkAction(given: Get | Mutation | RowMutations | CheckAndMutate): void {
-  if (!(given instanceof Get) && !(given instanceof CheckAndMutate)) checkChange(given);
+  const request = requestOf(given);
+  if (request !== 'get' && request !== 'checkAndMutate') checkChange(given as Mutation | RowMutations);
 }

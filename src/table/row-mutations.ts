@@ -1,10 +1,11 @@
 import { type BytesLike, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { brand, requestOf } from './brand.js';
 import { checkBytes, checkFamily, checkRow, describe } from './checks.js';
 import type { CompareOperator } from './filter/comparator.js';
 import type { Filter } from './filter/filter.js';
 import { checkFilter } from './filter/filters.js';
-import { Mutation, type RowMutation } from './mutation.js';
+import type { RowMutation } from './mutation.js';
 import type { Result } from './result.js';
 import { TimeRange } from './time-range.js';
 
@@ -21,7 +22,7 @@ export class RowMutations {
   /** @throws InvalidArgumentError when a mutation is of another row. */
   add(...mutations: readonly RowMutation[]): this {
     for (const mutation of mutations) {
-      if (!(mutation instanceof Mutation)) {
+      if (requestOf(mutation) !== 'mutation') {
         throw new InvalidArgumentError(`Row mutations take mutations, not ${describe(mutation)}.`);
       }
       if (!equalBytes(mutation.row, this.row)) {
@@ -34,6 +35,8 @@ export class RowMutations {
     return this;
   }
 }
+
+brand(RowMutations, 'rowMutations');
 
 /** What a conditional change asks of the row first. */
 export type CheckCondition =
@@ -123,9 +126,12 @@ export class CheckAndMutate {
   }
 }
 
+brand(CheckAndMutate, 'checkAndMutate');
+
 /** @throws InvalidArgumentError when it changes no row. */
 function checkAction(action: RowMutation | RowMutations): void {
-  if (action instanceof Mutation || action instanceof RowMutations) return;
+  const request = requestOf(action);
+  if (request === 'mutation' || request === 'rowMutations') return;
   throw new InvalidArgumentError(`A checkAndMutate does a mutation, not ${describe(action)}.`);
 }
 

@@ -1,4 +1,5 @@
 import { type BytesLike, EMPTY_BYTES, prefixEnd } from '../bytes/index.js';
+import { brand } from './brand.js';
 import { checkBytes, checkPositiveInteger } from './checks.js';
 import { Query } from './query.js';
 
@@ -74,3 +75,5 @@ export class Scan extends Query {
     return this;
   }
 }
+
+brand(Scan, 'scan');

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
-import { Get } from '../../table/get.js';
+import { isGet } from '../../table/brand.js';
+import type { Get } from '../../table/get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../../table/mutation.js';
 import { Result } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
@@ -187,7 +188,7 @@ export class HBaseTable implements Table {
   }
 
   private actionOf(action: BatchAction, options: OperationOptions): Action<unknown> {
-    if (action instanceof Get) return this.getAction(action, options);
+    if (isGet(action)) return this.getAction(action, options);
     if (action.kind === 'rowMutations') return this.rowMutationsAction(action, options);
     if (action.kind === 'checkAndMutate') return this.checkAction(action, options);
     return this.mutationAction(action, options);

@@ -1,6 +1,7 @@
 /** Tables as a transaction sees them. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
+import { isGet } from '../../table/brand.js';
 import {
   type Append,
   type AtomicStep,
@@ -11,7 +12,7 @@ import {
   type CheckAndMutateResult,
   type CommitOutcome,
   type Delete,
-  Get,
+  type Get,
   type Increment,
   type OperationOptions,
   type Put,
@@ -202,7 +203,7 @@ class TransactionTable implements SyncTable {
 
   private async outcomeOf(action: BatchAction, options: OperationOptions | undefined): Promise<BatchOutcome> {
     try {
-      if (action instanceof Get) return { ok: true, result: await this.get(action, options) };
+      if (isGet(action)) return { ok: true, result: await this.get(action, options) };
       if (action.kind !== 'checkAndMutate') return { ok: true, result: this.mutate(action, options) };
       const { success, result } = await this.checkAndMutate(action, options);
       return { ok: true, result: result ?? Result.EMPTY, success };
@@ -285,7 +286,7 @@ class TrackedScanner implements SyncResultScanner {
 
 /** @throws UnsupportedError as the table itself does. */
 function changeOf(table: string, action: BatchAction): TableChange {
-  if (!(action instanceof Get) && action.kind !== 'checkAndMutate') return { table, change: action };
+  if (!isGet(action) && action.kind !== 'checkAndMutate') return { table, change: action };
   throw new UnsupportedError(
     'An atomic batch takes puts, deletes, increments, appends and row mutations. ' +
       'Read before it, or send checks one by one.',

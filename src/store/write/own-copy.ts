@@ -1,12 +1,12 @@
 /** Copies of what a caller has given, for writes that cannot be made in the turn of the call. */
 
 import { copyBytes } from '../../bytes/index.js';
+import { isCheckAndMutate, isGet } from '../../table/brand.js';
 import {
   Append,
   type BatchAction,
   CheckAndMutate,
   Delete,
-  Get,
   Increment,
   type MutationCell,
   Put,
@@ -20,11 +20,11 @@ export function ownCopy<T extends BatchAction>(action: T): T {
 }
 
 function copyOf(action: BatchAction): BatchAction {
-  if (action instanceof Get) return action;
+  if (isGet(action)) return action;
   if (action instanceof RowMutations) {
     return new RowMutations(copyBytes(action.row)).add(...action.mutations.map(copyOfMutation));
   }
-  if (!(action instanceof CheckAndMutate)) return copyOfMutation(action);
+  if (!isCheckAndMutate(action)) return copyOfMutation(action);
   const own = copyOf(action.action) as RowMutation | RowMutations;
   const { condition } = action;
   if (condition.kind === 'filter') return CheckAndMutate.ifFilter(condition.filter, own, condition.timeRange);
