@@ -1,8 +1,10 @@
 /** Schemas as avsc's types, with Rowan's values in place of avsc's own. */
 
-import avsc from 'avsc';
-import { SchemaError } from '../../errors.js';
-import { BIG_LONG, BYTE_ARRAY, LOGICAL_TYPES } from './logical.js';
+import type avsc from 'avsc';
+import { canGenerate } from '../../codegen/index.js';
+import { SchemaError, UnsupportedError } from '../../errors.js';
+import { Type } from './avsc.js';
+import { BYTE_ARRAY, bigLong, LOGICAL_TYPES } from './logical.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';
 
 /** Classes by the names of records: decoded records become their instances, without their constructors being called. */
@@ -14,11 +16,12 @@ export type RecordClasses = Readonly<Record<string, abstract new (...args: never
  */
 export function readerType(schema: AvroSchema, classes: RecordClasses = {}): avsc.Type {
   parseAvroSchema(schema);
+  checkGenerating();
   const used = new Set<string>();
   const type = build(adapt(schema), {
     logicalTypes: LOGICAL_TYPES as never,
     assertLogicalTypes: true,
-    registry: { [BIG_LONG_NAME]: BIG_LONG },
+    registry: { [BIG_LONG_NAME]: bigLong() },
     omitRecordMethods: true,
     typeHook: undefined as never,
   });
@@ -44,11 +47,21 @@ export function writerType(schema: AvroSchema): avsc.Type {
 }
 
 function build(schema: AvroSchema, options: Partial<avsc.ForSchemaOptions>): avsc.Type {
+  checkGenerating();
   try {
-    return avsc.Type.forSchema(schema as never, options);
+    return Type.forSchema(schema as never, options);
   } catch (cause) {
     throw new SchemaError(`Not an Avro schema: ${(cause as Error).message}.`, undefined, { cause });
   }
+}
+
+/** @throws UnsupportedError where functions of text are forbidden: avsc makes some for every type. */
+function checkGenerating(): void {
+  if (canGenerate()) return;
+  throw new UnsupportedError(
+    'Avro columns need functions made of text, which this runtime forbids (a content security policy, or ' +
+      '--disallow-code-generation-from-strings). Keep the value as json(), or allow it.',
+  );
 }
 
 const BIG_LONG_NAME = 'rowan.bigLong';
@@ -77,14 +90,14 @@ function adapt(schema: AvroSchema): AvroSchema {
 function eachRecord(type: avsc.Type, visit: (record: avsc.Type) => void, seen = new Set<avsc.Type>()): void {
   if (seen.has(type)) return;
   seen.add(type);
-  if (avsc.Type.isType(type, 'record', 'error')) {
+  if (Type.isType(type, 'record', 'error')) {
     visit(type);
     for (const field of (type as avsc.types.RecordType).fields) eachRecord(field.type, visit, seen);
-  } else if (avsc.Type.isType(type, 'array')) {
+  } else if (Type.isType(type, 'array')) {
     eachRecord((type as avsc.types.ArrayType).itemsType, visit, seen);
-  } else if (avsc.Type.isType(type, 'map')) {
+  } else if (Type.isType(type, 'map')) {
     eachRecord((type as avsc.types.MapType).valuesType, visit, seen);
-  } else if (avsc.Type.isType(type, 'union')) {
+  } else if (Type.isType(type, 'union')) {
     for (const branch of (type as avsc.types.UnwrappedUnionType).types) eachRecord(branch, visit, seen);
   }
 }

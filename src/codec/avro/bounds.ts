@@ -3,7 +3,8 @@
  * bytes that say "an array of 2^31 items" keep it busy for a minute or end the process.
  */
 
-import avsc from 'avsc';
+import type avsc from 'avsc';
+import { types } from './avsc.js';
 
 /** Items that take no bytes (nulls, empty records) which one value may have: nothing else bounds them. */
 const MAX_EMPTY_ITEMS = 65_536;
@@ -61,14 +62,14 @@ export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
 }
 
 function under(type: avsc.Type): avsc.Type {
-  return type instanceof avsc.types.LogicalType ? type.underlyingType : type;
+  return type instanceof types.LogicalType ? type.underlyingType : type;
 }
 
 function partsOf(type: avsc.Type): readonly avsc.Type[] {
   const plain = under(type);
-  if (plain instanceof avsc.types.ArrayType) return [plain.itemsType];
-  if (plain instanceof avsc.types.MapType) return [plain.valuesType];
-  if (plain instanceof avsc.types.RecordType) return plain.fields.map((field) => field.type);
+  if (plain instanceof types.ArrayType) return [plain.itemsType];
+  if (plain instanceof types.MapType) return [plain.valuesType];
+  if (plain instanceof types.RecordType) return plain.fields.map((field) => field.type);
   return isUnion(plain) ? plain.types : [];
 }
 
@@ -97,21 +98,21 @@ function lookOf(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
 }
 
 function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
-  if (type instanceof avsc.types.ArrayType) return blocks(lookOf(type.itemsType, looks));
-  if (type instanceof avsc.types.MapType) {
+  if (type instanceof types.ArrayType) return blocks(lookOf(type.itemsType, looks));
+  if (type instanceof types.MapType) {
     const value = lookOf(type.valuesType, looks);
     return blocks((cursor) => {
       lookAtKey(cursor);
       value(cursor);
     });
   }
-  if (type instanceof avsc.types.RecordType) {
+  if (type instanceof types.RecordType) {
     const fields = type.fields.map((field) => lookOf(field.type, looks));
     return nested((cursor) => {
       for (const field of fields) field(cursor);
     });
   }
-  if (type instanceof avsc.types.FixedType) {
+  if (type instanceof types.FixedType) {
     const { size } = type;
     return (cursor) => cursor.skip(size);
   }

@@ -1,11 +1,12 @@
 /** Avro's logical types as JavaScript values: exact, and refusing what they cannot hold. */
 
-import avsc from 'avsc';
+import type avsc from 'avsc';
+import { types } from './avsc.js';
 
 type Underlying = Parameters<typeof avsc.Type.forSchema>[0];
 
 /** `_toValue` gives undefined for a value that is none; avsc then reports it with its place. */
-abstract class Logical extends avsc.types.LogicalType {
+abstract class Logical extends types.LogicalType {
   protected abstract override _fromValue(value: unknown): unknown;
   protected abstract override _toValue(value: unknown): unknown;
 
@@ -169,16 +170,21 @@ export const LOGICAL_TYPES = {
   [BYTE_ARRAY]: ByteArrayType,
 };
 
-/** A long as a bigint: all 64 bits. */
-export const BIG_LONG = avsc.types.LongType.__with({
-  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
-  toBuffer: (value: bigint) => {
-    const buffer = Buffer.alloc(8);
-    buffer.writeBigInt64LE(value);
-    return buffer;
-  },
-  fromJSON: (value: number | string) => BigInt(value),
-  toJSON: (value: bigint) => (Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()),
-  isValid: (value: unknown) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value,
-  compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
-});
+/** A long as a bigint: all 64 bits. Made when it is first asked for, since avsc makes a function of text for it. */
+export function bigLong(): avsc.Type {
+  madeBigLong ??= types.LongType.__with({
+    fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+    toBuffer: (value: bigint) => {
+      const buffer = Buffer.alloc(8);
+      buffer.writeBigInt64LE(value);
+      return buffer;
+    },
+    fromJSON: (value: number | string) => BigInt(value),
+    toJSON: (value: bigint) => (Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()),
+    isValid: (value: unknown) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value,
+    compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+  });
+  return madeBigLong;
+}
+
+let madeBigLong: avsc.Type | undefined;

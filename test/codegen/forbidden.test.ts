@@ -1,0 +1,35 @@
+/** Runtimes that make no functions of text take the plain forms, by themselves, with the same results. */
+
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const program = fileURLToPath(new URL('program.ts', import.meta.url));
+
+async function run(...flags: readonly string[]): Promise<{ generated: boolean; answers: unknown[][] }> {
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', program], {
+    maxBuffer: 1 << 26,
+  });
+  return JSON.parse(stdout) as { generated: boolean; answers: unknown[][] };
+}
+
+it('gives the same answers where code generation from strings is disallowed', async () => {
+  const free = await run();
+  const forbidden = await run('--disallow-code-generation-from-strings');
+  expect([free.generated, forbidden.generated]).toEqual([true, false]);
+  expect(free.answers.flat().length).toBeGreaterThan(20);
+  expect(forbidden.answers).toEqual(free.answers);
+});
+
+it('says that Avro needs it, and what to do', async () => {
+  const code = `
+    import { avroCodec } from './src/codec/index.ts';
+    try { avroCodec('int'); console.log('made'); } catch (error) { console.log(error.code, error.message); }`;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--disallow-code-generation-from-strings', '--import', 'tsx', '--input-type=module', '-e', code],
+    { cwd: fileURLToPath(new URL('../..', import.meta.url)) },
+  );
+  expect(stdout).toMatch(/^ERR_UNSUPPORTED Avro columns need functions made of text/);
+});
