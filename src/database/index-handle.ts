@@ -1,6 +1,6 @@
 /** What is done with one index as a whole. */
 
-import { setIndexState } from '../ddl/index.js';
+import { type IndexStanding, indexStanding, setIndexStanding } from '../ddl/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { EntityIndexes } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
@@ -50,10 +50,12 @@ export class IndexHandle {
    * @throws ConflictError when two rows have the same values in a unique index.
    */
   async build(run?: JobRunOptions): Promise<JobOutcome> {
-    const over = this.state !== 'building';
-    if (this.state !== 'active') await this.set(this.state === 'disabled' ? 'disabled' : 'building');
-    const outcome = await buildIndex(this.target(), over, run);
-    await this.set('active');
+    const { state, build } = await this.standing();
+    // What a build did before the index was disabled is worth nothing: rows have been written since, or entries removed.
+    const now = state === 'disabled' ? build + 1 : build;
+    if (state !== 'active') await this.set({ state: 'building', build: now });
+    const outcome = await buildIndex(this.target(), { over: state === 'active' || now > 0, build: now }, run);
+    await this.set({ state: 'active', build: now });
     return outcome;
   }
 
@@ -69,13 +71,18 @@ export class IndexHandle {
 
   /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */
   async drop(run?: JobRunOptions): Promise<JobOutcome> {
-    await this.set('disabled');
+    await this.set({ ...(await this.standing()), state: 'disabled' });
     return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
   }
 
-  private async set(state: IndexState): Promise<void> {
-    await setIndexState(this.engine.admin, this.access.indexes.schema, this.index, state);
-    this.indexing.setState(this.index, state);
+  private async standing(): Promise<IndexStanding> {
+    const known = await indexStanding(this.engine.admin, this.access.indexes.schema, this.index);
+    return known ?? { state: 'building', build: 0 };
+  }
+
+  private async set(standing: IndexStanding): Promise<void> {
+    await setIndexStanding(this.engine.admin, this.access.indexes.schema, this.index, standing);
+    this.indexing.setState(this.index, standing.state);
   }
 
   private target(): IndexTarget {

@@ -20,7 +20,12 @@ export interface StoredIndex {
   /** What the entries were made by; see `IndexSchema.signature`. */
   readonly signature: string;
   readonly state: IndexState;
+  /** How often it was begun to be built after it had been disabled; what an earlier build did counts for nothing then. */
+  readonly build: number;
 }
+
+/** Where an index stands. */
+export type IndexStanding = Pick<StoredIndex, 'state' | 'build'>;
 
 export function indexStampName(id: Uint8Array): string {
   return `${PREFIX}${toHex(id)}`;
@@ -47,13 +52,22 @@ function parse(text: string): StoredIndex | undefined {
     return undefined;
   }
   if (typeof read !== 'object' || read === null) return undefined;
-  const { entity, index, signature, state } = read as Partial<StoredIndex>;
+  const { entity, index, signature, state, build = 0 } = read as Partial<StoredIndex>;
   const texts = [entity, index, signature].every((one) => typeof one === 'string');
-  return texts && STATES.includes(state) ? (read as StoredIndex) : undefined;
+  if (!texts || !STATES.includes(state) || !Number.isSafeInteger(build)) return undefined;
+  return { ...(read as StoredIndex), build };
 }
 
-export function indexStamp(entity: EntitySchema, index: IndexSchema, state: IndexState): string {
-  return JSON.stringify({ entity: entity.name, index: index.name, signature: index.signature, state });
+function indexStamp(
+  { name: entity }: EntitySchema,
+  { name: index, signature }: IndexSchema,
+  standing: IndexStanding,
+): string {
+  return stampOf({ entity, index, signature, ...standing });
+}
+
+function stampOf({ build, ...stored }: StoredIndex): string {
+  return JSON.stringify(build === 0 ? stored : { ...stored, build });
 }
 
 /** The states of the indexes of some tables, as they are to be from now on, by id in hex. */
@@ -79,10 +93,11 @@ export async function ensureIndexes(
       const known = stored.get(id);
       const state = known?.state ?? ((await hasRows(engine, entity, before)) ? 'building' : 'active');
       states.set(id, state);
-      if (known === undefined) changes[indexStampName(index.id)] = indexStamp(entity, index, state);
+      if (known === undefined)
+        changes[indexStampName(index.id)] = indexStamp(entity, index, { state, build: 0 });
     }
     for (const [id, known] of undeclared(table, stored)) {
-      changes[`${PREFIX}${id}`] = JSON.stringify({ ...known, state: 'disabled' });
+      changes[`${PREFIX}${id}`] = stampOf({ ...known, state: 'disabled' });
     }
     if (Object.keys(changes).length > 0) {
       await engine.admin.modifyTable({ ...live, metadata: { ...live.metadata, ...changes } });
@@ -158,14 +173,35 @@ async function hasRows(
   }
 }
 
-/** Writes the state of one index. */
-export async function setIndexState(
+/** Where an index stands in the metadata; undefined when it has not been adopted. */
+export async function indexStanding(
+  admin: Admin,
+  entity: EntitySchema,
+  { id }: IndexSchema,
+): Promise<IndexStanding | undefined> {
+  const { metadata } = await admin.getDescriptor(indexTableName(entity.table.descriptor.name));
+  return storedIndexes(metadata).get(toHex(id));
+}
+
+/** Writes where an index stands. */
+export async function setIndexStanding(
   admin: Admin,
   entity: EntitySchema,
   index: IndexSchema,
-  state: IndexState,
+  standing: IndexStanding,
 ): Promise<void> {
   const live = await admin.getDescriptor(indexTableName(entity.table.descriptor.name));
-  const metadata = { ...live.metadata, [indexStampName(index.id)]: indexStamp(entity, index, state) };
+  const metadata = { ...live.metadata, [indexStampName(index.id)]: indexStamp(entity, index, standing) };
+  await admin.modifyTable({ ...live, metadata });
+}
+
+/** What the metadata of an index table says of an index that is declared no more: that it is disabled, or nothing. */
+export async function retireIndex(admin: Admin, table: string, id: string, keep: boolean): Promise<void> {
+  const live = await admin.getDescriptor(table);
+  const name = `${PREFIX}${id}`;
+  const stored = storedIndexes(live.metadata).get(id);
+  const others = Object.entries(live.metadata).filter(([other]) => other !== name);
+  const metadata: Record<string, string> = Object.fromEntries(others);
+  if (keep && stored !== undefined) metadata[name] = stampOf({ ...stored, state: 'disabled' });
   await admin.modifyTable({ ...live, metadata });
 }

@@ -34,6 +34,19 @@ async function fill(db: Database, from: number, to: number): Promise<void> {
   await db.repository(Plain).putMany(list as never);
 }
 
+/** Begins to build byColor, or goes on, and stops when more entries stand there and a checkpoint says so. */
+async function cutOff(db: Database): Promise<void> {
+  const stop = new AbortController();
+  const steps = { parallel: 1, batchRows: 10, checkpointRows: 10 };
+  const entries = async () => (await db.engine.table('things_idx').scan(new Scan()).nextBatch(1000)).length;
+  const before = await entries();
+  const build = db.index(Thing, 'byColor').build({ ...steps, signal: stop.signal });
+  const ended = expect(build).rejects.toThrow();
+  while ((await entries()) < before + 50) await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  await ended;
+}
+
 describe('the life of an index', () => {
   test('declared when there are rows it is kept, but not asked before it is built; rows may be written meanwhile', async () => {
     const disk = new Disk();
@@ -137,6 +150,37 @@ describe('the life of an index', () => {
     expect(part.rows).toBeLessThan(40);
     await expect(async () => index.verify({ sample: 2 })).rejects.toThrow(/sample is a share/);
   });
+
+  test.each(['a program that does not know it', 'drop'])(
+    'a build that was cut off begins anew when %s came between, and else goes on',
+    async (between) => {
+      const disk = new Disk();
+      {
+        await using db = await openPlain(disk);
+        await fill(db, 0, 400);
+      }
+      await using first = await openThing(disk);
+      // Disabled, and built again up to somewhere in the middle.
+      await first.index(Thing, 'byColor').drop();
+      await cutOff(first);
+      await cutOff(first);
+      if (between === 'drop') await first.index(Thing, 'byColor').drop();
+      await first.close();
+      if (between !== 'drop') {
+        await using db = await openPlain(disk);
+        await db.repository(Plain).putMany([
+          { id: 't0', color: 'green' },
+          { id: 't1', color: 'green' },
+        ] as never);
+      }
+      await using db = await openThing(disk);
+      const index = db.index(Thing, 'byColor');
+      expect(index.state).toBe('disabled');
+      const { resumed } = await index.build();
+      expect(resumed).toBe(false);
+      expect(await index.verify()).toMatchObject({ valid: 400, missing: 0, extra: 0, stale: 0 });
+    },
+  );
 
   test('drop removes the entries; two rows of one value keep a unique index from being built', async () => {
     const disk = new Disk();

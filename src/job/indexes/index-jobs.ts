@@ -69,12 +69,13 @@ function tableOf(target: IndexTarget): AtomicTable {
 }
 
 /**
- * Writes the entries of every row. `over`: whether entries may be there that no row bears out; they are removed then.
+ * Writes the entries of every row. `over`: whether entries may be there that no row bears out; they are removed then. Only
+ * a build of the same number is gone on with.
  * @throws ConflictError when two rows have the values of a unique index; then it can be asked by nobody.
  */
 export async function buildIndex(
   target: IndexTarget,
-  over: boolean,
+  { over, build }: { readonly over: boolean; readonly build: number },
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
   const table = tableOf(target);
@@ -87,7 +88,7 @@ export async function buildIndex(
       rowsPhase(target, (context) => new BuildWork(target, table, context, watched.touched)),
     ];
     if (over) phases.push(entriesPhase(target, (context) => new EntryWork(target, table, context, 1, true)));
-    const name = toolJobName('index-build', toHex(index.id));
+    const name = toolJobName('index-build', toHex(index.id), ...(build === 0 ? [] : [String(build)]));
     const signature = `${index.signature} ${over ? 'over' : 'new'}`;
     const outcome = await runJob(target.engine, { name, signature, phases }, { restart: 'done', ...run });
     const conflicts = outcome.counters['conflicts'] ?? 0;
@@ -150,7 +151,8 @@ export async function dropEntries(
     }),
   };
   const name = toolJobName('index-drop', toHex(id));
-  return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: 'done', ...run });
+  // Entries may have been written since an earlier run, where it stood.
+  return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
 }
 
 function rowsPhase(target: IndexTarget, open: (context: SplitContext) => SplitWork): JobPhase {
