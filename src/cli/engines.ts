@@ -10,20 +10,29 @@ import type { Engine } from '../table/index.js';
  * made.
  */
 export async function openEngine(place: string, mayMake = false): Promise<Engine> {
-  if (place.startsWith('hbase:')) {
-    const masters = place.slice('hbase:'.length).split(',').filter(Boolean);
-    if (masters.length === 0) {
-      throw new InvalidArgumentError(`"${place}" names no master. Write hbase:host:16000,host:16000.`);
-    }
+  const masters = mastersOf(place);
+  if (masters !== undefined) {
     const { connectHBase } = await import('../hbase/engine.js');
     return connectHBase({ masters });
   }
-  if (!mayMake && !existsSync(place)) {
-    throw new InvalidArgumentError(
-      `There is no store in "${place}". Give the folder of a store, or hbase:host:port for an HBase.`,
-    );
-  }
+  if (!mayMake) requireStore(place);
   return openEmbedded(place);
+}
+
+/** The masters that a place names; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
+export function mastersOf(place: string): string[] | undefined {
+  if (!place.startsWith('hbase:')) return undefined;
+  const masters = place.slice('hbase:'.length).split(',').filter(Boolean);
+  if (masters.length > 0) return masters;
+  throw new InvalidArgumentError(`"${place}" names no master. Write hbase:host:16000,host:16000.`);
+}
+
+/** @throws InvalidArgumentError when there is no such folder. */
+export function requireStore(place: string): void {
+  if (existsSync(place)) return;
+  throw new InvalidArgumentError(
+    `There is no store in "${place}". Give the folder of a store, or hbase:host:port for an HBase.`,
+  );
 }
 
 /** Runs `use` with engines that are closed afterwards; places that are the same are opened once. */

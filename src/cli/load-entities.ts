@@ -7,7 +7,7 @@ import { InvalidArgumentError, RowanError } from '../errors.js';
 import { compileSchema } from '../mapper/index.js';
 import { entityDeclarations } from '../schema/collect.js';
 import type { Schema } from '../schema/index.js';
-import type { EntityClass } from '../schema/types.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
 
 /**
  * Imports a module and compiles every entity class that it exports, alone or in arrays.
@@ -21,6 +21,14 @@ export async function loadSchema(modulePath: string): Promise<Schema> {
     );
   }
   return compileSchema(entities);
+}
+
+/** @throws InvalidArgumentError naming the entities that there are. */
+export function entityNamed(schema: Schema, name: string): EntitySchema {
+  const entity = schema.entities.find((each) => each.name === name);
+  if (entity !== undefined) return entity;
+  const known = schema.entities.map((each) => each.name).join(', ');
+  throw new InvalidArgumentError(`The module has no entity "${name}". It has ${known}.`);
 }
 
 async function importModule(modulePath: string): Promise<Readonly<Record<string, unknown>>> {

@@ -8,6 +8,7 @@ import { addDdlCommand } from './commands/ddl.js';
 import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
+import { addIndexCommands } from './commands/index-jobs.js';
 import { addIntrospectCommand } from './commands/introspect.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
@@ -54,6 +55,7 @@ function buildProgram(context: CliContext): Command {
   addHBaseCommand(program, context);
   addHotspotsCommand(program, context);
   addIntrospectCommand(program, context);
+  addIndexCommands(program, context);
   addKeyCommands(program, context);
   addLintCommand(program, context);
   addSchemaCommand(program, context);

@@ -1,13 +1,13 @@
 /** `rowan entities export|import` (docs/tools.md). */
 
 import type { Command } from 'commander';
-import { connect, type Database, open } from '../../database.js';
-import { InvalidArgumentError } from '../../errors.js';
+import type { Database } from '../../database.js';
 import { exportEntities, importEntities } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
-import { loadSchema } from '../load-entities.js';
+import { withDatabase } from '../databases.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
 import { PLACE, printOutcome } from './tools.js';
 
 interface EntityFlags {
@@ -37,20 +37,26 @@ export function addEntityCommands(program: Command, context: CliContext): void {
       'count and print lines that are no entity; default: the first ends the command',
     )
     .action((place: string, module: string, name: string, files: readonly string[], flags: EntityFlags) =>
-      withEntity(place, module, name, async (db, entity) => {
-        const outcome = await importEntities(
-          db.engine,
-          db.repository(entity.target as KeyedClass),
-          entity,
-          files,
-          {
-            ...named(flags),
-            skipBadLines: flags.skipBadLines === true,
-            onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
-          },
-        );
-        printOutcome(context, flags.json === true, outcome);
-      }),
+      withEntity(
+        place,
+        module,
+        name,
+        async (db, entity) => {
+          const outcome = await importEntities(
+            db.engine,
+            db.repository(entity.target as KeyedClass),
+            entity,
+            files,
+            {
+              ...named(flags),
+              skipBadLines: flags.skipBadLines === true,
+              onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
+            },
+          );
+          printOutcome(context, flags.json === true, outcome);
+        },
+        true,
+      ),
     );
 }
 
@@ -74,21 +80,9 @@ async function withEntity(
   module: string,
   name: string,
   use: (db: Database, entity: EntitySchema) => Promise<void>,
+  mayMake = false,
 ): Promise<void> {
   const schema = await loadSchema(module);
-  const entity = schema.entities.find((each) => each.name === name);
-  if (entity === undefined) {
-    const known = schema.entities.map((each) => each.name).join(', ');
-    throw new InvalidArgumentError(`The module has no entity "${name}". It has ${known}.`);
-  }
-  const entities = schema.entities.map(({ target }) => target);
-  const hbase = place.startsWith('hbase:');
-  const db: Database = hbase
-    ? await connect({ masters: place.slice('hbase:'.length).split(','), entities })
-    : await open({ path: place, entities });
-  try {
-    await use(db, db.schema.entity(entity.target));
-  } finally {
-    await db.close();
-  }
+  const { target } = entityNamed(schema, name);
+  await withDatabase(place, schema, { mayMake }, (db) => use(db, db.schema.entity(target)));
 }

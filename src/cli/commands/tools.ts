@@ -1,6 +1,5 @@
 /** `rowan count|cells|export|import|copy|verify`: work over whole tables, on either engine (docs/tools.md). */
 
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -13,9 +12,10 @@ import {
   type ToolOptions,
   verifyTables,
 } from '../../job/tools/index.js';
-import type { JobOutcome, JobProgress, JobRunOptions } from '../../job/types.js';
+import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { CliContext } from '../context.js';
 import { withEngines } from '../engines.js';
+import { withProgress } from '../progress.js';
 
 /** Options that every tool has, as the command line gives them. */
 interface ToolFlags {
@@ -167,16 +167,9 @@ async function report(
   flags: ToolFlags,
   run: (options: ToolOptions) => Promise<JobOutcome>,
 ): Promise<JobOutcome> {
-  const bar =
-    flags.progress !== false && flags.json !== true && process.stderr.isTTY ? progressBar() : undefined;
-  try {
-    const outcome = await run(toolOptions(flags, bar && ((progress) => bar.update(progress))));
-    bar?.stop();
-    printOutcome(context, flags.json === true, outcome);
-    return outcome;
-  } finally {
-    bar?.stop();
-  }
+  const outcome = await withProgress(flags, (onProgress) => run(toolOptions(flags, onProgress)));
+  printOutcome(context, flags.json === true, outcome);
+  return outcome;
 }
 
 /** Prints the counters of a tool, or all of its outcome as JSON. */
@@ -185,30 +178,8 @@ export function printOutcome(context: CliContext, json: boolean, outcome: JobOut
   else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
 }
 
-function progressBar(): { update(progress: JobProgress): void; stop(): void } {
-  const bar = new SingleBar({
-    format: '{bar} {percentage}% | {rows} rows, {rate}/s | {left}',
-    stream: process.stderr,
-  });
-  bar.start(1000, 0, { rows: 0, rate: 0, left: '' });
-  return {
-    update: ({ fraction, rows, rowsPerSecond, remainingMs }) =>
-      bar.update(Math.floor(fraction * 1000), {
-        rows,
-        rate: Math.round(rowsPerSecond),
-        left: remainingMs === undefined ? '' : `${Math.ceil(remainingMs / 1000)} s left`,
-      }),
-    stop: () => bar.stop(),
-  };
-}
-
 function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']): ToolOptions {
-  const { name, families, from, to, versions, rate, parallel } = flags;
-  const run: { -readonly [Option in keyof JobRunOptions]: JobRunOptions[Option] } = {};
-  if (rate !== undefined) run.rowsPerSecond = wholeNumber('--rate', rate);
-  if (parallel !== undefined) run.parallel = wholeNumber('--parallel', parallel);
-  if (flags.restart === true) run.restart = true;
-  if (onProgress !== undefined) run.onProgress = onProgress;
+  const { name, families, from, to, versions } = flags;
   return {
     ...(name === undefined ? {} : { name }),
     ...(families === undefined ? {} : { families: families.split(',') }),
@@ -222,7 +193,20 @@ function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']):
             to: to === undefined ? Number.MAX_SAFE_INTEGER : wholeNumber('--to', to),
           },
         }),
-    run,
+    run: runOptions(flags, onProgress),
+  };
+}
+
+/** How a job is run, as the command line says it. */
+export function runOptions(
+  { rate, parallel, restart }: Pick<ToolFlags, 'rate' | 'parallel' | 'restart'>,
+  onProgress: JobRunOptions['onProgress'],
+): JobRunOptions {
+  return {
+    ...(rate === undefined ? {} : { rowsPerSecond: wholeNumber('--rate', rate) }),
+    ...(parallel === undefined ? {} : { parallel: wholeNumber('--parallel', parallel) }),
+    ...(restart === true ? { restart: true } : {}),
+    ...(onProgress === undefined ? {} : { onProgress }),
   };
 }
 
