@@ -5,9 +5,9 @@ import {
   Entity,
   open,
   part,
-  RowKey,
   recordType,
   reverseTimestamp,
+  rowKey,
   salt,
   Table,
   text,
@@ -18,24 +18,22 @@ import {
 class Crm {}
 
 @Entity({ table: Crm, recordType: 1 })
-@RowKey(salt(16, ['customerId']), part('customerId'), recordType())
 class Customer {
-  declare static readonly key: ['customerId'];
+  static readonly key = rowKey(salt(16, ['customerId']), part('customerId', text), recordType());
   customerId!: string;
   @Column('d:n', text) name!: string;
   @Column('d:e', text) email?: string | null;
 }
 
 @Entity({ table: Crm, recordType: 2 })
-@RowKey(
-  salt(16, ['customerId']),
-  part('customerId'),
-  recordType(),
-  reverseTimestamp('placedAt'),
-  part('orderNo', uint32),
-)
 class Order {
-  declare static readonly key: ['customerId', 'placedAt', 'orderNo'];
+  static readonly key = rowKey(
+    salt(16, ['customerId']),
+    part('customerId', text),
+    recordType(),
+    reverseTimestamp('placedAt'),
+    part('orderNo', uint32),
+  );
   customerId!: string;
   placedAt!: Date;
   orderNo!: number;

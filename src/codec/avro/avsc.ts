@@ -4,6 +4,7 @@
  */
 
 import type avsc from 'avsc';
+// @ts-expect-error avsc has types for its main module only.
 import library from 'avsc/lib/types.js';
 
 export const Type: typeof avsc.Type = library.Type;
