@@ -32,6 +32,7 @@ export class EntityIndexes {
   /** Each is told of every row that is written (latin1), until it is taken out: builds that are under way. */
   readonly watchers = new Set<Set<string>>();
   private readonly reader: RowReader;
+  private readonly none: readonly (readonly IndexEntry[])[];
 
   constructor(
     readonly schema: EntitySchema,
@@ -41,13 +42,14 @@ export class EntityIndexes {
     this.tableName = indexTableName(schema.table.descriptor.name);
     this.all = indexes.map((index) => new EntityIndex(schema, index, whereOf(index)));
     this.columns = [...new Set(this.all.flatMap(({ columns }) => columns))];
+    this.none = this.all.map(() => NONE);
     this.reader = schema.mapper.readerOf(new Set(indexes.flatMap(({ parts }) => parts)));
   }
 
   /** The entries of a row for each of the indexes, in their order; none of a row that is no entity. @throws KeyError. */
   entriesOf(row: Result): readonly (readonly IndexEntry[])[] {
     const entity = row.isEmpty ? null : this.reader.read(row);
-    return this.all.map((index) => (entity === null ? NONE : index.entriesOf(entity, row)));
+    return entity === null ? this.none : this.all.map((index) => index.entriesOf(entity, row));
   }
 }
 

@@ -50,13 +50,12 @@ export class IndexParticipant implements ChangeParticipant {
     for (const watcher of this.indexes.watchers) watcher.add(toLatin1(change.row));
     const { before, after } = change;
     if (this.leavesEntries(before, after)) return NOTHING;
+    const { all } = this.indexes;
     const old = this.indexes.entriesOf(before.toResult());
     const now = this.indexes.entriesOf(after.toResult());
     const out: FollowUp[] = [];
     const ttl = this.ends ? this.remaining(after) : undefined;
-    this.indexes.all.forEach((index, i) => {
-      this.followOne(index, old[i]!, now[i]!, change, ttl, step, out);
-    });
+    for (let i = 0; i < all.length; i++) this.followOne(all[i]!, old[i]!, now[i]!, change, ttl, step, out);
     return out;
   }
 

@@ -1,64 +1,85 @@
 /** The newest cells of a row, before a change and after it. */
 
-import { compareBytes, concatBytes, toLatin1 } from '../bytes/index.js';
+import { compareBytes, concatBytes, equalBytes, toLatin1 } from '../bytes/index.js';
 import { Cell, CellType, type Result, Result as Row, type RowMutation } from '../table/index.js';
+
+/** Rows of more cells are looked up by a map of the columns. */
+const FEW_CELLS = 24;
 
 /** A row as one change finds it or leaves it: what participants compare, and what later changes of a batch see. */
 export class RowImage {
-  private readonly cells: Map<string, Cell>;
-
   private constructor(
     readonly row: Uint8Array,
-    cells: Map<string, Cell>,
-    /** The row as it was read, where nothing was changed since and one version was asked for. */
+    /** By column; made of `source` when it is first needed. */
+    private made: Map<string, Cell> | undefined,
+    /** The row with one cell of each column, in HBase's order; undefined where only the map has it. */
     private readonly source?: Result,
-  ) {
-    this.cells = cells;
-  }
+  ) {}
 
+  /** `result`: as it was read, newer versions before older ones. */
   static of(row: Uint8Array, result: Result): RowImage {
+    if (isSingle(result.cells)) return new RowImage(row, undefined, result);
     const cells = new Map<string, Cell>();
     for (const cell of result.cells) {
       const name = nameOf(cell.family, cell.qualifier);
       if (!cells.has(name)) cells.set(name, cell);
     }
-    return new RowImage(row, cells, cells.size === result.cells.length ? result : undefined);
+    return new RowImage(row, cells);
   }
 
   get isEmpty(): boolean {
-    return this.cells.size === 0;
+    return this.source === undefined ? this.cells.size === 0 : this.source.isEmpty;
   }
 
   value(family: string, qualifier: Uint8Array): Uint8Array | undefined {
-    return this.cells.get(nameOf(family, qualifier))?.value;
+    return this.cell(family, qualifier)?.value;
   }
 
   cell(family: string, qualifier: Uint8Array): Cell | undefined {
-    return this.cells.get(nameOf(family, qualifier));
+    const { source } = this;
+    if (this.made !== undefined || source === undefined || source.cells.length > FEW_CELLS)
+      return this.cells.get(nameOf(family, qualifier));
+    return source.cells.find((cell) => cell.family === family && equalBytes(cell.qualifier, qualifier));
   }
 
   /** In no order. */
   all(): Iterable<Cell> {
-    return this.cells.values();
+    return this.source?.cells ?? this.cells.values();
   }
 
   /** In HBase's order. */
   toResult(): Result {
     if (this.source !== undefined) return this.source;
-    const cells = [...this.cells.values()].sort((a, b) =>
-      a.family === b.family
-        ? compareBytes(a.qualifier, b.qualifier)
-        : Buffer.compare(Buffer.from(a.family), Buffer.from(b.family)),
-    );
+    const cells = [...this.cells.values()].sort(compareColumns);
     return cells.length === 0 ? Row.EMPTY : new Row(this.row, cells);
   }
 
   /** The image behind these mutations. A delete hides what the same change puts, as one timestamp has it. */
   after(mutations: readonly RowMutation[]): RowImage {
+    const only = mutations.length === 1 ? mutations[0]! : undefined;
+    if (only?.kind === 'put' && this.isEmpty) {
+      const put = this.putAlone(only);
+      if (put !== undefined) return new RowImage(this.row, undefined, put);
+    }
     const next = new RowImage(this.row, new Map(this.cells));
     for (const mutation of mutations) if (mutation.kind !== 'delete') next.write(mutation);
     for (const mutation of mutations) if (mutation.kind === 'delete') next.remove(mutation);
     return next;
+  }
+
+  private get cells(): Map<string, Cell> {
+    this.made ??= new Map(this.source!.cells.map((cell) => [nameOf(cell.family, cell.qualifier), cell]));
+    return this.made;
+  }
+
+  /** The row that a put makes where there was none; undefined when it names a column twice. */
+  private putAlone(put: Extract<RowMutation, { kind: 'put' }>): Result | undefined {
+    const cells = put.cells.map(
+      ({ family, qualifier, timestamp, value }) =>
+        new Cell(this.row, family, qualifier, timestamp, CellType.Put, value),
+    );
+    if (!isAscending(cells)) cells.sort(compareColumns);
+    return isSingle(cells) ? new Row(this.row, cells) : undefined;
   }
 
   private write(mutation: Exclude<RowMutation, { kind: 'delete' }>): void {
@@ -104,6 +125,27 @@ export class RowImage {
     const cell = new Cell(this.row, family, qualifier, timestamp, CellType.Put, value);
     this.cells.set(nameOf(family, qualifier), cell);
   }
+}
+
+function compareColumns(a: Cell, b: Cell): number {
+  return a.family === b.family
+    ? compareBytes(a.qualifier, b.qualifier)
+    : Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
+}
+
+function isAscending(cells: readonly Cell[]): boolean {
+  for (let i = 1; i < cells.length; i++) if (compareColumns(cells[i - 1]!, cells[i]!) > 0) return false;
+  return true;
+}
+
+/** Whether cells in HBase's order are of a column each. */
+function isSingle(cells: readonly Cell[]): boolean {
+  for (let i = 1; i < cells.length; i++) {
+    const before = cells[i - 1]!;
+    const cell = cells[i]!;
+    if (before.family === cell.family && equalBytes(before.qualifier, cell.qualifier)) return false;
+  }
+  return true;
 }
 
 function nameOf(family: string, qualifier: Uint8Array): string {

@@ -103,12 +103,15 @@ export class WriteStep implements AtomicStep {
 
   private write(state: TableState, change: TableChange['change'], notBefore: number): Result {
     const row = this.preparation.prepare(state, change, notBefore);
-    const before = this.savepoint();
+    const { cells, upserts } = this;
+    const rows = this.rows.length;
+    const cellsBefore = cells.count;
+    const upsertsBefore = upserts.count;
     this.rows.push(row);
     try {
-      this.bytes.push(this.add(row, this.first + before.rows, this.cells, row.upserts && this.upserts));
+      this.bytes.push(this.add(row, this.first + rows, cells, row.upserts && upserts));
     } catch (error) {
-      this.backTo(before);
+      this.backTo({ rows, cells: cellsBefore, upserts: upsertsBefore });
       throw error;
     }
     return row.result;
