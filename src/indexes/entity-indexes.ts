@@ -59,6 +59,8 @@ const NONE: readonly IndexEntry[] = Object.freeze([]);
 export class EntityIndex {
   /** Every column that decides on its entries or stands in them. */
   readonly columns: readonly ColumnSchema[];
+  /** Of its parts. */
+  readonly reader: RowReader;
   private readonly paths: readonly (readonly string[])[];
 
   constructor(
@@ -69,6 +71,7 @@ export class EntityIndex {
     const { parts, included } = index;
     const columns = parts.flatMap((part) => schema.columnsByProperty.get(part) ?? []);
     this.columns = [...new Set([...columns, ...included, ...(where?.columns ?? [])])];
+    this.reader = schema.mapper.readerOf(new Set(parts));
     this.paths = parts.map((part) => schema.columnsByProperty.get(part)?.path ?? [part]);
   }
 

@@ -1,7 +1,7 @@
 /** What queries on one entity and on collections have in common: running, streaming, paging, counting. */
 
 import { copyBytes } from '../bytes/index.js';
-import { InvalidArgumentError, QueryError, throwIfAborted } from '../errors.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
@@ -10,6 +10,7 @@ import type { QueryOperation } from './events.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explain.js';
 import { checkNames, checkSupported, type FindOptions } from './find-options.js';
+import { loadRows, pause, ROWS_AT_ONCE } from './load-rows.js';
 import type { RowLoader } from './loader.js';
 import { checkPage, type Page, type PageOptions, type PageRow, pageOf } from './page.js';
 import type { ReadOptions, ReadTally, RowCursor } from './range-source.js';
@@ -42,8 +43,6 @@ export interface Prepared {
 const FIRST_CHUNK = 32;
 /** Rows that are likely wanted where nothing bounds them. */
 const MANY_ROWS = 256;
-/** Rows after which other events get their turn. */
-const ROWS_AT_ONCE = 8192;
 
 /** A lazy, immutable query: each step gives a new one, and it can be run any number of times. */
 export abstract class BaseQuery<T> implements AsyncIterable<T> {
@@ -94,7 +93,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** The first row, or null. */
   async first(): Promise<T | null> {
-    const [row] = await this.limit(Math.min(this.spec.limit ?? 1, 1)).collect('first', undefined);
+    const found = this.limit(Math.min(this.spec.limit ?? 1, 1)).collect('first', undefined);
+    const [row] = found instanceof Promise ? await found : found;
     return row ?? null;
   }
 
@@ -173,49 +173,51 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return { reading, loaders: prepared.loaders, signal: this.options.signal, end };
   }
 
-  private async collect(operation: QueryOperation, max: number | undefined): Promise<T[]> {
+  /** A promise only where something must be waited for, here and below: a row from memory is not. */
+  private collect(operation: QueryOperation, max: number | undefined): T[] | Promise<T[]> {
     const ready = this.prepare();
-    const prepared = ready instanceof Promise ? await ready : ready;
+    return ready instanceof Promise
+      ? ready.then((prepared) => this.collectPrepared(operation, prepared, max))
+      : this.collectPrepared(operation, ready, max);
+  }
+
+  private collectPrepared(
+    operation: QueryOperation,
+    prepared: Prepared,
+    max: number | undefined,
+  ): T[] | Promise<T[]> {
     const { limit } = this.spec;
     const bounded = max !== undefined && (limit === undefined || limit > max);
     if (prepared.compare !== undefined) return this.collectSorted(prepared, prepared.compare, max);
-    const items = await this.observed(operation, prepared, (tally) =>
+    const loaded = this.observed(operation, prepared, (tally) =>
       this.loadAll(prepared, bounded ? max + 1 : limit, tally),
     );
-    if (bounded && items.length > max) throw tooManyRows(max);
-    return items;
+    if (!bounded) return loaded;
+    const checked = (items: T[]): T[] => {
+      if (items.length > max) throw tooManyRows(max);
+      return items;
+    };
+    return loaded instanceof Promise ? loaded.then(checked) : checked(loaded);
   }
 
-  private async loadAll(
+  private loadAll(
     prepared: Prepared,
     limit: number | undefined,
     tally: ReadTally | undefined,
-  ): Promise<T[]> {
+  ): T[] | Promise<T[]> {
     const items: T[] = [];
-    await this.loadEach(prepared, limit, tally, (item) => items.push(item as T));
-    return items;
+    const waits = this.loadEach(prepared, limit, tally, (item) => items.push(item as T));
+    return waits === undefined ? items : waits.then(() => items);
   }
 
-  private async loadEach(
+  private loadEach(
     { plan, loaders }: Prepared,
     limit: number | undefined,
     tally: ReadTally | undefined,
     take: (item: object) => void,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     const reading = this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
-    try {
-      for (let count = 1; ; count++) {
-        const more = reading.advance();
-        if (!(typeof more === 'boolean' ? more : await more)) return;
-        const loaded = loaders[reading.entity]!.load(reading.row!);
-        const item = loaded instanceof Promise ? await loaded : loaded;
-        if (item !== null) take(item);
-        if (count % ROWS_AT_ONCE === 0) await pause(this.options.signal);
-      }
-    } finally {
-      const closing = reading.close();
-      if (closing !== undefined) await closing;
-    }
+    return loadRows(reading, loaders, take, this.options.signal);
   }
 
   /** Gives every row to `take`, and keeps none. */
@@ -307,21 +309,27 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   private observed<R>(
     operation: QueryOperation,
     prepared: Prepared,
-    run: (tally: ReadTally | undefined) => Promise<R>,
-  ): Promise<R> {
+    run: (tally: ReadTally | undefined) => R | Promise<R>,
+  ): R | Promise<R> {
     const tally = this.tally();
-    if (tally === undefined) return run(undefined);
+    return tally === undefined ? run(undefined) : this.runTold(operation, prepared, tally, run);
+  }
+
+  private async runTold<R>(
+    operation: QueryOperation,
+    prepared: Prepared,
+    tally: ReadTally,
+    run: (tally: ReadTally) => R | Promise<R>,
+  ): Promise<R> {
     const started = performance.now();
-    return run(tally).then(
-      (value) => {
-        this.tell(operation, prepared, tally, started, undefined);
-        return value;
-      },
-      (error: unknown) => {
-        this.tell(operation, prepared, tally, started, error);
-        throw error;
-      },
-    );
+    try {
+      const value = await run(tally);
+      this.tell(operation, prepared, tally, started, undefined);
+      return value;
+    } catch (error) {
+      this.tell(operation, prepared, tally, started, error);
+      throw error;
+    }
   }
 
   private tell(
@@ -348,12 +356,6 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       // A listener's own error is not the query's.
     }
   }
-}
-
-/** Lets other events run. @throws RowanError `ERR_ABORTED`. */
-async function pause(signal: AbortSignal | undefined): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  throwIfAborted(signal);
 }
 
 /** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */

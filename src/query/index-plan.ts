@@ -1,5 +1,6 @@
 /** A query answered from an index: which entries are read, and what of the rows behind them. */
 
+import { compareBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import { type EntityIndex, INDEX_FAMILY } from '../indexes/index.js';
 import type { KeyConditions, KeyPlan } from '../key/types.js';
@@ -35,6 +36,16 @@ export interface OtherIndex {
   readonly why: string;
 }
 
+/** A cell of a row that an entry stands for, and where its value comes from. */
+export interface CoveringCell {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  /** The column; undefined: the marker that says that the row is an entity. */
+  readonly column: ColumnSchema | undefined;
+  /** The place among the included columns; -1: the value stands in the entry's row. */
+  readonly at: number;
+}
+
 export interface IndexPlan {
   readonly spec: QuerySpec;
   readonly use: IndexUse;
@@ -42,6 +53,8 @@ export interface IndexPlan {
   readonly keyPlan: KeyPlan;
   /** Whether the entries hold all that is asked for, and no row is looked up. */
   readonly covered: boolean;
+  /** The cells that stand for a row, in HBase's order; none where rows are looked up. */
+  readonly covering: readonly CoveringCell[];
   /** What is read of the rows, or stands for them. */
   readonly read: ReadSet;
   /** Conditions beyond those on the index's parts; all are decided here. */
@@ -66,26 +79,84 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
       { code: 'ERR_FULL_SCAN', details: { entity: schema.name, index: index.index.name } },
     );
   }
-  const conditions = [
-    ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
-    ...keyPlan.inexactParts.flatMap((part) =>
-      use.key[part] === undefined ? [] : conjuncts(keyPartAsCondition(part, use.key[part])),
-    ),
-    ...spec.where.flatMap(conjuncts).filter((condition) => !use.served.has(condition)),
-  ];
-  const tested = testedColumns(schema, conditions);
-  const selected = spec.selected === undefined ? undefined : selectColumns(schema, spec.selected);
-  const covered = selected !== undefined && isCovered(spec, index, [...selected, ...tested]);
+  const conditions = conditionsOf(spec, use, keyPlan);
   return {
     spec,
     use,
     keyPlan,
-    covered,
-    read: readSet(schema, selected, covered ? tested : [...tested, ...index.columns]),
+    ...(conditions.length === 0 && spec.slices.length === 0
+      ? plainReading(spec, index)
+      : readingOf(spec, index, conditions)),
     local: conditions,
     rowTest: conditions.length === 0 ? undefined : compileCondition({ kind: 'all', conditions }, schema),
     finish: finishOf(spec),
   };
+}
+
+/** What is left to be decided of the rows. */
+function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan): readonly Condition[] {
+  return [
+    ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
+    ...inexactParts.flatMap((part) =>
+      use.key[part] === undefined ? [] : conjuncts(keyPartAsCondition(part, use.key[part])),
+    ),
+    ...spec.where.flatMap(conjuncts).filter((condition) => !use.served.has(condition)),
+  ];
+}
+
+type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
+
+/** Of queries that decide on nothing themselves, by what they select: each look-up by an index is such a one. */
+const plainReadings = new WeakMap<EntityIndex, Map<string, Reading>>();
+/** So many selections of an index are kept. */
+const KEPT_READINGS = 64;
+
+function plainReading(spec: QuerySpec, index: EntityIndex): Reading {
+  let kept = plainReadings.get(index);
+  if (kept === undefined) {
+    kept = new Map();
+    plainReadings.set(index, kept);
+  }
+  const names = spec.selected === undefined ? '' : JSON.stringify(spec.selected);
+  let reading = kept.get(names);
+  if (reading === undefined) {
+    reading = readingOf(spec, index, []);
+    if (kept.size >= KEPT_READINGS) kept.clear();
+    kept.set(names, reading);
+  }
+  return reading;
+}
+
+function readingOf(spec: QuerySpec, index: EntityIndex, conditions: readonly Condition[]): Reading {
+  const { schema } = spec;
+  const tested = testedColumns(schema, conditions);
+  const selected = spec.selected === undefined ? undefined : selectColumns(schema, spec.selected);
+  const covered = selected !== undefined && isCovered(spec, index, [...selected, ...tested]);
+  return {
+    covered,
+    covering: covered ? coveringCells(schema, index, [...selected, ...tested]) : [],
+    read: readSet(schema, selected, covered ? tested : [...tested, ...index.columns]),
+  };
+}
+
+function coveringCells(
+  schema: EntitySchema,
+  { index }: EntityIndex,
+  columns: readonly ColumnSchema[],
+): CoveringCell[] {
+  const needed = [...new Set([...columns, ...storedParts(schema)])];
+  const cells: CoveringCell[] = needed.map((column) => ({
+    family: column.family,
+    qualifier: column.qualifier,
+    column,
+    at: index.included.indexOf(column),
+  }));
+  if (schema.marker !== undefined) cells.push({ ...schema.marker, column: undefined, at: -1 });
+  return cells.sort((a, b) =>
+    a.family === b.family
+      ? compareBytes(a.qualifier, b.qualifier)
+      : Buffer.compare(Buffer.from(a.family), Buffer.from(b.family)),
+  );
 }
 
 function readSet(
@@ -113,7 +184,7 @@ function isCovered(
 }
 
 /** Whether an entry's row gives back the value of the column. */
-export function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
+function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
   const part = index.layout.parts.find(({ name }) => name === column.property);
   return (
     part?.recoverable === true &&

@@ -4,10 +4,10 @@ import { compareBytes, copyBytes, equalBytes } from '../bytes/index.js';
 import { throwIfAborted } from '../errors.js';
 import { decodeEntry, ENTRY_QUALIFIER, type EntryContent, INDEX_FAMILY } from '../indexes/index.js';
 import type { KeyLayout } from '../key/types.js';
-import { type ColumnSchema, MARKER_VALUE, type RowReader } from '../schema/types.js';
+import { MARKER_VALUE } from '../schema/types.js';
 import { Cell, CellType, Get, LATEST_TIMESTAMP, Result } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { ENTRY_READ, type IndexPlan, isKept } from './index-plan.js';
+import { ENTRY_READ, type IndexPlan } from './index-plan.js';
 import { applyReadSet } from './projection.js';
 import { loadTexts, type ReadOptions, type RowCursor } from './range-source.js';
 import { applyHints, comparePlaced, type ReadPlan } from './read-plan.js';
@@ -102,18 +102,14 @@ const NO_BYTES = new Uint8Array(0);
 
 /** Rows made of entries alone. */
 class CoveredCursor extends EntryCursor {
-  private readonly cells: readonly { readonly column: ColumnSchema; readonly at: number }[];
   private readonly dataKey: KeyLayout;
+  /** Whether values stand in the entry's row. */
+  private readonly decodes: boolean;
 
   constructor(plan: IndexPlan, entries: RowCursor, options: ReadOptions) {
     super(plan, entries, options);
-    const { schema, index } = plan.use.index;
-    this.dataKey = schema.key;
-    // In the order of the entity's columns, as a row has them; -1: the value stands in the entry's row.
-    this.cells = schema.columns.flatMap((column) => {
-      const at = index.included.indexOf(column);
-      return at >= 0 || isKept(index, column) ? [{ column, at }] : [];
-    });
+    this.dataKey = plan.use.index.schema.key;
+    this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
   }
 
   advance(): boolean | Promise<boolean> {
@@ -134,24 +130,20 @@ class CoveredCursor extends EntryCursor {
   }
 
   private rowOf({ row, content }: OpenEntry): boolean | Promise<boolean> {
-    const { schema, index } = this.plan.use.index;
+    const { covering, use } = this.plan;
     const { dataRow } = content;
-    const values = this.cells.some(({ at }) => at < 0) ? index.layout.decode(row) : undefined;
+    const values = this.decodes ? use.index.index.layout.decode(row) : undefined;
     const cells: Cell[] = [];
-    const add = (family: string, qualifier: Uint8Array, value: Uint8Array): void => {
-      cells.push(new Cell(dataRow, family, qualifier, LATEST_TIMESTAMP, CellType.Put, value));
-    };
-    for (const { column, at } of this.cells) {
-      const value = at < 0 ? column.codec.encode(values![column.property]) : content.cells[at];
-      if (value !== undefined) add(column.family, column.qualifier, value);
+    for (const { family, qualifier, column, at } of covering) {
+      const value =
+        column === undefined
+          ? MARKER_VALUE
+          : at < 0
+            ? column.codec.encode(values![column.property])
+            : content.cells[at];
+      if (value !== undefined)
+        cells.push(new Cell(dataRow, family, qualifier, LATEST_TIMESTAMP, CellType.Put, value));
     }
-    const { marker } = schema;
-    if (marker !== undefined) add(marker.family, marker.qualifier, MARKER_VALUE);
-    cells.sort((a, b) =>
-      a.family === b.family
-        ? compareBytes(a.qualifier, b.qualifier)
-        : Buffer.compare(Buffer.from(a.family), Buffer.from(b.family)),
-    );
     const result = new Result(dataRow, cells);
     if (this.dataKey.dictionaries === undefined) return this.give(row, result);
     return loadTexts([this.dataKey], [result]).then(() => this.give(row, result));
@@ -168,8 +160,6 @@ class LookupCursor extends EntryCursor {
   private at = 0;
   private size: number;
   private ended = false;
-  private readonly reader: RowReader;
-
   constructor(
     plan: IndexPlan,
     private readonly reading: ReadPlan,
@@ -179,8 +169,6 @@ class LookupCursor extends EntryCursor {
   ) {
     super(plan, entries, options);
     this.size = Math.max(1, Math.min(options.expected, this.left, LARGEST_LOOKUP));
-    const { schema, index } = plan.use.index;
-    this.reader = schema.mapper.readerOf(new Set(index.parts));
   }
 
   advance(): boolean | Promise<boolean> {
@@ -198,9 +186,9 @@ class LookupCursor extends EntryCursor {
 
   private holds(entry: Uint8Array, row: Result): boolean {
     if (row.isEmpty) return false;
-    const entity = this.reader.read(row);
-    if (entity === null) return false;
     const { index } = this.plan.use;
+    const entity = index.reader.read(row);
+    if (entity === null) return false;
     const entries = index.entriesOf(entity, row);
     const isFirst =
       index.index.several === undefined
