@@ -183,6 +183,8 @@ function entriesPhase(target: IndexTarget, open: (context: SplitContext) => Spli
 abstract class IndexWork implements SplitWork {
   protected readonly index;
   private readonly own: boolean;
+  /** The changes of the rows that came last. */
+  private underWay: Promise<void> = Promise.resolve();
 
   constructor(
     protected readonly target: IndexTarget,
@@ -193,7 +195,25 @@ abstract class IndexWork implements SplitWork {
     this.own = target.indexes.schema.table.entities.length === 1;
   }
 
+  /** Resolves when the rows before are done: while the disk takes their entries, these are read. */
   async rows(rows: readonly Result[]): Promise<void> {
+    const before = this.underWay;
+    this.underWay = this.change(rows);
+    // Whoever asks for it next is told.
+    this.underWay.catch(() => undefined);
+    await before;
+  }
+
+  /** What is noted as done is on the disk. */
+  async commit(): Promise<undefined> {
+    await this.underWay;
+  }
+
+  async close(): Promise<void> {
+    await this.underWay.catch(() => undefined);
+  }
+
+  private async change(rows: readonly Result[]): Promise<void> {
     let counted: [string, number][] = [];
     await this.table.commit((read) => {
       const changes: TableChange[] = [];
