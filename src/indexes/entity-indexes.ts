@@ -61,6 +61,8 @@ export class EntityIndex {
   readonly columns: readonly ColumnSchema[];
   /** Of its parts. */
   readonly reader: RowReader;
+  /** Single cells that each entry comes from: without one of them there is none. */
+  readonly needed: readonly ColumnSchema[];
   private readonly paths: readonly (readonly string[])[];
 
   constructor(
@@ -72,6 +74,7 @@ export class EntityIndex {
     const columns = parts.flatMap((part) => schema.columnsByProperty.get(part) ?? []);
     this.columns = [...new Set([...columns, ...included, ...(where?.columns ?? [])])];
     this.reader = schema.mapper.readerOf(new Set(parts));
+    this.needed = columns.filter(({ kind }) => kind === 'column' || kind === 'counter');
     this.paths = parts.map((part) => schema.columnsByProperty.get(part)?.path ?? [part]);
   }
 

@@ -335,3 +335,8 @@ export function describeCondition(condition: Condition): string {
   const text = `${property} ${SIGNS[operator]} ${describeValue(values[0])}`;
   return negated ? `not (${text})` : text;
 }
+
+/** Every test but a negated one fails on an absent value. */
+export function impliesPresence(condition: Condition, property: string): condition is Test {
+  return condition.kind === 'test' && condition.property === property && !condition.negated;
+}

@@ -3,7 +3,8 @@
 import { QueryError } from '../errors.js';
 import { type CompiledWhere, EntityIndexes } from '../indexes/index.js';
 import type { EntitySchema, IndexSchema } from '../schema/types.js';
-import { conjuncts, describeCondition } from './condition.js';
+import { FOREVER } from '../table/index.js';
+import { conjuncts, describeCondition, impliesPresence } from './condition.js';
 import { compileCondition } from './evaluate.js';
 import { testedColumns } from './projection.js';
 import { resolverOf } from './resolver.js';
@@ -37,6 +38,21 @@ function compileIndexWhere(schema: EntitySchema, index: IndexSchema): CompiledWh
     throw new QueryError(
       `${schema.name}.${several.property} is no single cell: the condition of the index "${index.name}" cannot test it.`,
       { details: { entity: schema.name, property: several.property, index: index.name } },
+    );
+  }
+  const ending = new Set(
+    schema.table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map(({ name }) => name),
+  );
+  const appearing = columns.find(
+    ({ family, property }) =>
+      ending.has(family) && !conditions.some((condition) => impliesPresence(condition, property)),
+  );
+  if (appearing !== undefined) {
+    const { property, family } = appearing;
+    throw new QueryError(
+      `The condition of the index "${index.name}" may come to hold when ${schema.name}.${property} ends by the time to live of the ` +
+        `family "${family}", and nobody writes an entry then. Ask that ${property} be present, or keep it in another family.`,
+      { details: { entity: schema.name, property, index: index.name } },
     );
   }
   return { test: compileCondition(condition, schema), columns, texts: conditions.map(describeCondition) };

@@ -3,7 +3,7 @@
 import { KeyError, QueryError } from '../errors.js';
 import type { EntityIndex } from '../indexes/index.js';
 import type { KeyConditions, PartCondition } from '../key/types.js';
-import { type Condition, conjuncts, describeCondition, type Test } from './condition.js';
+import { type Condition, conjuncts, describeCondition, impliesPresence, type Test } from './condition.js';
 import type { IndexAccess } from './index-access.js';
 import type { IndexUse, OtherIndex } from './index-plan.js';
 import { planIndex, sameCodec } from './index-plan.js';
@@ -107,11 +107,6 @@ function candidateOf(
   const use = { index, key, served, why: '', others: [] };
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
   return { index, key, served, equal, ranged, covered, ranges: keyPlan.ranges.length };
-}
-
-/** Every test but a negated one fails on an absent value. */
-function impliesPresence(condition: Condition, property: string): condition is Test {
-  return condition.kind === 'test' && condition.property === property && !condition.negated;
 }
 
 function isPlannable(index: EntityIndex, key: KeyConditions): boolean {

@@ -13,20 +13,15 @@ import {
   INDEX_FAMILY,
   type IndexEntry,
 } from '../indexes/index.js';
-import { Delete, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import { Delete, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import { EntryLife } from './entry-life.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
-import { endOf, GRACE } from './expiry.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
-/** Milliseconds that an entry outlives the row at most for the clocks' sake; what is read of it is held against the row. */
-const ENTRY_GRACE = 2 * GRACE;
-
 export class IndexParticipant implements ChangeParticipant {
   readonly name = 'indexes';
-  /** Whether rows, or columns of them, end by themselves. */
-  private readonly ends: boolean;
-  private readonly lifetimes: ReadonlyMap<string, number>;
+  private readonly life: EntryLife;
   /** Whether an index is over a Map: then any cell of a family may count. */
   private readonly wide: boolean;
 
@@ -35,13 +30,7 @@ export class IndexParticipant implements ChangeParticipant {
     private readonly now: () => number,
   ) {
     const { schema, columns } = indexes;
-    const { families } = schema.table.descriptor;
-    this.lifetimes = new Map(
-      families
-        .filter(({ ttl, minVersions }) => ttl !== FOREVER && minVersions === 0)
-        .map(({ name, ttl }) => [name, ttl * 1000]),
-    );
-    this.ends = schema.timeToLive.lifelong || this.lifetimes.size > 0;
+    this.life = new EntryLife(schema);
     this.wide = columns.some(({ kind }) => kind === 'columns');
   }
 
@@ -54,8 +43,7 @@ export class IndexParticipant implements ChangeParticipant {
     const old = this.indexes.entriesOf(before.toResult());
     const now = this.indexes.entriesOf(after.toResult());
     const out: FollowUp[] = [];
-    const ttl = this.ends ? this.remaining(after) : undefined;
-    for (let i = 0; i < all.length; i++) this.followOne(all[i]!, old[i]!, now[i]!, change, ttl, step, out);
+    for (let i = 0; i < all.length; i++) this.followOne(all[i]!, old[i]!, now[i]!, change, step, out);
     return out;
   }
 
@@ -94,7 +82,7 @@ export class IndexParticipant implements ChangeParticipant {
       const was = before.cell(family, qualifier);
       const is = after.cell(family, qualifier);
       if (was === is) continue;
-      if (this.ends || was === undefined || is === undefined || !equalBytes(was.value, is.value))
+      if (this.life.ends || was === undefined || is === undefined || !equalBytes(was.value, is.value))
         return false;
     }
     const { marker } = schema;
@@ -109,7 +97,6 @@ export class IndexParticipant implements ChangeParticipant {
     old: readonly IndexEntry[],
     now: readonly IndexEntry[],
     change: ChangeImage,
-    ttl: number | undefined,
     step: ChangeStep,
     out: FollowUp[],
   ): void {
@@ -119,12 +106,17 @@ export class IndexParticipant implements ChangeParticipant {
       if (index.index.unique && !this.holds(index, entry.row, change.row, step)) continue;
       out.push({ table: tableName, mutation: deleteOf(entry.row) });
     }
+    const ttl = this.life.ends ? this.remaining(index, change.after) : undefined;
     for (const entry of now) {
       const same = old.find(({ row }) => equalBytes(row, entry.row));
-      if (same !== undefined && !this.ends && equalBytes(same.value, entry.value)) continue;
+      if (same !== undefined && !this.life.ends && equalBytes(same.value, entry.value)) continue;
       if (index.index.unique && same === undefined) this.claim(index, entry.row, change, step);
       out.push({ table: tableName, mutation: putOf(entry, ttl) });
     }
+  }
+
+  private remaining(index: EntityIndex, row: RowImage): number | undefined {
+    return this.life.remaining(index, (family, qualifier) => row.cell(family, qualifier), this.now());
   }
 
   private holds(index: EntityIndex, row: Uint8Array, dataRow: Uint8Array, step: ChangeStep): boolean {
@@ -155,38 +147,9 @@ export class IndexParticipant implements ChangeParticipant {
       { details: { entity: schema.name, index: index.index.name, key, values } },
     );
   }
-
-  /** Milliseconds that the row's indexed columns live on at the most; undefined: without end. */
-  private remaining(after: RowImage): number | undefined {
-    const { schema, columns } = this.indexes;
-    const now = this.now();
-    let end = Number.POSITIVE_INFINITY;
-    const { marker, timeToLive } = schema;
-    if (timeToLive.lifelong && marker !== undefined) {
-      const cell = after.cell(marker.family, marker.qualifier);
-      if (cell !== undefined) end = endOf(cell.value, settled(cell.timestamp, now), undefined) ?? end;
-    }
-    // An entry holds until the first of its columns ends; of several indexes the longest is taken.
-    let columnsEnd = Number.NEGATIVE_INFINITY;
-    for (const { family, qualifier } of columns) {
-      const lifetime = this.lifetimes.get(family);
-      const cell = after.cell(family, qualifier);
-      if (lifetime === undefined) columnsEnd = Number.POSITIVE_INFINITY;
-      else if (cell !== undefined) {
-        columnsEnd = Math.max(columnsEnd, settled(cell.timestamp, now) + lifetime);
-      }
-    }
-    if (columns.length > 0 && columnsEnd > Number.NEGATIVE_INFINITY && !this.wide)
-      end = Math.min(end, columnsEnd);
-    return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
-  }
 }
 
 const NOTHING: readonly FollowUp[] = Object.freeze([]);
-
-function settled(timestamp: number, now: number): number {
-  return timestamp === LATEST_TIMESTAMP ? now : timestamp;
-}
 
 /** The mutation that makes an entry what it is to be. */
 export function putOf({ row, value }: IndexEntry, ttl?: number): Put {

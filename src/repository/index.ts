@@ -11,6 +11,7 @@ export {
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
+export { EntryLife } from './entry-life.js';
 export type { ChangeExecutor, ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
 export type { HistoryOptions } from './history.js';
 export { deleteOf, IndexParticipant, putOf } from './index-participant.js';

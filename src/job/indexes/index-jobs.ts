@@ -7,11 +7,12 @@ import {
   ENTRY_QUALIFIER,
   type EntityIndexes,
   INDEX_FAMILY,
+  type IndexEntry,
   VERIFIED,
 } from '../../indexes/index.js';
 import { murmur3 } from '../../key/digest/murmur3.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
-import { deleteOf, putOf } from '../../repository/index.js';
+import { deleteOf, EntryLife, putOf } from '../../repository/index.js';
 import {
   type Engine,
   Get,
@@ -185,6 +186,7 @@ abstract class IndexWork implements SplitWork {
   private readonly own: boolean;
   /** The changes of the rows that came last. */
   private underWay: Promise<void> = Promise.resolve();
+  private readonly life: EntryLife;
 
   constructor(
     protected readonly target: IndexTarget,
@@ -193,6 +195,7 @@ abstract class IndexWork implements SplitWork {
   ) {
     this.index = target.indexes.all[0]!.index;
     this.own = target.indexes.schema.table.entities.length === 1;
+    this.life = new EntryLife(target.indexes.schema);
   }
 
   /** Resolves when the rows before are done: while the disk takes their entries, these are read. */
@@ -251,6 +254,13 @@ abstract class IndexWork implements SplitWork {
     return this.target.indexes.entriesOf(row)[0]!;
   }
 
+  /** What writes an entry of a row, to end when the row does. */
+  protected write(entry: IndexEntry, row: Result): TableChange {
+    const cellOf = (family: string, qualifier: Uint8Array) => row.getLatest(family, qualifier);
+    const ttl = this.life.remaining(this.target.indexes.all[0]!, cellOf, this.target.engine.now());
+    return { table: this.target.indexes.tableName, change: putOf(entry, ttl) };
+  }
+
   /** Whether the entry of a unique index stands for another row, which bears it out. */
   protected isTaken(
     entry: Uint8Array,
@@ -283,7 +293,6 @@ class BuildWork extends IndexWork {
     if (!this.isOwn(row)) return;
     const { touched } = this;
     const now = touched.size > 0 && touched.has(toLatin1(row.row)) ? this.readRow(row.row, read) : row;
-    const table = this.target.indexes.tableName;
     for (const entry of this.entriesOf(now)) {
       if (this.index.unique) {
         if (
@@ -294,7 +303,7 @@ class BuildWork extends IndexWork {
           continue;
         }
       }
-      changes.push({ table, change: putOf(entry) });
+      changes.push(this.write(entry, now));
       count('entries');
     }
     count('rows');
@@ -325,7 +334,8 @@ class RowWork extends IndexWork {
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!this.isOwn(row) || !isSampled(row.row, this.sample)) return;
     count('rows');
-    for (const entry of this.entriesOf(this.readRow(row.row, read))) {
+    const now = this.readRow(row.row, read);
+    for (const entry of this.entriesOf(now)) {
       const stored = this.readEntry(entry.row, read);
       if (stored !== undefined && equalBytes(stored, entry.value)) {
         count('valid');
@@ -334,7 +344,7 @@ class RowWork extends IndexWork {
       const taken = this.isTaken(entry.row, stored, row.row, read);
       count(stored === undefined || taken ? 'missing' : isVerified(stored) ? 'stale' : 'unverified');
       if (!this.repair || taken) continue;
-      changes.push({ table: this.target.indexes.tableName, change: putOf(entry) });
+      changes.push(this.write(entry, now));
       count('repaired');
     }
   }
