@@ -1,4 +1,4 @@
-/** Builds, checks and mends an index, and removes its entries, while the application goes on writing. */
+/** Builds, checks and mends an index, while the application goes on writing. */
 
 import { equalBytes, prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, UnsupportedError } from '../../errors.js';
@@ -130,30 +130,6 @@ export async function verifyIndex(
     beyondTtl: count('beyondTtl'),
     repaired: count('repaired'),
   };
-}
-
-/** Removes every entry of an index, by its id. */
-export async function dropEntries(
-  engine: Engine,
-  tableName: string,
-  id: Uint8Array,
-  run: JobRunOptions = {},
-): Promise<JobOutcome> {
-  const table = engine.table(tableName);
-  const phase: JobPhase = {
-    table: tableName,
-    ranges: [{ start: id, stop: prefixEnd(id) ?? new Uint8Array(0) }],
-    scan: () => new Scan().setCacheBlocks(false),
-    open: (context) => ({
-      async rows(rows) {
-        await table.batch(rows.map(({ row }) => deleteOf(row)));
-        context.count('removed', rows.length);
-      },
-    }),
-  };
-  const name = toolJobName('index-drop', toHex(id));
-  // Entries may have been written since an earlier run, where it stood.
-  return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
 }
 
 function rowsPhase(target: IndexTarget, open: (context: SplitContext) => SplitWork): JobPhase {

@@ -1,1 +1,2 @@
+export { dropEntries } from './drop-entries.js';
 export * from './index-jobs.js';
