@@ -8,7 +8,7 @@
 
 import { concatBytes, copyBytes, toHex, VarintReader, varintLength, writeVarint } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import { type IndexSchema, ROW_PART } from '../schema/types.js';
+import type { IndexSchema } from '../schema/types.js';
 
 /** The only family of tables of indexes. FROZEN. */
 export const INDEX_FAMILY = 'i';
@@ -71,7 +71,7 @@ export function decodeEntry(index: IndexSchema, row: Uint8Array, value: Uint8Arr
 }
 
 function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
-  const found = index.layout.decode(row)[ROW_PART];
+  const found = index.layout.decodeLast(row);
   if (found instanceof Uint8Array) return found;
   throw broken(index, row);
 }

@@ -159,6 +159,11 @@ export interface KeyLayout {
   decode(row: Uint8Array): Record<string, unknown>;
   /** As `decode`, setting the part values on `target`. */
   decodeInto(row: Uint8Array, target: Record<string, unknown>): void;
+  /**
+   * The value of the last part alone; the bytes before it are passed over. Undefined when it is not recoverable.
+   * @throws KeyError with the row in hex when it is not of this layout.
+   */
+  decodeLast(row: Uint8Array): unknown;
   /** Whether a row of the table is of this layout and record type. Never throws. */
   matches(row: Uint8Array): boolean;
   /** Whether it can be proved that no row matches this layout and the other. */

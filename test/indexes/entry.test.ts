@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { toBytes, toHex } from '../../src/bytes/index.js';
+import { KeyError } from '../../src/errors.js';
 import { decodeEntry, encodeEntryValue, UNVERIFIED, VERIFIED } from '../../src/indexes/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Person } from './entities.js';
@@ -36,6 +37,15 @@ describe('an entry', () => {
       dataRow: toBytes('r'),
       cells: [toBytes('abc'), undefined],
     });
+    expect(index.layout.decodeLast(row)).toEqual(index.layout.decode(row)['$row']);
+    const { id } = index;
+    for (const broken of [
+      id,
+      row.subarray(0, id.length + 3),
+      Uint8Array.of(id[0]! ^ 1, ...row.subarray(1)),
+    ]) {
+      expect(() => index.layout.decodeLast(broken)).toThrow(KeyError);
+    }
     for (let length = 0; length < value.length; length++) {
       expect(() => decodeEntry(index, row, value.subarray(0, length))).toThrow();
     }

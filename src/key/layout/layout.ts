@@ -111,6 +111,21 @@ export class CompiledLayout implements KeyLayout {
     if (at !== row.length) throw this.rowError(row, `${row.length - at} bytes stand behind its last part`);
   }
 
+  decodeLast(row: Uint8Array): unknown {
+    const { steps } = this;
+    const last = steps[steps.length - 1]!;
+    const target: Record<string, unknown> = {};
+    let at = 0;
+    for (let i = 0; i < steps.length - 1 && at >= 0; i++) at = steps[i]!.skip(row, at);
+    try {
+      if (at >= 0) at = last.decode(row, at, target);
+    } catch (error) {
+      throw this.rowError(row, error instanceof Error ? error.message : String(error), error);
+    }
+    if (at !== row.length) throw this.rowError(row, 'the bytes of its parts are others');
+    return target[last.names[0]!];
+  }
+
   private rowError(row: Uint8Array, why: string, cause?: unknown): Error {
     if (cause instanceof MissingTextError) return cause;
     const keyHex = toHex(row);
