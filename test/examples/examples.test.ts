@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCsvLine } from '../../examples/flights/data.js';
 
@@ -86,6 +87,16 @@ test('the four models of orders answer alike', async () => {
   expect([code, err]).toEqual([0, '']);
   for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
     expect(out).toContain(model);
+});
+
+test('what is asked by index in the tables of music, films, shops, spending and a chat is what scans say', async () => {
+  const { code, out, err } = await run('indexes/main.ts', '300');
+  expect([code, err]).toEqual([0, '']);
+  for (const index of ['bySong', 'byTime', 'byItem', 'newest', 'byProduct', 'large', 'byEmail', 'byMember']) {
+    const [, rows] = new RegExp(`${index}\\D+?(\\d+)`).exec(stripVTControlCharacters(out))!;
+    expect(Number(rows), index).toBeGreaterThan(0);
+  }
+  expect(out).toContain('refused');
 });
 
 test('fields of CSV may be quoted and empty', () => {
