@@ -1,10 +1,10 @@
 import { part } from '../src/key/declare.js';
-import type { DerivedElement, KeyElement } from '../src/key/index.js';
+import type { DerivedElement, KeyElement, PartElement } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
 import type { IndexOptions } from './declaration.js';
 import type { AnyClass } from './metadata.js';
 import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
-import { isElement, type KeyTuple, type RowKeyMistake } from './row-key.js';
+import { type FlatParts, isElement, type KeyTuple, type RowKeyMistake } from './row-key.js';
 
 /**
  * A secondary index: finds entities by what is not their key. Above a property it is an index of that property; above the
@@ -64,10 +64,21 @@ export interface IndexedClass<
   Name extends string,
   Elements extends readonly KeyElement[],
 > {
-  readonly prototype: C extends { readonly indexes: { readonly [N in Name]: KeyTuple<Elements> } }
-    ? CheckedParts<C['prototype'], Elements[number]>
-    : RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>;
+  readonly prototype: C extends { readonly indexes: { readonly [N in Name]: FlatParts<Elements> } }
+    ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+      ? unknown
+      : SlowlyChecked<C, Name, Elements>
+    : SlowlyChecked<C, Name, Elements>;
 }
+
+/** Properties that may be absent, lists and Maps, and mistakes. A class of plain values is told by two comparisons. */
+type SlowlyChecked<
+  C extends { readonly prototype: unknown },
+  Name extends string,
+  Elements extends readonly KeyElement[],
+> = C extends { readonly indexes: { readonly [N in Name]: KeyTuple<Elements> } }
+  ? CheckedParts<C['prototype'], Elements[number]>
+  : RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>;
 
 type Listed<Names> = Names extends readonly [infer First extends string, ...infer Rest]
   ? Rest extends readonly []
@@ -86,16 +97,32 @@ type WrongPart<E, Element> = Element extends DerivedElement
         readonly parts: readonly (infer Name extends string)[];
         readonly $value?: infer T;
       }
-    ? Name extends string
-      ? unknown extends IndexedValue<E, Name>
-        ? `"${Name}" is a part of the index, but the class has no such property`
-        : unknown extends T
-          ? never
-          : [IndexedValue<E, Name>] extends [NonNullable<T>]
-            ? never
-            : `The type of "${Name}" is not the one that its codec in @Index stores`
-      : never
+    ? Name extends keyof E
+      ? [E[Name]] extends [T]
+        ? never
+        : WrongValue<E, Name, T>
+      : WrongValue<E, Name, T>
     : never;
+
+/** Of a part whose property does not hold just what the codec stores. */
+type WrongValue<E, Name extends string, T> =
+  unknown extends IndexedValue<E, Name>
+    ? `"${Name}" is a part of the index, but the class has no such property`
+    : unknown extends T
+      ? never
+      : [IndexedValue<E, Name>] extends [NonNullable<T>]
+        ? never
+        : Name extends keyof E
+          ? NonNullable<E[Name]> extends ReadonlyMap<infer Key, infer Value>
+            ? [Key] extends [NonNullable<T>]
+              ? never
+              : [NonNullable<Value>] extends [NonNullable<T>]
+                ? never
+                : WrongType<Name>
+            : WrongType<Name>
+          : WrongType<Name>;
+
+type WrongType<Name extends string> = `The type of "${Name}" is not the one that its codec in @Index stores`;
 
 /** What a part of an index is asked for: the value, or one of a list or a Map; `unknown` where there is no such property. */
 export type IndexedValue<E, Name extends string> = Name extends keyof E
@@ -106,7 +133,7 @@ export type IndexedValue<E, Name extends string> = Name extends keyof E
       : unknown
     : unknown;
 
-type OneOf<T> = T extends Uint8Array
+type OneOf<T> = T extends string | number | bigint | boolean | Date | Uint8Array
   ? T
   : T extends readonly (infer Item)[]
     ? NonNullable<Item>

@@ -167,7 +167,7 @@ export type CheckedClass<
   : SlowlyChecked<C, Elements>;
 
 /** The parts of all elements, one after the other: the key's, when no element is a digest of another's part. */
-type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & Lengths];
+export type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & Lengths];
 
 type Lengths = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 

@@ -27,6 +27,11 @@ export interface BudgetProject {
   /** Whether all entities name their parts and columns alike, as those of one tenant do, or each otherwise. */
   readonly sharedNames: boolean;
   readonly use: (typeof USES)[number];
+  /**
+   * Of classes: `none` leaves out `@RowKey` and the list of its parts, `index` adds an index of the same parts, declared, and
+   * `asked` a query by it.
+   */
+  readonly keys?: 'none' | 'index' | 'asked';
 }
 
 const ENTITIES = 100;
@@ -35,7 +40,7 @@ const COLUMNS_OF_EACH = 20;
 /** A module of 100 entities of six key parts and 20 columns, and what an application does with them. */
 export function budgetProject(project: BudgetProject): string {
   const lines = [
-    "import { Column, type Database, defineEntity, defineTable, Entity, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
+    "import { Column, type Database, defineEntity, defineTable, Entity, Index, part, recordType, reverseTimestamp, RowKey, salt } from 'rowan-orm';",
     "import { boolean, date, desc, int32, int64, text, uint32 } from 'rowan-orm';",
     "const table = defineTable({ name: 't', families: { d: {} } });",
     'declare const database: Database;',
@@ -49,13 +54,23 @@ function entityLines(i: number, project: BudgetProject): string[] {
   const elements = KEY_PARTS.map(({ element, codec }, p) => `${element}('k${p}${suffix}'${codec})`);
   const layout = `salt(16, ['k0${suffix}']), ${elements[0]}, recordType(), ${elements.slice(1).join(', ')}`;
   const declaration =
-    project.form === 'classes'
-      ? classLines(i, layout, suffix, project.inferCodecs)
-      : definitionLines(i, layout, suffix);
-  return [...declaration, ...useLines(i, suffix, USES.indexOf(project.use))];
+    project.form === 'classes' ? classLines(i, layout, suffix, project) : definitionLines(i, layout, suffix);
+  const asked =
+    project.keys === 'asked'
+      ? [
+          `export const by${i} = await repository${i}.by('byParts').find({ k0${suffix}: '', k1${suffix}: { gte: new Date(0) } }).all();`,
+        ]
+      : [];
+  return [...declaration, ...useLines(i, suffix, USES.indexOf(project.use)), ...asked];
 }
 
-function classLines(i: number, layout: string, suffix: string, inferCodecs: boolean): string[] {
+function classLines(
+  i: number,
+  layout: string,
+  suffix: string,
+  { inferCodecs, keys }: BudgetProject,
+): string[] {
+  const indexed = keys === 'index' || keys === 'asked';
   const key = KEY_PARTS.map((_, p) => `'k${p}${suffix}'`).join(', ');
   const columns = Array.from({ length: COLUMNS_OF_EACH }, (_, c) => {
     const { codec, type, emitted } = COLUMNS[c % COLUMNS.length]!;
@@ -64,9 +79,11 @@ function classLines(i: number, layout: string, suffix: string, inferCodecs: bool
   });
   return [
     `@Entity({ table, recordType: ${i} })`,
-    `@RowKey(${layout})`,
+    ...(keys === 'none' ? [] : [`@RowKey(${layout})`]),
+    ...(indexed ? [`@Index('byParts', [${layout.replace('recordType(), ', '')}])`] : []),
     `class Entity${i} {`,
-    `  declare static readonly key: [${key}];`,
+    ...(keys === 'none' ? [] : [`  declare static readonly key: [${key}];`]),
+    ...(indexed ? [`  declare static readonly indexes: { byParts: [${key}] };`] : []),
     ...KEY_PARTS.map(({ type }, p) => `  k${p}${suffix}!: ${type};`),
     ...columns,
     '}',

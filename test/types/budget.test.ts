@@ -33,8 +33,8 @@ function uses(declared: number, getAndPut: number, find: number, select: number)
 }
 
 async function instantiationsOf(project: BudgetProject, options: readonly string[]): Promise<number> {
-  const { form, use, inferCodecs, sharedNames } = project;
-  const name = `${form}-${use}-${inferCodecs}-${sharedNames}.ts`;
+  const { form, use, inferCodecs, sharedNames, keys = 'key' } = project;
+  const name = `${form}-${use}-${inferCodecs}-${sharedNames}-${keys}.ts`;
   const file = write(`budget/${name}`, budgetProject(project));
   const { output } = await tsc(...STRICT, ...options, '--extendedDiagnostics', file);
   expect(output).not.toContain('error');
@@ -55,4 +55,26 @@ describe.each(CEILINGS)('100 entities as %s with %s names, %s', (form, names, mo
       expect(instantiations).toBeLessThan(ceilings[use]);
     },
   );
+});
+
+describe('an index of each of 100 classes, over as many parts as the key has', () => {
+  const options = MODES.find(([name]) => name === 'standard decorators')![1];
+  const measure = (use: BudgetProject['use'], keys?: BudgetProject['keys']): Promise<number> =>
+    instantiationsOf(
+      { form: 'classes', inferCodecs: false, sharedNames: false, use, ...(keys && { keys }) },
+      options,
+    );
+
+  it('stays within what is had, declared and asked', async () => {
+    expect(await measure('find', 'asked')).toBeLessThan(75_000);
+  });
+
+  const compared = scaled<readonly ('index' | 'asked')[]>([], ['index', 'asked'], ['index', 'asked']);
+  for (const keys of compared) {
+    it(`costs the compiler no more than the key: ${keys === 'index' ? 'declared' : 'declared and asked'}`, async () => {
+      const use = keys === 'index' ? 'declared' : 'find';
+      const [none, key] = [await measure('declared', 'none'), await measure(use)];
+      expect((await measure(use, keys)) - key).toBeLessThanOrEqual(key - none);
+    });
+  }
 });

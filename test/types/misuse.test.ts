@@ -10,6 +10,7 @@ const FIXTURES = [
   'projection.ts',
   'inputs.ts',
   'row-key-once.ts',
+  'indexes.ts',
 ].map((name) => join(ROOT, 'test/types/fixtures', name));
 
 describe.each(MODES)('with %s', (_mode, options) => {
