@@ -6,6 +6,7 @@ import type { PreparedSegment } from './prepared-segment.js';
 import { RoomDemand } from './room-demand.js';
 import { type ClosedSegment, RECORD_HEADER_SIZE, writeRecordHeader } from './segment.js';
 import { SyncWaiters } from './sync-waiters.js';
+import { TurnShare } from './turn-share.js';
 import { stagingRoom, type WalOptions, walSettings } from './wal-options.js';
 
 /** The segment that the log comes from: it waits for the disk. */
@@ -47,6 +48,7 @@ export class Wal {
   private syncRequested = false;
   private syncing = false;
   private startQueued = false;
+  private readonly turns = new TurnShare();
   private writeQueued = false;
   private markQueued = false;
   private markedOffset = 0;
@@ -144,7 +146,7 @@ export class Wal {
   requestWrite(): void {
     if (this.writeQueued) return;
     this.writeQueued = true;
-    queueMicrotask(() => {
+    this.turns.soon(() => {
       this.writeQueued = false;
       this.writeStaged();
     });
