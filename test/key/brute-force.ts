@@ -121,9 +121,10 @@ function meetsImage(
   { lower, upper }: Extract<PartCondition, { kind: 'range' }>,
 ): boolean {
   const own = image(value.getTime());
-  const first = lower && image((lower.value as Date).getTime() + (lower.inclusive ? 0 : 1));
-  const last = upper && image((upper.value as Date).getTime() - (upper.inclusive ? 0 : 1));
-  return (first === undefined || own >= first) && (last === undefined || own <= last);
+  const first = lower && (lower.value as Date).getTime() + (lower.inclusive ? 0 : 1);
+  const last = upper && (upper.value as Date).getTime() - (upper.inclusive ? 0 : 1);
+  if (first !== undefined && last !== undefined && first > last) return false;
+  return (first === undefined || own >= image(first)) && (last === undefined || own <= image(last));
 }
 
 function inRanges(plan: KeyPlan, row: Uint8Array): number {
