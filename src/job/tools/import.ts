@@ -1,6 +1,6 @@
 /** Reads a folder that `exportTable` wrote into a table (HBase Import). */
 
-import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32, fromHex } from '../../bytes/index.js';
 import { ensureTable } from '../../ddl/index.js';
@@ -18,6 +18,7 @@ import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.
 import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
 import { writeRows } from './copy.js';
 import { type ExportedFile, type ExportManifest, MANIFEST_FILE } from './export.js';
+import { FileScanner } from './file-scanner.js';
 import { toolJobName, toolRun } from './selection.js';
 
 export interface ImportOptions {
@@ -150,26 +151,15 @@ class FrameTable implements JobReadable {
   }
 }
 
-class FrameScanner implements ResultScanner {
-  private handle: FileHandle | undefined;
-  private ended = false;
-
+class FrameScanner extends FileScanner {
   constructor(
-    private readonly path: string,
+    path: string,
     private readonly file: number,
     private readonly expected: ExportedFile,
     private offset: number,
     private readonly inclusive: boolean,
-  ) {}
-
-  async nextBatch(count: number): Promise<Result[]> {
-    const frames: Result[] = [];
-    while (frames.length < count) {
-      const frame = await this.next();
-      if (frame === undefined) break;
-      frames.push(frame);
-    }
-    return frames;
+  ) {
+    super(path);
   }
 
   async next(): Promise<Result | undefined> {
@@ -182,8 +172,7 @@ class FrameScanner implements ResultScanner {
       const end = await this.read(at, END_BYTES);
       if (!end.equals(endOfFile(this.expected.rows)) || at + END_BYTES !== this.expected.bytes)
         throw this.damaged(at);
-      this.ended = true;
-      return undefined;
+      return this.finish();
     }
     if (length > LARGEST_FRAME || at + length > this.expected.bytes) throw this.damaged(at);
     const payload = await this.read(at + FRAME_HEAD_BYTES, length);
@@ -193,23 +182,8 @@ class FrameScanner implements ResultScanner {
     return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
   }
 
-  async close(): Promise<void> {
-    this.ended = true;
-    const { handle } = this;
-    this.handle = undefined;
-    await handle?.close();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
-    try {
-      for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
-    } finally {
-      await this.close();
-    }
-  }
-
   private async begin(): Promise<void> {
-    this.handle = await open(this.path, 'r');
+    await this.openFile();
     if (this.offset === 0) {
       const head = await this.read(0, HEAD.length);
       if (!head.equals(HEAD)) throw this.damaged(0);

@@ -1,9 +1,10 @@
 /** The lines of text files as rows of a table, so that a job reads them as any other. */
 
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { InvalidArgumentError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
+import { FileScanner } from './file-scanner.js';
 
 const CHUNK = 1 << 20;
 const NEWLINE = 0x0a;
@@ -76,23 +77,22 @@ async function sizeOf(path: string): Promise<number> {
   throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
 }
 
-class LineScanner implements ResultScanner {
-  private handle: FileHandle | undefined;
+class LineScanner extends FileScanner {
   private buffer = Buffer.alloc(0);
   /** Where the buffer begins in the file. */
   private base: number;
   /** Where the next line begins in the buffer. */
   private at = 0;
   private atEnd = false;
-  private ended = false;
 
   constructor(
-    private readonly path: string,
+    path: string,
     private readonly file: number,
     private readonly offset: number,
     private readonly end: number,
     private readonly inclusive: boolean,
   ) {
+    super(path);
     this.base = offset;
   }
 
@@ -109,39 +109,9 @@ class LineScanner implements ResultScanner {
     return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: line }]);
   }
 
-  async nextBatch(count: number): Promise<Result[]> {
-    const lines: Result[] = [];
-    while (lines.length < count) {
-      const line = await this.next();
-      if (line === undefined) break;
-      lines.push(line);
-    }
-    return lines;
-  }
-
-  async close(): Promise<void> {
-    this.ended = true;
-    const { handle } = this;
-    this.handle = undefined;
-    await handle?.close();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
-    try {
-      for (let line = await this.next(); line !== undefined; line = await this.next()) yield line;
-    } finally {
-      await this.close();
-    }
-  }
-
-  private finish(): undefined {
-    this.ended = true;
-    return undefined;
-  }
-
   /** Goes to the first line that begins at the offset or behind it; behind it when the line there is done. */
   private async begin(): Promise<void> {
-    this.handle = await open(this.path, 'r');
+    await this.openFile();
     if (this.inclusive && this.offset === 0) return;
     // A line begins at the offset when the byte before it is the end of one.
     if (this.inclusive) this.base = this.offset - 1;
