@@ -5,19 +5,10 @@
  * worker finds out at its next change, and a change whose answer was lost is recognised by reading it back.
  */
 
-import { equalBytes, fromHex, toHex } from '../bytes/index.js';
+import { fromHex, toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
-import { RowanError } from '../errors.js';
-import {
-  CheckAndMutate,
-  Delete,
-  Get,
-  Put,
-  Scan,
-  type Table,
-  type TableDescriptor,
-  tableDescriptor,
-} from '../table/index.js';
+import { compareAndSet } from '../table/compare-and-set.js';
+import { Delete, Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
 import type { Counters, RowRange } from './types.js';
 
 const FAMILY = 'j';
@@ -156,21 +147,8 @@ export class JobStore {
     value: T,
   ): Promise<Stored<T> | undefined> {
     const bytes = new Uint8Array(Buffer.from(JSON.stringify(value)));
-    const put = new Put(row).addColumn(FAMILY, column, bytes);
-    const check =
-      before === undefined
-        ? CheckAndMutate.ifNotExists(FAMILY, column, put)
-        : CheckAndMutate.ifEquals(FAMILY, column, before, put);
-    try {
-      const { success } = await this.table.checkAndMutate(check);
-      return success ? { value, bytes } : undefined;
-    } catch (error) {
-      if (!(error instanceof RowanError)) throw error;
-      // It may have been written all the same: the bytes are this worker's own.
-      const now = await this.read<T>(row, column).catch(() => undefined);
-      if (now !== undefined && equalBytes(now.bytes, bytes)) return now;
-      throw error;
-    }
+    const place = { row, family: FAMILY, qualifier: column };
+    return (await compareAndSet(this.table, place, before, bytes)) ? { value, bytes } : undefined;
   }
 
   private headerRow(): Uint8Array {

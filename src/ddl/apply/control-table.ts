@@ -5,17 +5,9 @@
  * and each change of it a checkAndMutate on the bytes before.
  */
 
-import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import {
-  CheckAndMutate,
-  Get,
-  Put,
-  Scan,
-  type Table,
-  type TableDescriptor,
-  tableDescriptor,
-} from '../../table/index.js';
+import { compareAndSet } from '../../table/compare-and-set.js';
+import { Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
 const FAMILY = 'c';
 const VALUE = Buffer.from('v', 'latin1');
@@ -49,19 +41,8 @@ export class ControlTable {
     value: T,
   ): Promise<Kept<T> | undefined> {
     const bytes = new Uint8Array(Buffer.from(JSON.stringify(value)));
-    const put = new Put(row).addColumn(FAMILY, VALUE, bytes);
-    const check =
-      before === undefined
-        ? CheckAndMutate.ifNotExists(FAMILY, VALUE, put)
-        : CheckAndMutate.ifEquals(FAMILY, VALUE, before.bytes, put);
-    try {
-      return (await this.table.checkAndMutate(check)).success ? { value, bytes } : undefined;
-    } catch (error) {
-      if (!(error instanceof RowanError)) throw error;
-      const now = await this.read<T>(row).catch(() => undefined);
-      if (now !== undefined && equalBytes(now.bytes, bytes)) return now;
-      throw error;
-    }
+    const place = { row, family: FAMILY, qualifier: VALUE };
+    return (await compareAndSet(this.table, place, before?.bytes, bytes)) ? { value, bytes } : undefined;
   }
 
   /** The applied plans, oldest first. */
