@@ -103,7 +103,6 @@ function renamedTable(table: TableSchema, name: string): TableSchema {
 
 /** Entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
-  private readonly repositories = new Map<EntityClass, unknown>();
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
   private readonly source: TransactionSource;
@@ -140,7 +139,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       ...this.source,
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
-      repository: (target) => this.repository(target),
     });
   }
 
@@ -226,12 +224,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   /** The repository of an entity class; the same one at each call. @throws SchemaError on a class not opened with. */
   repository<C extends KeyedClass>(target: C): Repository<C> {
-    const known = this.repositories.get(target);
-    if (known !== undefined) return known as Repository<C>;
-    const schema = this.boundSchema(target);
-    const repository = new Repository<C>(schema, this.contexts.of(schema));
-    this.repositories.set(target, repository);
-    return repository;
+    return this.contexts.repository(target);
   }
 
   /**
@@ -277,15 +270,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       {
         engine: this.engine,
         contexts: this.contexts,
-        repository: (target) => this.repository(target),
         schemaOf: (target) => this.boundSchema(target),
-        within: (tables) =>
-          new Contexts({
-            ...this.source,
-            sync: true,
-            table: (name) => tables.table(name),
-            repository: (target) => this.repository(target),
-          }),
+        within: (tables) => new Contexts({ ...this.source, sync: true, table: (name) => tables.table(name) }),
       },
       fill,
       options,

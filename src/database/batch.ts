@@ -8,7 +8,6 @@ import {
   type CompileItem,
   compileItems,
   type ItemOutcome,
-  type Repository,
   type RepositoryBatchOptions,
   type RepositoryContext,
   runBatch,
@@ -26,7 +25,6 @@ const ATTEMPTS = 100;
 /** What a batch takes from its database. */
 export interface BatchSource {
   readonly engine: Engine;
-  repository<C extends KeyedClass>(target: C): Repository<C>;
   schemaOf(target: EntityClass): EntitySchema;
   readonly contexts: Contexts;
   /** Contexts over the tables of a transaction. */
@@ -49,7 +47,9 @@ export class DatabaseBatch {
 
   /** The items of one entity: put, insert, replace, update, delete, mutate, check and get, one after the other. */
   of<C extends KeyedClass>(target: C): BatchBuilder<C> {
-    return this.source.repository(target).batchBuilder(this.options, (item) => this.collect(target, item));
+    return this.source.contexts
+      .repository(target)
+      .batchBuilder(this.options, (item) => this.collect(target, item));
   }
 }
 

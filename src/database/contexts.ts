@@ -16,7 +16,7 @@ import {
   EmbeddedExecutor,
   IndexParticipant,
   RemoteExecutor,
-  type Repository,
+  Repository,
   type RepositoryContext,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
@@ -34,7 +34,6 @@ export interface ContextSource {
   now(): number;
   schemaOf(target: EntityClass): EntitySchema;
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
-  repository<C extends KeyedClass>(target: C): Repository<C>;
   /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
   readonly deferred?: Deferred;
 }
@@ -42,8 +41,19 @@ export interface ContextSource {
 export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
+  private readonly repositories = new Map<EntityClass, unknown>();
 
   constructor(private readonly source: ContextSource) {}
+
+  /** The same one at each call. @throws SchemaError on a class that the database was not opened with. */
+  repository<C extends KeyedClass>(target: C): Repository<C> {
+    const known = this.repositories.get(target);
+    if (known !== undefined) return known as Repository<C>;
+    const schema = this.source.schemaOf(target);
+    const repository = new Repository<C>(schema, this.of(schema));
+    this.repositories.set(target, repository);
+    return repository;
+  }
 
   of(schema: EntitySchema): RepositoryContext {
     const { source } = this;
@@ -109,7 +119,7 @@ export class Contexts {
       const table = source.table(name);
       const sync = source.sync ? (table as SyncTable) : undefined;
       const { onQuery, cursorSecret } = source.reading;
-      const related = (target: EntityClass) => source.repository(target as KeyedClass);
+      const related = (target: EntityClass) => this.repository(target as KeyedClass);
       access = { table, sync, onQuery, cursorSecret, related };
       this.accesses.set(name, access);
     }

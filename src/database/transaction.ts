@@ -4,7 +4,7 @@ import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js
 import { type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries } from '../mapper/index.js';
 import type { CollectionQuery, FindOptions } from '../query/index.js';
-import { type Deferred, type Ending, Repository, runEnding } from '../repository/index.js';
+import { type Deferred, type Ending, type Repository, runEnding } from '../repository/index.js';
 import type { CheckedPrefixes, KeyedClass, KeyQuery } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
@@ -12,7 +12,7 @@ import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '..
 import { type ContextSource, Contexts } from './contexts.js';
 
 /** What a transaction takes from its database. */
-export interface TransactionSource extends Omit<ContextSource, 'table' | 'repository' | 'deferred' | 'sync'> {
+export interface TransactionSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
   /** Where dictionaries keep their texts. */
   readonly dictionaryTable: string;
   dictionary(name: string): KeyDictionary;
@@ -25,7 +25,6 @@ export interface TransactionSource extends Omit<ContextSource, 'table' | 'reposi
  * transaction has written itself. Nothing of it is of use behind the function's end (`ERR_TRANSACTION_ENDED`).
  */
 export class Transaction implements Deferred {
-  private readonly repositories = new Map<EntityClass, unknown>();
   private readonly schemas = new Map<EntityClass, EntitySchema>();
   private readonly contexts: Contexts;
   private readonly endings: Ending[] = [];
@@ -43,19 +42,13 @@ export class Transaction implements Deferred {
       now: () => source.now(),
       schemaOf: (target) => this.schemaOf(target),
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
-      repository: (target) => this.repository(target),
       deferred: this,
     });
   }
 
   /** The repository of an entity class, inside of this transaction. @throws SchemaError on a class not opened with. */
   repository<C extends KeyedClass>(target: C): Repository<C> {
-    const known = this.repositories.get(target);
-    if (known !== undefined) return known as Repository<C>;
-    const schema = this.schemaOf(target);
-    const repository = new Repository<C>(schema, this.contexts.of(schema));
-    this.repositories.set(target, repository);
-    return repository;
+    return this.contexts.repository(target);
   }
 
   /** As `Database.collection`, inside of this transaction. */
