@@ -7,32 +7,23 @@ import { runCli } from '../../src/cli/program.js';
 import { parseSamples, sampleKeys } from '../../src/cli/sample-keys.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Log } from './fixtures/logs.js';
+import { run } from './run.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'rowan-hotspots-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const module = fileURLToPath(new URL('fixtures/logs.ts', import.meta.url));
 
-async function run(entity: string, samples: string, ...more: string[]) {
+async function hotspots(entity: string, samples: string, ...more: string[]) {
   const file = join(folder, 'samples');
   writeFileSync(file, samples);
-  let out = '';
-  let err = '';
-  const code = await runCli(['hotspots', module, entity, file, ...more], {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
+  return run('hotspots', module, entity, file, ...more);
 }
 
 const rising = Array.from({ length: 100 }, (_, n) => ({ n }));
 
 test('prints the keys of each region of the declared splits, the figures and what to do', async () => {
-  const { code, out, err } = await run('Rising', JSON.stringify(rising));
+  const { code, out, err } = await hotspots('Rising', JSON.stringify(rising));
   expect([code, err]).toEqual([0, '']);
   const lines = out.split('\n');
   expect(lines[0]).toBe('Rising in rising: 100 keys over 3 regions');
@@ -46,7 +37,7 @@ test('takes lines of JSON and prints JSON', async () => {
   const lines = Array.from({ length: 400 }, (_, i) =>
     JSON.stringify({ host: `h${i % 7}`, at: new Date(i).toISOString(), n: `${i}`, id: '\\x00a' }),
   );
-  const { code, out } = await run('Log', `${lines.join('\n')}\n`, '--json');
+  const { code, out } = await hotspots('Log', `${lines.join('\n')}\n`, '--json');
   expect(code).toBe(0);
   const report = JSON.parse(out) as { regions: { start: string; stop: string | null; keys: number }[] };
   expect(report).toMatchObject({ entity: 'Log', table: 'spread', keys: 400, findings: [] });
@@ -57,7 +48,7 @@ test('takes lines of JSON and prints JSON', async () => {
     ['03', null],
   ]);
   for (const { keys } of report.regions) expect(keys).toBeGreaterThan(60);
-  expect((await run('Log', lines.join('\n'), '--regions', '2')).out).toContain('over 2 regions');
+  expect((await hotspots('Log', lines.join('\n'), '--regions', '2')).out).toContain('over 2 regions');
 });
 
 test('makes of JSON what codecs take, and ids of the texts of dictionaries', () => {
@@ -78,15 +69,15 @@ test('makes of JSON what codecs take, and ids of the texts of dictionaries', () 
 });
 
 test('says what is wrong with the samples', async () => {
-  expect(await run('Nope', '[]')).toMatchObject({
+  expect(await hotspots('Nope', '[]')).toMatchObject({
     code: 1,
     err: expect.stringContaining('It has Log, Rising'),
   });
-  expect((await run('Rising', '[]')).err).toContain('at least one sample');
-  expect((await run('Rising', '{"n":1}\n{')).err).toContain('Line 2');
-  expect((await run('Rising', '[7]')).err).toContain('Sample 1 is 7');
-  expect((await run('Rising', '[{"n":"x"}]')).err).toMatch(/ERR_KEY.*"n"/s);
-  expect(await run('Rising', '[]', '--regions', '0')).toMatchObject({ code: 2 });
+  expect((await hotspots('Rising', '[]')).err).toContain('at least one sample');
+  expect((await hotspots('Rising', '{"n":1}\n{')).err).toContain('Line 2');
+  expect((await hotspots('Rising', '[7]')).err).toContain('Sample 1 is 7');
+  expect((await hotspots('Rising', '[{"n":"x"}]')).err).toMatch(/ERR_KEY.*"n"/s);
+  expect(await hotspots('Rising', '[]', '--regions', '0')).toMatchObject({ code: 2 });
 });
 
 test('rowan ddl prints the tables that Avro and dictionaries need', async () => {

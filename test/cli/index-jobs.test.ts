@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { open } from '../../src/database.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
 import { Thing } from './fixtures/indexed.js';
 import { Thing as Plain } from './fixtures/unindexed.js';
+import { run } from './run.js';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
 const MODULE = fixture('indexed');
@@ -24,19 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCli(['index', ...args], {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
+const index = (...args: string[]) => run('index', ...args);
 
 async function fill(rows: number): Promise<void> {
   await using db = await open({ path: store, entities: [Plain] });
@@ -59,21 +47,23 @@ async function entriesIn(): Promise<number> {
 
 test('indexes are listed, built, verified, repaired and dropped', async () => {
   await fill(60);
-  expect((await run('list', MODULE, store)).out).toBe(
+  expect((await index('list', MODULE, store)).out).toBe(
     'Thing.bySize\tnew\tunique (size)\nThing.byColor\tnew\t(color) with size\n',
   );
-  expect(await run('build', MODULE, store)).toEqual({
+  expect(await index('build', MODULE, store)).toEqual({
     code: 0,
     out: 'Thing.bySize\tentries\t60\nThing.bySize\trows\t60\nThing.byColor\tentries\t60\nThing.byColor\trows\t60\n',
     err: '',
   });
-  expect(await run('build', MODULE, store)).toEqual({ code: 0, out: '', err: '' });
-  expect((await run('build', MODULE, store, 'Thing', 'bySize')).out).toContain('Thing.bySize\tentries\t60\n');
-  expect(await run('list', MODULE, store, 'Thing')).toMatchObject({
+  expect(await index('build', MODULE, store)).toEqual({ code: 0, out: '', err: '' });
+  expect((await index('build', MODULE, store, 'Thing', 'bySize')).out).toContain(
+    'Thing.bySize\tentries\t60\n',
+  );
+  expect(await index('list', MODULE, store, 'Thing')).toMatchObject({
     code: 0,
     out: 'Thing.bySize\tactive\tunique (size)\nThing.byColor\tactive\t(color) with size\n',
   });
-  expect(JSON.parse((await run('verify', MODULE, store, '--json')).out)).toEqual(
+  expect(JSON.parse((await index('verify', MODULE, store, '--json')).out)).toEqual(
     ['bySize', 'byColor'].map((index) => ({
       entity: 'Thing',
       index,
@@ -91,7 +81,7 @@ test('indexes are listed, built, verified, repaired and dropped', async () => {
     })),
   );
   const part = JSON.parse(
-    (await run('verify', MODULE, store, 'Thing', 'bySize', '--sample', '50%', '--json')).out,
+    (await index('verify', MODULE, store, 'Thing', 'bySize', '--sample', '50%', '--json')).out,
   );
   expect(part[0].counters.rows).toBeGreaterThan(5);
   expect(part[0].counters.rows).toBeLessThan(55);
@@ -108,23 +98,31 @@ test('indexes are listed, built, verified, repaired and dropped', async () => {
       .split('|')
       .map((line) => `Thing.byColor\t${line}`)
       .join('');
-  expect(await run('verify', MODULE, store, 'Thing', 'byColor')).toEqual({ code: 1, out: lines(0), err: '' });
-  expect(await run('verify', MODULE, store)).toMatchObject({ code: 1 });
-  expect(await run('repair', MODULE, store, 'Thing', 'byColor')).toEqual({ code: 0, out: lines(3), err: '' });
-  expect(await run('repair', MODULE, store)).toMatchObject({ code: 0 });
-  expect(await run('verify', MODULE, store)).toMatchObject({ code: 0 });
+  expect(await index('verify', MODULE, store, 'Thing', 'byColor')).toEqual({
+    code: 1,
+    out: lines(0),
+    err: '',
+  });
+  expect(await index('verify', MODULE, store)).toMatchObject({ code: 1 });
+  expect(await index('repair', MODULE, store, 'Thing', 'byColor')).toEqual({
+    code: 0,
+    out: lines(3),
+    err: '',
+  });
+  expect(await index('repair', MODULE, store)).toMatchObject({ code: 0 });
+  expect(await index('verify', MODULE, store)).toMatchObject({ code: 0 });
 
-  expect(await run('drop', MODULE, store, 'Thing', 'byColor')).toMatchObject({
+  expect(await index('drop', MODULE, store, 'Thing', 'byColor')).toMatchObject({
     code: 0,
     out: 'Thing.byColor\tremoved\t59\n',
   });
-  expect((await run('list', MODULE, store)).out).toContain('Thing.byColor\tdisabled\t');
-  expect(await run('drop', PLAIN, store, 'Thing', 'bySize', '--undeclared', '--json')).toMatchObject({
+  expect((await index('list', MODULE, store)).out).toContain('Thing.byColor\tdisabled\t');
+  expect(await index('drop', PLAIN, store, 'Thing', 'bySize', '--undeclared', '--json')).toMatchObject({
     code: 0,
     out: '[{"entity":"Thing","index":"bySize","counters":{"removed":59}}]\n',
   });
   expect(await entriesIn()).toBe(0);
-  expect((await run('list', PLAIN, store)).out).toBe('Thing.byColor\tdisabled\tnot declared so\n');
+  expect((await index('list', PLAIN, store)).out).toBe('Thing.byColor\tdisabled\tnot declared so\n');
 });
 
 test('what cannot be done is said', async () => {
@@ -143,11 +141,11 @@ test('what cannot be done is said', async () => {
     [['drop', PLAIN, store, 'Thing', 'byColor', '--undeclared'], /is stored that is not declared/],
     [['list', MODULE, 'hbase:'], /names no master/],
   ] as const) {
-    const { code, err } = await run(...args);
+    const { code, err } = await index(...args);
     expect([args, code]).toEqual([args, 1]);
     expect(err).toMatch(message);
   }
-  expect(await run('drop', MODULE, store)).toMatchObject({ code: 2 });
+  expect(await index('drop', MODULE, store)).toMatchObject({ code: 2 });
 });
 
 test('a build that was killed goes on, and queries never ask the half of it', async () => {
@@ -166,8 +164,8 @@ test('a build that was killed goes on, and queries never ask the half of it', as
   await ended;
   expect(said).toBe('half');
 
-  expect((await run('list', MODULE, store)).out).toContain('Thing.byColor\tbuilding\t');
-  expect(await run('verify', MODULE, store, 'Thing', 'byColor')).toMatchObject({ code: 1 });
+  expect((await index('list', MODULE, store)).out).toContain('Thing.byColor\tbuilding\t');
+  expect(await index('verify', MODULE, store, 'Thing', 'byColor')).toMatchObject({ code: 1 });
   {
     await using db = await open({ path: store, entities: [Thing] });
     const things = db.repository(Thing);
@@ -175,9 +173,9 @@ test('a build that was killed goes on, and queries never ask the half of it', as
     // Rows that the build has passed, and others, change before it goes on.
     await things.putMany([0, 300, 599].map((i) => ({ id: `t${i}`, color: 'green', size: i })));
   }
-  const built = JSON.parse((await run('build', MODULE, store, 'Thing', 'byColor', '--json')).out);
+  const built = JSON.parse((await index('build', MODULE, store, 'Thing', 'byColor', '--json')).out);
   expect(built).toMatchObject([{ state: 'active', resumed: true }]);
-  expect(await run('verify', MODULE, store, 'Thing', 'byColor')).toMatchObject({ code: 0 });
+  expect(await index('verify', MODULE, store, 'Thing', 'byColor')).toMatchObject({ code: 0 });
   await using db = await open({ path: store, entities: [Thing] });
   const count = (color: string) => db.repository(Thing).by('byColor').find({ color }).count();
   expect(await Promise.all(['red', 'blue', 'green'].map(count))).toEqual([399, 198, 3]);

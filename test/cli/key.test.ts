@@ -1,26 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Account, Visit } from '../fixtures/stores/entities.js';
+import { run } from './run.js';
 
 const MODULE = fileURLToPath(new URL('../fixtures/stores/entities.ts', import.meta.url));
 const schema = compileSchema([Account, Visit]);
-
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
 
 describe('rowan key', () => {
   const at = '2026-11-21T10:00:00.000Z';

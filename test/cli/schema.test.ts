@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { openAdmin } from '../../src/database.js';
 import { tableDescriptor } from '../../src/table/index.js';
+import { run } from './run.js';
 
 const MODULE = fileURLToPath(new URL('fixtures/entities.ts', import.meta.url));
 let folder: string;
@@ -14,20 +14,6 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'rowan-schema-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
 
 async function makeStore(): Promise<string> {
   const path = join(folder, 'store');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
+import { run } from './run.js';
 
 const MODULE = fileURLToPath(new URL('fixtures/entities.ts', import.meta.url));
 let folder: string;
@@ -12,20 +12,6 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'rowan-size-test-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
 
 function samples(count: number): string {
   const file = join(folder, `rows-${count}.ndjson`);

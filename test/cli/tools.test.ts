@@ -2,23 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Put, tableDescriptor } from '../../src/table/index.js';
-
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
+import { run } from './run.js';
 
 test('a table goes from store to store by export, import, copy and verify', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'rowan-tools-'));
