@@ -31,7 +31,10 @@ export interface RowChanger {
 export interface BulkProgress {
   /** Rows that met the query when they were read. */
   readonly matched: number;
-  /** Rows that were changed; others were gone, or no longer met the conditions, when they were to be. */
+  /**
+   * Rows that were changed; others were gone, or no longer met the conditions, when they were to be. `deleteAll` without
+   * conditions does not look, and counts the rows that were gone too.
+   */
   readonly changed: number;
   /** Goes on behind these rows, given as `cursor` to the same query; undefined when all are done. */
   readonly cursor: string | undefined;

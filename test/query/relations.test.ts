@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -11,10 +14,18 @@ import {
   RowKey,
   recordType,
   salt,
+  substitute,
 } from '../../decorators/index.js';
 import { date, int32, text } from '../../src/codec/index.js';
+import { open } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import {
+  MAX_HASHED,
+  type RelatedReader,
+  type RelatedRows,
+  RelationLoader,
+} from '../../src/query/related/relation-loader.js';
 import { scaled } from '../proof/scale.js';
 import { openTestDatabase, type TestDatabase } from './test-database.js';
 
@@ -53,6 +64,24 @@ class Buyer {
   @Column('r', text) region?: string | null;
 }
 
+/** Its key is an id that a dictionary gives for the name. */
+@Entity({ table: { name: 'related_shops', families: { d: {} } } })
+@RowKey(substitute('shop', 'shops'))
+class Shop {
+  declare static readonly key: ['shop'];
+  shop!: string;
+  @Column('d:t', text) town?: string | null;
+}
+
+@Entity({ table, recordType: 3 })
+@RowKey(recordType(), part('id', uint32))
+class Visit {
+  declare static readonly key: ['id'];
+  id!: number;
+  @Column('d:s', text) shopName?: string | null;
+  @Reference(() => Shop, { shop: 'shopName' }) shop?: Shop | null;
+}
+
 @Entity({ table, recordType: 1 })
 @RowKey(recordType(), part('id', uint32))
 class Order {
@@ -68,7 +97,7 @@ class Order {
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await openTestDatabase([Customer, Product, Line, Order]);
+  database = await openTestDatabase([Customer, Product, Line, Order, Shop, Visit]);
 });
 
 afterAll(() => database.dispose());
@@ -206,6 +235,68 @@ describe('with', () => {
     await expect(orders.find({ id: 1 }).with('lines').all()).rejects.toThrow(/more than 20 entities of Line/);
     await database.repository(Line).delete(lines[0]!);
     expect((await orders.find({ id: 1 }).with('lines').first())!.lines).toHaveLength(20);
+  });
+
+  it('finds entities by the texts of dictionaries, those that no dictionary knows too', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'rowan-relations-')), 'store');
+    try {
+      for (const first of [true, false]) {
+        // At the second opening no dictionary has met any text.
+        await using other = await open({ path, entities: [Shop, Visit] });
+        const visits = other.repository(Visit);
+        if (first) {
+          await other.repository(Shop).putMany([
+            { shop: 'pens', town: 'Ulm' },
+            { shop: 'caps', town: 'Bern' },
+          ]);
+          await visits.putMany([
+            { id: 1, shopName: 'caps' },
+            { id: 2, shopName: 'unheard of' },
+            { id: 3, shopName: 'pens' },
+            { id: 4, shopName: 'nor of this' },
+          ]);
+          continue;
+        }
+        for (const how of ['lookup', 'hash'] as const) {
+          const found = await visits.find({}, { fullScan: true, join: how }).with('shop').all();
+          expect(found.map(({ shop }) => shop?.town ?? null)).toEqual(['Bern', null, 'Ulm', null]);
+        }
+      }
+    } finally {
+      rmSync(join(path, '..'), { recursive: true });
+    }
+  });
+
+  it('goes on with lookups when there are more entities than a hash join holds', async () => {
+    const schema = compileSchema([Order, Customer, Line, Product]);
+    const relation = schema.entity(Order).relations.get('customer')!;
+    let asked = 0;
+    const rows = (count: number): RelatedRows => ({
+      limit: (most) => rows(Math.min(count, most)),
+      all: async () => [],
+      async *[Symbol.asyncIterator]() {
+        for (let no = 0; no < count; no++) yield { region: 'eu', no };
+      },
+    });
+    const reader = (count: number): RelatedReader => ({
+      schema: schema.entity(Customer),
+      getMany: async (keys) => {
+        asked += keys.length;
+        return keys.map(({ no }: { no: number }) => ({ region: 'eu', no }));
+      },
+      find: () => rows(count),
+    });
+    for (const [count, lookups] of [
+      [10, 0],
+      [MAX_HASHED + 1, 2],
+    ] as const) {
+      const loader = new RelationLoader(relation, () => reader(count), 'hash', undefined);
+      const orders = [3, 4, 3].map((buyer): Order => ({ id: 1, buyer, from: { region: 'eu' } }));
+      asked = 0;
+      await loader.attach(orders);
+      expect(orders.map(({ customer }) => customer?.no)).toEqual([3, 4, 3]);
+      expect(asked).toBe(lookups);
+    }
   });
 
   it('refuses what is no relation', () => {

@@ -36,6 +36,26 @@ export class Aggregate<T> {
   ) {}
 }
 
+/** Adds up the values that are there; undefined for none. */
+function foldedSum<T>(
+  property: string,
+  read: ValueReader,
+  result: (sum: RunningSum | undefined, count: number) => T,
+): Fold<T> {
+  let sum: RunningSum | undefined;
+  let count = 0;
+  return {
+    add: (entity) => {
+      const value = read(entity);
+      if (value === undefined) return;
+      sum ??= sumFor(property, value);
+      sum.add(value);
+      count++;
+    },
+    result: () => result(sum, count),
+  };
+}
+
 /** Figures by name. */
 export type AggregateSet = Readonly<Record<string, Aggregate<unknown>>>;
 
@@ -69,37 +89,17 @@ export class Aggregates<E> {
   sum<P extends SummableOf<E>>(property: P): Aggregate<SumOf<NonNullable<E[P]>>> {
     const read = this.number(property, 'sum');
     const zero = zeroOf(codecOf(this.schema, property)!);
-    return new Aggregate(property, () => {
-      let sum: RunningSum | undefined;
-      return {
-        add: (entity) => {
-          const value = read(entity);
-          if (value === undefined) return;
-          sum ??= sumFor(property, value);
-          sum.add(value);
-        },
-        result: () => (sum === undefined ? zero : sum.total) as SumOf<NonNullable<E[P]>>,
-      };
-    });
+    return new Aggregate(property, () =>
+      foldedSum(property, read, (sum) => (sum === undefined ? zero : sum.total) as SumOf<NonNullable<E[P]>>),
+    );
   }
 
   /** The double that is nearest to the exact average; null of no values. */
   avg<P extends SummableOf<E>>(property: P): Aggregate<number | null> {
     const read = this.number(property, 'avg');
-    return new Aggregate(property, () => {
-      let sum: RunningSum | undefined;
-      let count = 0;
-      return {
-        add: (entity) => {
-          const value = read(entity);
-          if (value === undefined) return;
-          sum ??= sumFor(property, value);
-          sum.add(value);
-          count++;
-        },
-        result: () => (sum === undefined ? null : sum.average(count)),
-      };
-    });
+    return new Aggregate(property, () =>
+      foldedSum(property, read, (sum, count) => (sum === undefined ? null : sum.average(count))),
+    );
   }
 
   /** The least value, in the order of `orderBy`; null of no values. */

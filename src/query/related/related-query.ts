@@ -83,7 +83,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
     return page as Page<T>;
   }
 
-  /** Streams the rows, ${ROWS_AT_ONCE} at a time. */
+  /** Streams the rows, 256 at a time. */
   async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
     const attach = this.attaching();
     let items: object[] = [];

@@ -17,6 +17,7 @@ export interface RelatedReader {
 }
 
 export interface RelatedRows extends AsyncIterable<object> {
+  limit(count: number): RelatedRows;
   all(options: { readonly max: number }): Promise<object[]>;
 }
 
@@ -56,16 +57,24 @@ export class RelationLoader {
   private async attachOne(items: readonly Item[]): Promise<void> {
     const { property } = this.relation;
     const wanted = new Map<string, { readonly key: Item; readonly holders: Item[] }>();
+    const keys: Item[] = [];
+    const holders: Item[] = [];
     for (const item of items) {
       const key = this.keyOf(item);
       if (key === undefined) {
         item[property] = null;
         continue;
       }
-      const id = this.idOf(key);
-      const known = wanted.get(id);
-      if (known === undefined) wanted.set(id, { key, holders: [item] });
-      else known.holders.push(item);
+      keys.push(key);
+      holders.push(item);
+    }
+    const { dictionaries } = this.reader.schema.key;
+    const known = dictionaries === undefined ? keys : await dictionaries.known(keys);
+    for (const [i, holder] of holders.entries()) {
+      const id = this.idOf(known[i]!);
+      const group = wanted.get(id);
+      if (group === undefined) wanted.set(id, { key: keys[i]!, holders: [holder] });
+      else group.holders.push(holder);
     }
     const hashed = this.strategy === 'hash' ? await this.others() : undefined;
     const groups = [...wanted];
@@ -124,16 +133,17 @@ export class RelationLoader {
 
   private async read(prefix: Item): Promise<object[]> {
     const { property, max } = this.relation;
-    try {
-      return await this.reader.find(prefix as never).all({ max });
-    } catch (error) {
-      if (!(error instanceof QueryError) || !error.message.startsWith(`all({ max: ${max} })`)) throw error;
-      throw new QueryError(
-        `with("${property}"): there are more than ${max} entities of ${this.reader.schema.name} for one. Allow more ` +
-          '(@References(…, { max })), or find them by a query of their own.',
-        { cause: error, details: { property } },
-      );
-    }
+    const oneMore = max + 1;
+    const found = await this.reader
+      .find(prefix as never)
+      .limit(oneMore)
+      .all({ max: oneMore });
+    if (found.length <= max) return found;
+    throw new QueryError(
+      `with("${property}"): there are more than ${max} entities of ${this.reader.schema.name} for one. Allow more ` +
+        '(@References(…, { max })), or find them by a query of their own.',
+      { details: { property } },
+    );
   }
 
   /** The other's key, or what it begins with; undefined where a value is absent. */
