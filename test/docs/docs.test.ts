@@ -14,7 +14,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'test/docs/.cache');
 const run = promisify(execFile);
 
-const PAGES = ['errors', 'getting-started', 'indexes', 'migrating', 'operations', 'testing', 'transactions'];
+const PAGES = [
+  'errors',
+  'getting-started',
+  'indexes',
+  'migrating',
+  'operations',
+  'relations',
+  'testing',
+  'transactions',
+];
 
 interface Block {
   readonly page: string;
@@ -42,50 +51,56 @@ function fromSource(code: string): string {
 }
 
 const blocks = PAGES.flatMap(blocksOf);
-
-beforeAll(() => {
-  rmSync(CACHE, { recursive: true, force: true });
-  for (const { page, name, code } of blocks) {
-    mkdirSync(join(CACHE, page), { recursive: true });
-    writeFileSync(join(CACHE, page, name), fromSource(code));
-  }
-});
-
-/** Runs a module, or a test of node:test, in a process of its own whose folder is the page's. */
-async function runBlock({ page, name }: Block): Promise<string> {
-  const loader = join(ROOT, 'node_modules/tsx/dist/loader.mjs');
-  const { stdout } = await run(process.execPath, ['--import', loader, name], {
-    cwd: join(CACHE, page),
-    env: { ...process.env, NODE_OPTIONS: '', TSX_TSCONFIG_PATH: join(ROOT, 'tsconfig.json') },
-  });
-  return stdout;
+rmSync(CACHE, { recursive: true, force: true });
+for (const { page, name, code } of blocks) {
+  mkdirSync(join(CACHE, page), { recursive: true });
+  writeFileSync(join(CACHE, page, name), fromSource(code));
 }
 
-describe.each(PAGES)('docs/%s.md', (page) => {
-  // Vitest's and Jest's recipes run where those do: in this process, and in the toolchain matrix.
-  const runnable = blocks.filter((block) => block.page === page && !/^(vitest|jest)\./.test(block.name));
+// Jest's recipe runs where Jest does: in the toolchain matrix.
+const runnable = blocks.filter(({ name }) => !/^(vitest|jest)\./.test(name));
 
-  it.each(runnable.map((block) => [block.name, block] as const))('%s runs', async (_name, block) => {
-    const printed = await runBlock(block);
-    // A comment behind console.log is what it prints.
-    for (const [, wanted] of block.code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)) {
-      expect(printed.split('\n')).toContain(wanted);
+/** Runs modules, or tests of node:test, in one process; gives what each printed. */
+async function runBlocks(some: readonly Block[]): Promise<Map<Block, string>> {
+  const loader = join(ROOT, 'node_modules/tsx/dist/loader.mjs');
+  const modules = some.flatMap(({ page, name }) => [join(CACHE, page), name]);
+  const { stdout } = await run(
+    process.execPath,
+    ['--import', loader, join(ROOT, 'test/docs/run-examples.mjs'), ...modules],
+    { env: { ...process.env, NODE_OPTIONS: '', TSX_TSCONFIG_PATH: join(ROOT, 'tsconfig.json') } },
+  );
+  const printed = stdout.split(/^>>> .*\n/m).slice(1);
+  return new Map(some.map((block, i) => [block, printed[i]!]));
+}
+
+describe('examples', () => {
+  const isTest = ({ name }: Block): boolean => name.endsWith('.test.ts');
+
+  it.each(PAGES)('of docs/%s.md run and print what they say', async (page) => {
+    const printed = await ran;
+    const own = runnable.filter((block) => block.page === page && !isTest(block));
+    for (const block of own) {
+      // A comment behind console.log is what it prints.
+      for (const [, wanted] of block.code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)) {
+        expect(printed.get(block)!.split('\n')).toContain(wanted);
+      }
     }
-    expect(printed).not.toMatch(/^not ok/m);
+  });
+
+  it('for node:test pass', async () => {
+    const printed = await runBlocks(runnable.filter(isTest));
+    expect([...printed.values()].join('')).toMatch(/^# fail 0$/m);
+  });
+
+  let ran: Promise<Map<Block, string>>;
+  beforeAll(() => {
+    ran = runBlocks(runnable.filter((block) => !isTest(block)));
+    return ran;
   });
 });
 
-it('the recipe for Vitest runs', async () => {
-  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
-  const folder = join(CACHE, 'testing');
-  writeFileSync(
-    join(folder, 'vitest.config.mjs'),
-    'export default { test: { include: ["vitest.test.ts"] } };\n',
-  );
-  const { stdout } = await run(process.execPath, [vitest, 'run', '--root', folder], {
-    env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1' },
-  });
-  expect(stdout).toMatch(/1 passed/);
+describe('the recipe for Vitest', async () => {
+  await import(join(CACHE, 'testing', 'vitest.test.ts'));
 });
 
 const MENTIONS = [
