@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { scaled } from '../proof/scale.js';
 import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
 const FIXTURES = [
@@ -13,18 +14,34 @@ const FIXTURES = [
   'indexes.ts',
 ].map((name) => join(ROOT, 'test/types/fixtures', name));
 
-describe.each(MODES)('with %s', (_mode, options) => {
-  it.each([['true'], ['false']])(
-    'misuses of keys, queries and columns do not compile, everything else does (exactOptionalPropertyTypes %s)',
-    async (exact) => {
-      const run = await tsc(...STRICT, ...options, '--exactOptionalPropertyTypes', exact, ...FIXTURES);
-      expect(run.output).toBe('');
-    },
-  );
-});
+const [legacy, standard] = MODES.map(([mode, options]) => ({ mode, options })) as [Mode, Mode];
+interface Mode {
+  readonly mode: string;
+  readonly options: readonly string[];
+}
+
+const OTHERS: readonly (readonly [Mode, boolean])[] = [
+  [legacy, false],
+  [standard, true],
+];
+
+/** Each value of both options in two runs, or each pair of values. */
+const PAIRS: readonly (readonly [Mode, boolean])[] = [
+  [legacy, true],
+  [standard, false],
+  ...scaled([], OTHERS, OTHERS),
+];
+
+it.each(PAIRS.map(([{ mode, options }, exact]) => ({ mode, options, exact })))(
+  'misuses of keys, queries and columns do not compile, everything else does ($mode, exactOptionalPropertyTypes $exact)',
+  async ({ options, exact }) => {
+    const run = await tsc(...STRICT, ...options, '--exactOptionalPropertyTypes', String(exact), ...FIXTURES);
+    expect(run.output).toBe('');
+  },
+);
 
 describe('the messages of the commonest mistakes', () => {
-  it.each(MODES)('say what to write, with %s', async (mode, options) => {
+  it.each(scaled(MODES.slice(1), MODES, MODES))('say what to write, with %s', async (mode, options) => {
     const file = write(
       `mistakes-${options[1]}.ts`,
       MISTAKES_PRELUDE + MISTAKES.map(([code]) => code).join('\n'),
