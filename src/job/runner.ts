@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto';
 import { ensureTable } from '../ddl/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
+import { ring, sleepUntilRung } from './bell.js';
 import { CounterSet } from './counters.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
 import { type RunSettings, runSettings } from './options.js';
@@ -188,7 +189,6 @@ class PhaseRun {
   private readonly mine = new Set<number>();
   private readonly tries = new Map<number, number>();
   private readonly startedAt = performance.now();
-
   constructor(
     private readonly environment: SplitEnvironment,
     private readonly ranges: readonly RowRange[],
@@ -219,6 +219,12 @@ class PhaseRun {
     const now = performance.now();
     for (const [split, stored] of states) {
       if (this.mine.has(split)) continue;
+      // This worker may have ended the split after the scan had read it.
+      const known = this.states.get(split);
+      if (known !== undefined && known.value.beat > stored.value.beat) {
+        states.set(split, known);
+        continue;
+      }
       const before = this.seen.get(split);
       if (before === undefined || Buffer.compare(before.bytes, stored.bytes) !== 0) {
         this.seen.set(split, { bytes: stored.bytes, at: now });
@@ -229,17 +235,17 @@ class PhaseRun {
   }
 
   private async lane(): Promise<void> {
-    const { settings, signal } = this.environment;
+    const { settings, signal, store } = this.environment;
     for (;;) {
       throwIfAborted(signal);
       let split = this.choose();
-      if (split === undefined) {
+      if (split === undefined && !this.isDone()) {
         await this.refresh();
         split = this.choose();
       }
       if (split !== undefined) await this.workSplit(split);
       else if (this.isDone()) return;
-      else await sleep(Math.min(1000, settings.leaseMs / 8), signal);
+      else await sleepUntilRung(store.job, Math.min(1000, settings.leaseMs / 8), signal);
     }
   }
 
@@ -288,6 +294,7 @@ class PhaseRun {
     } finally {
       if (run !== undefined) this.states.set(split, run.state);
       this.mine.delete(split);
+      ring(this.environment.store.job);
     }
   }
 

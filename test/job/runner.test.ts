@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { runJob } from '../../src/job/runner.js';
 import type { JobDefinition, JobProgress, JobRunOptions, SplitWork } from '../../src/job/types.js';
@@ -94,6 +94,24 @@ describe('a pass over a table', () => {
     expect(outcome.splits).toBeGreaterThanOrEqual(6);
     expect(perSplit.reduce((sum, n) => sum + n, 0)).toBe(2000);
     expect(Math.max(...perSplit)).toBeLessThan(2000 / 3);
+  });
+
+  test('a lane without a split is woken by the end of the last, and sleeps no longer', async () => {
+    await fill(20, [10]);
+    let ended = 0;
+    const { definition } = countingJob('woken', {
+      // The first split to end waits for nobody, the other for the lane of the first to have gone to sleep.
+      async finish() {
+        if (ended++ === 0) return;
+        while (vi.getTimerCount() === 0) await new Promise<void>((done) => setImmediate(done));
+      },
+    });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      expect(await runJob(store.engine, definition, { parallel: 2 })).toMatchObject({ rows: 20 });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('an empty table is a job without rows', async () => {
