@@ -1,6 +1,7 @@
 /** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
 
 export type { PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';
+export type { BulkLoad, BulkLoadFile, BulkLoadOutcome, FileSystemToken } from './admin/bulk-load.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';

@@ -6,12 +6,16 @@
 export { connectHBase, type HBaseEngine } from '../hbase/engine.js';
 export {
   type Authenticator,
+  type BulkLoad,
+  type BulkLoadFile,
+  type BulkLoadOutcome,
   type ClusterStatus,
   ConnectionError,
   type CoprocessorAnswer,
   type CoprocessorCall,
   type DelegationToken,
   encodeToken,
+  type FileSystemToken,
   type HBaseAdmin,
   type HBaseEvent,
   type HBaseMetrics,

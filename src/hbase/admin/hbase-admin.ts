@@ -15,6 +15,7 @@ import {
   type UserPermission,
 } from './access-admin.js';
 import { configurationOf, pairsOf } from './attributes.js';
+import { type BulkLoad, type BulkLoadOutcome, bulkLoad } from './bulk-load.js';
 import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
 import { RegionAdmin, tableMissing } from './region-admin.js';
@@ -309,6 +310,15 @@ export class HBaseAdmin implements Admin {
   /** Whom the cluster takes one for, and by what (`KERBEROS`, `TOKEN`). Needs `TokenProvider`. */
   whoAmI(): Promise<{ readonly user: string; readonly method: string }> {
     return this.tokens.whoAmI();
+  }
+
+  /**
+   * Has regions take in HFiles that lie on the cluster's file system, those of one region all together or none of them.
+   * @throws RowanError what a server throws, `details.loaded` files having been loaded before; with `details.outcome`
+   * `'unknown'` when an answer was lost.
+   */
+  bulkLoad(load: BulkLoad): Promise<BulkLoadOutcome> {
+    return bulkLoad(this.cluster, load);
   }
 
   private nonces(): { nonceGroup: bigint; nonce: bigint } {

@@ -7,7 +7,7 @@ import { sleep } from '../client/retry.js';
 import { HBaseScanner } from '../client/scanner.js';
 import { tableDisabled } from '../region/locator.js';
 import { INFO, type MetaRow, readMetaRow } from '../region/meta-row.js';
-import { META_TABLE, type Region, regionNameOf } from '../region/region.js';
+import { META_TABLE, type Region, regionNameOf, specifierOf } from '../region/region.js';
 import type { RegionLoad } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
 import type { MasterClient } from './master-client.js';
@@ -15,7 +15,6 @@ import { master, regionServer } from './rpcs.js';
 import { tableNameMessage } from './table-codec.js';
 
 const MEBIBYTE = 1 << 20;
-const FULL_NAME = 1;
 const NO_COMPACTION = 0;
 const POLL = 50;
 
@@ -214,10 +213,6 @@ export class RegionAdmin {
     );
     return loads;
   }
-}
-
-function specifierOf(region: Region): { type: number; value: Uint8Array } {
-  return { type: FULL_NAME, value: region.name };
 }
 
 function bytesOf(family: string | undefined): Uint8Array | undefined {

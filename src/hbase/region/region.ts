@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { concatBytes, fromLatin1, toStringBinary } from '../../bytes/index.js';
 import { addressKey, type ServerAddress } from '../rpc/address.js';
 import { type RegionInfoMessage, RegionSpecifier } from '../wire/messages-rpc.js';
-import { encodeMessage } from '../wire/schema.js';
+import { encodeMessage, type TypeOf } from '../wire/schema.js';
 
 /** The table of regions. It has one region, whose place the registry knows. */
 export const META_TABLE = 'hbase:meta';
@@ -54,6 +54,11 @@ export class Region {
   toString(): string {
     return toStringBinary(this.name);
   }
+}
+
+/** How a request names a region. */
+export function specifierOf(region: Region): TypeOf<typeof RegionSpecifier> {
+  return { type: REGION_NAME, value: region.name };
 }
 
 /** The table part of region names and the table's name to us: the default namespace is left out. */
