@@ -1,5 +1,12 @@
 import { SchemaError } from '../src/errors.js';
-import type { DerivedElement, ElementNames, KeyElement, KeyValue, PartElement } from '../src/key/index.js';
+import type {
+  DerivedElement,
+  ElementNames,
+  KeyElement,
+  KeyValue,
+  PartElement,
+  SaltElement,
+} from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
 import type { AnyClass } from './metadata.js';
 import { classDecorator } from './modes.js';
@@ -56,12 +63,29 @@ export function rowKey<const Elements extends readonly KeyElement[]>(
     );
   }
   const names = keyNames(elements);
-  return Object.freeze(Object.assign(names, { elements: Object.freeze(elements) })) as never;
+  const random = elements.some((element) => element.kind === 'salt' && element.assign === 'random');
+  const drawn = random && { salted: 'random', names: Object.freeze([...names]) };
+  return Object.freeze(Object.assign(names, { elements: Object.freeze(elements), ...drawn })) as never;
 }
 
 /** What {@link rowKey} answers: the names of the parts that can be queried, in order, and the elements that hold them. */
 export type DeclaredKey<Elements extends readonly KeyElement[]> = Readonly<KeyTuple<Elements>> &
-  KeyElements<Elements>;
+  KeyElements<Elements> &
+  ([RandomSalts<Elements>] extends [never] ? unknown : SaltedAtRandom<Readonly<KeyTuple<Elements>>>);
+
+/**
+ * The parts of a key whose salt is drawn at random, `declare static readonly key: RandomlySalted<['id', 'n']>`: of such a
+ * class repositories have only what means no single row.
+ */
+export type RandomlySalted<Names extends readonly string[]> = Names & SaltedAtRandom<Names>;
+
+/** What a class says whose key does not say alone which row is meant. Beside `@RowKey` it is only in types. */
+export interface SaltedAtRandom<Names extends readonly string[] = readonly string[]> {
+  readonly salted: 'random';
+  readonly names: Names;
+}
+
+type RandomSalts<Elements extends readonly KeyElement[]> = Extract<Elements[number], SaltElement<'random'>>;
 
 export interface KeyElements<Elements extends readonly KeyElement[] = readonly KeyElement[]> {
   readonly elements: Elements;
@@ -233,7 +257,11 @@ type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
   { readonly key: infer Key; readonly prototype: infer E },
 ]
   ? [Key] extends [Readonly<ElementNames<Elements>>]
-    ? CheckedTypes<E, Elements[number]>
+    ? [RandomSalts<Elements>] extends [never]
+      ? CheckedTypes<E, Elements[number]>
+      : Key extends SaltedAtRandom
+        ? CheckedTypes<E, Elements[number]>
+        : RowKeyMistake<`The salt is drawn at random, so that a key alone means no row. Write: declare static readonly key: RandomlySalted<[${Quoted<ElementNames<Elements>>}]>`>
     : RowKeyMistake<`The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
   : RowKeyMistake<`The class does not list its key's parts. ${WriteKey<Elements>}`>;
 

@@ -35,8 +35,19 @@ import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
-import { type ItemOutcome, Repository, type RepositoryBatchOptions } from './repository/index.js';
-import type { CheckedPrefixes, IndexName, KeyedClass, KeyQuery } from './schema/entity-types.js';
+import {
+  type ItemOutcome,
+  Repository,
+  type RepositoryBatchOptions,
+  type ScatteredRepository,
+} from './repository/index.js';
+import type {
+  CheckedPrefixes,
+  IndexName,
+  KeyedClass,
+  KeyQuery,
+  ScatteredClass,
+} from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
@@ -201,6 +212,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * const today = await db.repositoryIn(Event, 'events_2026_11_21');
    * ```
    */
+  repositoryIn<C extends ScatteredClass>(target: C, name: string): Promise<ScatteredRepository<C>>;
+  repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
     const { table: declared, indexes } = this.declared.entity(target);
     if (indexes.length > 0) {
@@ -223,6 +236,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /** The repository of an entity class; the same one at each call. @throws SchemaError on a class not opened with. */
+  repository<C extends ScatteredClass>(target: C): ScatteredRepository<C>;
+  repository<C extends KeyedClass>(target: C): Repository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C> {
     return this.contexts.repository(target);
   }

@@ -72,11 +72,13 @@ export {
   type KeyRow,
   type KeyTuple,
   type KeyTypes,
+  type RandomlySalted,
   RowKey,
   type RowKeyClass,
   type RowKeyDecorator,
   type RowKeyMistake,
   rowKey,
+  type SaltedAtRandom,
 } from '../decorators/row-key.js';
 export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
 export { Ttl } from '../decorators/ttl.js';
@@ -257,6 +259,9 @@ export {
   Repository,
   type RepositoryBatchOptions,
   type RowBuilder,
+  type ScatteredBatch,
+  type ScatteredReader,
+  type ScatteredRepository,
   type Suffixes,
   type WriteOptions,
 } from './repository/index.js';
@@ -284,10 +289,12 @@ export type {
   PartTest,
   Patch,
   PropertiesOf,
+  ScatteredClass,
   Schema,
   Selected,
   TableSchema,
 } from './schema/index.js';
+
 export { newUlid, newUuid } from './schema/index.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';

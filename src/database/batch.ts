@@ -11,9 +11,10 @@ import {
   type RepositoryBatchOptions,
   type RepositoryContext,
   runBatch,
+  type ScatteredBatch,
   settledOutcome,
 } from '../repository/index.js';
-import type { KeyedClass } from '../schema/entity-types.js';
+import type { KeyedClass, ScatteredClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
@@ -46,6 +47,8 @@ export class DatabaseBatch {
   ) {}
 
   /** The items of one entity: put, insert, replace, update, delete, mutate, check and get, one after the other. */
+  of<C extends ScatteredClass>(target: C): ScatteredBatch<C>;
+  of<C extends KeyedClass>(target: C): BatchBuilder<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C> {
     return this.source.contexts
       .repository(target)

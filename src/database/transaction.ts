@@ -4,8 +4,14 @@ import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js
 import { type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries } from '../mapper/index.js';
 import type { CollectionQuery, FindOptions } from '../query/index.js';
-import { type Deferred, type Ending, type Repository, runEnding } from '../repository/index.js';
-import type { CheckedPrefixes, KeyedClass, KeyQuery } from '../schema/entity-types.js';
+import {
+  type Deferred,
+  type Ending,
+  type Repository,
+  runEnding,
+  type ScatteredRepository,
+} from '../repository/index.js';
+import type { CheckedPrefixes, KeyedClass, KeyQuery, ScatteredClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../table/index.js';
@@ -47,6 +53,8 @@ export class Transaction implements Deferred {
   }
 
   /** The repository of an entity class, inside of this transaction. @throws SchemaError on a class not opened with. */
+  repository<C extends ScatteredClass>(target: C): ScatteredRepository<C>;
+  repository<C extends KeyedClass>(target: C): Repository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C> {
     return this.contexts.repository(target);
   }

@@ -209,7 +209,10 @@ export interface SaltOptions {
   readonly over?: readonly string[];
   /** `murmur3` (default), or `phoenix`: Phoenix's function of all bytes behind the salt. */
   readonly algorithm?: 'murmur3' | 'phoenix';
-  /** `hash` (default), or `random`: drawn at each write, so that reading one row asks for every salt. */
+  /**
+   * `hash` (default), or `random`: drawn at each write, for rows that are added and found, and never meant by their keys
+   * alone. Their class says so in its key, `RandomlySalted`.
+   */
   readonly assign?: 'hash' | 'random';
 }
 
@@ -218,6 +221,14 @@ export interface SaltOptions {
  * (x86, 32 bits, seed 0, unsigned) of the bytes of the parts as they stand in the key, modulo the number of salts.
  * Literals and the record type are left out, so that the records of one parent stand together.
  */
+export function salt(
+  buckets: number | readonly BytesLike[],
+  options: SaltOptions & { readonly assign: 'random' },
+): SaltElement<'random'>;
+export function salt(
+  buckets: number | readonly BytesLike[],
+  over?: readonly string[] | (SaltOptions & { readonly assign?: 'hash' }),
+): SaltElement<'hash'>;
 export function salt(
   buckets: number | readonly BytesLike[],
   over?: readonly string[] | SaltOptions,

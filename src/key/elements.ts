@@ -73,7 +73,7 @@ export interface TimeBucketElement<Name extends string = string, T = unknown> {
   readonly $value?: T;
 }
 
-export interface SaltElement {
+export interface SaltElement<Assign extends 'hash' | 'random' = 'hash' | 'random'> {
   readonly kind: 'salt';
   readonly parts: readonly [];
   readonly exact: false;
@@ -83,7 +83,7 @@ export interface SaltElement {
   /** The parts it is computed from; undefined for all parts behind it. */
   readonly over: readonly string[] | undefined;
   readonly algorithm: 'murmur3' | 'phoenix';
-  readonly assign: 'hash' | 'random';
+  readonly assign: Assign;
 }
 
 export interface BucketElement {
@@ -107,11 +107,11 @@ export interface RecordTypeElement {
   readonly exact: false;
 }
 
-/** Elements that are no part of conditions. */
-export type DerivedElement = SaltElement | BucketElement | LiteralElement | RecordTypeElement;
+/** Elements that are no part of conditions, and that the parts say. */
+export type DerivedElement = SaltElement<'hash'> | BucketElement | LiteralElement | RecordTypeElement;
 
 /** Anything that may stand in `@RowKey(...)`. */
-export type KeyElement = PartElement | HashElement | TimeBucketElement | DerivedElement;
+export type KeyElement = PartElement | HashElement | TimeBucketElement | DerivedElement | SaltElement;
 
 /**
  * The names of the queryable parts of `Elements`, in the order of conditions: a digest counts at its place unless the

@@ -119,6 +119,11 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */
   async page(options: PageOptions): Promise<Page<T>> {
+    return this.readPage(options);
+  }
+
+  /** As {@link page}; the row of each item is told to `each`. */
+  protected async readPage(options: PageOptions, each?: (row: Uint8Array) => void): Promise<Page<T>> {
     const { size, cursor, back } = checkPage(options, this.spec.limit);
     const prepared = await this.prepare();
     if (prepared.compare !== undefined) {
@@ -138,7 +143,9 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
           if (++seen > size) break;
           const key = copyBytes(reading.place ?? reading.row!.row);
           const { entity } = reading;
+          const row = reading.place === undefined ? key : each && copyBytes(reading.row!.row);
           const item = await prepared.loaders[entity]!.load(reading.row!);
+          if (item !== null) each?.(row!);
           rows.push({ item: item as T | null, position: { key, entity } });
         }
       } finally {

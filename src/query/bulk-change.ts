@@ -13,14 +13,20 @@ import { pushCondition } from './pushdown.js';
 /** What is done to each row. */
 export type RowAction = { readonly kind: 'delete' } | { readonly kind: 'update'; readonly patch: object };
 
-/** Changes rows by their keys: what the repository gives its queries. */
+/** A row as a query found it: its bytes, and the entity's parts of the key. */
+export interface FoundRow {
+  readonly row: Uint8Array;
+  readonly key: object;
+}
+
+/** Changes rows that were found: what the repository gives its queries. */
 export interface RowChanger {
   /**
    * Does the same to many rows, each for itself, as far as they are still there and pass the filter.
    * @returns how many were changed. @throws the first failure, when all have been tried.
    */
   changeRows(
-    keys: readonly object[],
+    rows: readonly FoundRow[],
     action: RowAction,
     filter: Filter | undefined,
     signal: AbortSignal | undefined,
@@ -62,7 +68,8 @@ export interface BulkQuery {
   readonly spec: QuerySpec;
   readonly signal: AbortSignal | undefined;
   readonly changer: RowChanger | undefined;
-  page(options: PageOptions): Promise<Page<object>>;
+  /** A page of the rows' keys, and the row of each. */
+  page(options: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>>;
 }
 
 /**
@@ -85,8 +92,10 @@ export async function changeAll(
   let left = spec.limit ?? Number.POSITIVE_INFINITY;
   while (left > 0) {
     throwIfAborted(signal);
-    const page = await query.page({ size: Math.min(batch, left), cursor: progress.cursor });
-    const { items } = page;
+    const rows: Uint8Array[] = [];
+    const size = Math.min(batch, left);
+    const page = await query.page({ size, cursor: progress.cursor }, (row) => rows.push(row));
+    const items = page.items.map((key, i): FoundRow => ({ row: rows[i]!, key }));
     const changed = items.length === 0 ? 0 : await changer.changeRows(items, action, filter, signal);
     left -= items.length;
     progress = {

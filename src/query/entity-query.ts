@@ -140,7 +140,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     refuseMoving(this.plan(), doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
     const keys = this.derive({ selected: names, slices: [], limit: undefined });
-    const page = (which: PageOptions): Promise<Page<object>> => keys.page(which) as Promise<Page<object>>;
+    const page = (which: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>> =>
+      keys.readPage(which, each) as Promise<Page<object>>;
     return changeAll({ spec, signal: this.options.signal, changer, page }, doing, action, options);
   }
 

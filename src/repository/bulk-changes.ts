@@ -1,22 +1,20 @@
 /** The writing half of `deleteAll` and `updateAll`. */
 
-import type { RowAction, RowChanger } from '../query/bulk-change.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { FoundRow, RowAction, RowChanger } from '../query/bulk-change.js';
 import type { Filter } from '../table/index.js';
 import { type Change, settle } from './change.js';
 import { Unmet } from './conditional.js';
-import { loadRowOfKey, type RepositoryContext } from './row-access.js';
+import type { RepositoryContext } from './row-access.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 export class BulkChanges implements RowChanger {
   constructor(
     private readonly context: RepositoryContext,
-    private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
   ) {}
 
   async changeRows(
-    keys: readonly object[],
+    rows: readonly FoundRow[],
     action: RowAction,
     filter: Filter | undefined,
     signal: AbortSignal | undefined,
@@ -26,7 +24,7 @@ export class BulkChanges implements RowChanger {
       mismatch: () => new Unmet(),
     };
     const changes: Change[] = [];
-    for (const key of keys) changes.push(await this.compile(key, action, condition));
+    for (const found of rows) changes.push(await this.compile(found, action, condition));
     const outcomes = await this.context.executor.runAll(changes, signal && { signal });
     let changed = 0;
     let failure: unknown;
@@ -48,11 +46,10 @@ export class BulkChanges implements RowChanger {
     return changed;
   }
 
-  private async compile(given: object, action: RowAction, condition: Condition): Promise<Change> {
-    const { compiler, schema } = this;
-    const key = given as Readonly<Record<string, unknown>>;
-    const doing = action.kind === 'delete' ? 'deleteAll' : 'updateAll';
-    const row = await loadRowOfKey(schema, key, doing, false);
+  private async compile(found: FoundRow, action: RowAction, condition: Condition): Promise<Change> {
+    const { compiler } = this;
+    const { row } = found;
+    const key = found.key as Readonly<Record<string, unknown>>;
     if (action.kind === 'delete') {
       await compiler.beforeDelete(key);
       return compiler.delete(row, key, undefined, condition);

@@ -22,4 +22,5 @@ export { Repository } from './repository.js';
 export type { RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
+export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './scattered.js';
 export type * from './types.js';

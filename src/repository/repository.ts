@@ -58,7 +58,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   ) {
     super(schema, context.access, undefined);
     this.compiler = new WriteCompiler(schema, context.now, context.deferred);
-    this.changer = new BulkChanges(context, schema, this.compiler);
+    this.changer = new BulkChanges(context, this.compiler);
   }
 
   /** The name that errors, explain and jobs call the entity by. */

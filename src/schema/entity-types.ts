@@ -5,7 +5,7 @@
  */
 
 import type { IndexedValue } from '../../decorators/indexes.js';
-import type { KeyTuple } from '../../decorators/row-key.js';
+import type { KeyTuple, SaltedAtRandom } from '../../decorators/row-key.js';
 import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
 
@@ -22,6 +22,11 @@ export interface TypeofClass<E extends object = object> extends EntityClass<E> {
 }
 
 export type { TypeofClass as KeyedClass };
+
+/** A class whose rows have a salt drawn at random (`RandomlySalted`): a key alone means none of them. */
+export interface ScatteredClass<E extends object = object> extends TypeofClass<E> {
+  readonly key: readonly string[] & SaltedAtRandom;
+}
 
 /** What the class makes. (Read off `prototype`: inferring it from the constructor costs the compiler three times more.) */
 export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
@@ -118,7 +123,9 @@ type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<Names<K>, Q> &
 /** The names alone of a key that `rowKey` made: the compiler takes no tuple apart that is in an intersection. */
 type Names<K extends readonly string[]> = K extends { readonly elements: infer Elements }
   ? KeyTuple<Extract<Elements, readonly KeyElement[]>>
-  : K;
+  : K extends SaltedAtRandom<infer Listed>
+    ? Listed
+    : K;
 
 type UnknownParts<Names extends readonly string[], Q> = [Exclude<keyof Q, Names[number]>] extends [never]
   ? unknown

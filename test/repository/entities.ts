@@ -9,6 +9,7 @@ import {
   Embedded,
   Entity,
   part,
+  type RandomlySalted,
   RowKey,
   salt,
   Table,
@@ -94,7 +95,7 @@ class Spread {}
 @Entity({ table: Spread })
 @RowKey(salt(4, { assign: 'random' }), part('id'), part('n', uint32))
 export class Scattered {
-  declare static readonly key: ['id', 'n'];
+  declare static readonly key: RandomlySalted<['id', 'n']>;
   id!: string;
   n!: number;
   @Column('d:a', text) a?: string;

@@ -12,6 +12,7 @@ const FIXTURES = [
   'inputs.ts',
   'row-key-once.ts',
   'indexes.ts',
+  'scattered.ts',
 ].map((name) => join(ROOT, 'test/types/fixtures', name));
 
 const [legacy, standard] = MODES.map(([mode, options]) => ({ mode, options })) as [Mode, Mode];
