@@ -40,6 +40,8 @@ export interface ClientsOptions {
   readonly look?: () => Promise<void>;
   /** Closes the store and opens it again. */
   readonly reopen?: () => Promise<void>;
+  /** Resolves when no new life of the store is awaited. */
+  readonly reopened?: () => Promise<void> | undefined;
   /** Told of errors of operators; what it throws ends the run. */
   readonly onError: (error: RowanError, doing: string) => void;
 }
@@ -108,8 +110,17 @@ abstract class Actor {
 
 class Client extends Actor {
   async run(): Promise<void> {
-    for (let made = 0; made < this.options.changes; made++) await this.float(this.next());
+    for (let made = 0; made < this.options.changes; made++) {
+      await this.float(this.next());
+      await this.alive();
+    }
     await this.settled();
+  }
+
+  /** Some go on into a store that closes; if all did, a long close would use up the changes of a whole run. */
+  private async alive(): Promise<void> {
+    const reopened = this.options.reopened?.();
+    if (reopened !== undefined && this.random() < 0.7) await reopened;
   }
 
   private value(id: number): string {

@@ -43,6 +43,8 @@ export class Script {
       checkpoint: () => this.copy(),
       look: () => this.look(),
       reopen: () => this.reopen(),
+      // Whoever asked for it is told when it fails.
+      reopened: () => this.reopening?.catch(() => undefined),
     });
   }
 
