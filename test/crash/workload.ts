@@ -313,8 +313,10 @@ export class Workload {
   private async bulkLoad(): Promise<void> {
     const value = String(this.step);
     const rows = ['load1', 'load2', 'row1', 'row10'];
+    // Of now: deletions before cover what is older than they are, and those to come cover this.
+    const now = this.options.clock!();
     const cell = (row: string): Cell =>
-      new Cell(toBytes(row), 'a', toBytes('l'), this.step, CellType.Put, toBytes(value));
+      new Cell(toBytes(row), 'a', toBytes('l'), now, CellType.Put, toBytes(value));
     await this.change(
       () => {
         for (const row of rows) this.model.set('t', row, 'a:l', value);
