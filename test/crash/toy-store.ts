@@ -72,10 +72,10 @@ export class ToyStore {
       (this.wal.full || this.wal.size > 3 * this.next.room)
     ) {
       const left = this.wal.switchTo(this.next);
-      this.next = undefined;
+      if (left !== undefined) this.next = undefined;
       // What cannot be recorded is found by the next opener.
       this.leaving = left
-        .then((closed) => void this.manifest.log([{ type: 'walClosed', ...closed }]))
+        ?.then((closed) => void this.manifest.log([{ type: 'walClosed', ...closed }]))
         .catch(() => {});
     }
     const seq = this.writes.length + 1;

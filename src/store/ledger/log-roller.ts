@@ -39,7 +39,8 @@ export class LogRoller {
 
   /**
    * Called before a record of so many bytes is appended.
-   * @throws RowanError `ERR_BUSY` when no segment can take it, with the cause: the record is not in the log.
+   * @throws RowanError `ERR_BUSY` when no segment can take it, with the cause; `ERR_IO` when records before it are lost, on
+   *   which it may rest. The record is not in the log then.
    */
   makeRoom(bytes: number): void {
     const { wal } = this.journal;
@@ -97,13 +98,8 @@ export class LogRoller {
   private goOn(next: PreparedSegment): void {
     const { wal } = this.journal;
     if (wal.switching) return;
-    let left: Promise<ClosedSegment>;
-    try {
-      left = wal.switchTo(next);
-    } catch {
-      // The log goes on where it is, or has ended: the writer is told when its own record cannot be written.
-      return;
-    }
+    const left = wal.switchTo(next);
+    if (left === undefined) return;
     this.next = undefined;
     this.retryAt = 0;
     this.leaving = this.record(left);

@@ -196,16 +196,22 @@ export class Wal {
   /**
    * Goes on in `next`, which the MANIFEST names. What is staged is written to the present segment before, and then an
    * END; nothing is written to the next one before the present one is wholly on the disk, which begins now. The promise
-   * resolves with what the MANIFEST is to record of it then, and rejects when the log has ended.
-   * @throws RowanError `ERR_IO` when the present segment cannot be ended: the log goes on in it.
+   * resolves with what the MANIFEST is to record of it then, and rejects when the log has ended. Undefined when the present
+   * segment cannot be ended: the log goes on in it.
+   * @throws RowanError `ERR_IO` when what is staged cannot be written: it is lost, as by `flushToOs`.
    */
-  switchTo(next: PreparedSegment): Promise<ClosedSegment> {
+  switchTo(next: PreparedSegment): Promise<ClosedSegment> | undefined {
     if (this.before !== undefined) throw new Error('The log has not come out of the segment before yet.');
     this.flushToOs();
     const { writer } = this;
-    writer.trim();
-    writer.appendEnd();
-    this.flush();
+    try {
+      writer.trim();
+      writer.appendEnd();
+      this.flush();
+    } catch {
+      // No record is lost. A writer that could not take the END back says so to the next record.
+      return undefined;
+    }
     const closed = this.summary();
     const left = new Promise<ClosedSegment>((resolve, reject) => {
       this.before = { writer, closed, resolve, reject };

@@ -12,7 +12,8 @@
  * C3. A write is acknowledged after the read point has reached it: who was told of a write sees it.
  * C4. When the log loses a write, that write and all behind it are taken back from memory, exactly their cells, the last
  *     first, in the turn in which it is lost and before any of their promises settles. For what came behind may have been
- *     computed on it: the next increment of a counter, a check that looked at the row.
+ *     computed on it: the next increment of a counter, a check that looked at the row. A write whose own append has cost
+ *     those before it is not appended.
  * C5. Whatever waited is told why in the order of the writes; an answer that rests on a write that is taken back (a check
  *     that did not match) is an error with it.
  * C6. After a failed sync nothing is acknowledged any more.

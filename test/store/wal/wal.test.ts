@@ -149,7 +149,7 @@ describe('the write-ahead log', () => {
         wal.flushToOs();
         expect(chunksOf(files, next.number)).toEqual([]);
         const durable = wal.sync();
-        const closed = await left;
+        const closed = (await left)!;
         expect(bytesOf(files, closed.number).length).toBe(closed.length);
         const found = replay(files.crash(nothingKept()), [{ number: closed.number, closed }]);
         expect(found.seen.at(-1)).toEqual(written.at(-2));
@@ -338,7 +338,7 @@ describe('the write-ahead log when the disk fails', () => {
     await wal.sync();
     const next = await prepared(files, 3, 0);
     files.inject({ calls: [call], path: /000002/, errno: 'ENOSPC' });
-    expect(() => wal.switchTo(next)).toThrow(expect.objectContaining({ code: 'ERR_IO' }) as Error);
+    expect(wal.switchTo(next)).toBeUndefined();
     const second = append(wal, 2, 100);
     await wal.sync();
     expect([wal.switching, wal.number]).toEqual([false, 2]);

@@ -82,6 +82,25 @@ describe('a full disk', () => {
     },
   );
 
+  test('what was computed on an increment that the change to the next segment lost is rejected with it', async () => {
+    const { engine, table, files } = await failing({ walSegmentSize: 32_768, walPreparedSize: 0 });
+    await table.put(put('r', 'x'.repeat(20_000), 'f', 'large'));
+    // From here on the next segment is made.
+    await table.increment(add('r'));
+    while ((await engine.stats()).walSegments < 2) await new Promise((resolve) => setImmediate(resolve));
+    files.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
+    const found = await outcomes([
+      table.increment(add('r')),
+      table.put(put('r', 'x'.repeat(20_000), 'f', 'large')),
+      table.increment(add('r')),
+    ]);
+    expect(found).toEqual(['ERR_IO', 'ERR_IO', 'ERR_IO']);
+    expect(await counter(table, 'r')).toBe(1);
+    await table.increment(add('r'));
+    expect(await counter(table, 'r')).toBe(2);
+    await engine.close();
+  });
+
   test('a check that looked at a value that is taken back is rejected, whatever it answers', async () => {
     const { engine, table, files } = await failing();
     files.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
