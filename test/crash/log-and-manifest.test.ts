@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import type { FileSystem } from '../../src/store/fs/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
 import { FaultFileSystem } from '../store/fs/fault-fs.js';
 import { seededRandom } from './seeded-random.js';
 import { ToyStore } from './toy-store.js';
 
-const SEEDS = [1, 2, 3, 4, 5];
+const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
 const KEEP = [0, 0.5, 1];
 
 /** What the outside knows while the workload runs. */
@@ -81,7 +82,7 @@ describe('log and MANIFEST after a crash at every operation', () => {
     });
     await workload(files, progress, seededRandom(42));
     expect(operations).toBeGreaterThan(300);
-    expect(recoveries).toBe(7 * operations);
+    expect(recoveries).toBe((2 + SEEDS.length) * operations);
     expect(progress.begun).toBeGreaterThan(80);
   });
 
@@ -117,7 +118,7 @@ describe('log and MANIFEST when the Nth operation fails', () => {
   ] as const)('%s: an error of ours, and no acknowledged write is lost', async (_, times) => {
     for (const errno of ['EIO', 'ENOSPC']) {
       let failures = 0;
-      for (let after = 0; ; after += 3) {
+      for (let after = 0; ; after += scaled(7, 3, 1)) {
         const progress: Progress = { begun: 0, acknowledged: 0 };
         const disk = new MemoryFileSystem();
         const files = new FaultFileSystem(disk);
@@ -133,7 +134,7 @@ describe('log and MANIFEST when the Nth operation fails', () => {
         for (const keepUnsynced of [0, 1])
           check(disk.crash({ keepUnsynced, random: seededRandom(after) }), progress);
       }
-      expect(failures).toBeGreaterThan(100);
+      expect(failures).toBeGreaterThan(scaled(40, 100, 100));
     }
   });
 });

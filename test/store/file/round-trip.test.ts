@@ -4,6 +4,7 @@ import { equalBytes } from '../../../src/bytes/index.js';
 import { prepareCodecs } from '../../../src/store/codec/index.js';
 import { BloomKey, SortedFileReader } from '../../../src/store/file/index.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { anyCells, show, shown, type TestCell } from './cells.js';
 import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.js';
 
@@ -86,7 +87,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: scaled(8, 25, 200) },
     );
   });
 
