@@ -3,7 +3,8 @@ import { RowanError } from '../../src/errors.js';
 import { formatCurrent, Manifest, parseCurrent, readManifest } from '../../src/store/manifest/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
-import { scaled } from '../proof/scale.js';
+import { record } from '../proof/evidence.js';
+import { mayGoOn, scaled } from '../proof/scale.js';
 import { BEGINNING, fileEntry } from '../store/manifest/manifest-fixture.js';
 import { mutate } from './mutate.js';
 
@@ -26,7 +27,8 @@ describe('a MANIFEST with random damage', () => {
     const whole = files.contents('/db/MANIFEST-000001').slice();
     const random = seededRandom(21);
     let damaged = 0;
-    for (let run = 0; run < RUNS; run++) {
+    let run = 0;
+    for (; run < RUNS && (run < 4000 || mayGoOn(1 / 2)); run++) {
       files.place('/db/MANIFEST-000001', mutate(whole, random));
       try {
         const { state } = readManifest(files, '/db');
@@ -37,13 +39,14 @@ describe('a MANIFEST with random damage', () => {
         damaged++;
       }
     }
-    expect(damaged).toBeGreaterThan(RUNS / 2);
+    expect(damaged).toBeGreaterThan(run / 2);
+    record('log-and-manifest-fuzz', { 'states of a store': run });
   });
 
   it('a CURRENT with random damage is refused', () => {
     const content = Buffer.from(formatCurrent({ manifest: 77, length: 4096 }));
     const random = seededRandom(22);
-    for (let run = 0; run < RUNS; run++) {
+    for (let run = 0; run < RUNS && (run < 4000 || mayGoOn()); run++) {
       const bad = Buffer.from(mutate(content, random));
       if (bad.equals(content)) continue;
       expect(() => parseCurrent(bad.toString('latin1'), '/CURRENT')).toThrow(RowanError);
