@@ -12,6 +12,7 @@ import type { AvroClassOptions, ListOf } from './avro.js';
 import type {
   AvroDeclaration,
   ClassDeclaration,
+  ColumnOptions,
   ColumnRole,
   PropertyDeclaration,
   Validator,
@@ -61,14 +62,16 @@ interface RequiredProperty {
  */
 export interface ColumnBuilder<Name extends string> {
   /** As `@Column`; the codec is always written. */
-  column<T>(column: Name, codec: ValueCodec<T>): PropertyDefinition<T>;
+  column<T>(column: Name, codec: ValueCodec<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Json`. Say the type, or the class, or a list of it. */
   json<T = unknown>(column: Name): PropertyDefinition<T>;
   json<T extends object>(
     column: Name,
     type: () => readonly [abstract new (...args: never[]) => T],
+    options?: ColumnOptions<T[]>,
   ): PropertyDefinition<T[]>;
-  json<T extends object>(column: Name, type: ClassOf<T>): PropertyDefinition<T>;
+  json<T extends object>(column: Name, type: ClassOf<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
+  json<T = unknown>(column: Name, type: undefined, options: ColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
   avro<T extends object>(column: Name, type: ListOf<T>, options?: AvroClassOptions): PropertyDefinition<T[]>;
   avro<T extends object>(column: Name, type: ClassOf<T>, options?: AvroClassOptions): PropertyDefinition<T>;
@@ -92,7 +95,11 @@ export interface ColumnBuilder<Name extends string> {
     options: { readonly part: string; readonly value: ValueCodec<V> },
   ): PropertyDefinition<Map<number, V | null>>;
   /** As `@Versions`. */
-  versions<T>(column: Name, codec: ValueCodec<T>): PropertyDefinition<Versioned<T>[]>;
+  versions<T>(
+    column: Name,
+    codec: ValueCodec<T>,
+    options?: ColumnOptions<T>,
+  ): PropertyDefinition<Versioned<T>[]>;
   /** As `@Embedded`: an object whose properties are columns of the family. */
   embedded<Definitions extends PropertyDefinitions>(
     family: FamilyOf<Name>,
@@ -174,10 +181,16 @@ function role(column: string, codec: ValueCodec<unknown>, name: ColumnRole): Def
   return stored(name, { kind: 'column', column, codec, role: name });
 }
 
+function moveOf(options: ColumnOptions<unknown> | undefined): Pick<ColumnOptions<unknown>, 'was'> {
+  return options?.was === undefined ? {} : { was: options.was };
+}
+
 /** The one builder; its types say in which entity it is used. */
 const builder = {
-  column: (column: string, codec: ValueCodec<unknown>) => needed('column', { kind: 'column', column, codec }),
-  json: (column: string, type?: ClassOf<object>) => needed('json', { kind: 'json', column, type }),
+  column: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
+    needed('column', { kind: 'column', column, codec, ...moveOf(options) }),
+  json: (column: string, type?: ClassOf<object>, options?: ColumnOptions<unknown>) =>
+    needed('json', { kind: 'json', column, type, ...moveOf(options) }),
   avro: (column: string, type: AvroDeclaration['type'], options: AvroCodecOptions = {}) =>
     needed('avro', { kind: 'avro', column, type, options }),
   counter: (column: string) => stored('counter', { kind: 'counter', column }),
@@ -185,8 +198,8 @@ const builder = {
     stored('columns', { kind: 'columns', column, key: options.key ?? text, value: options.value }),
   packed: (column: string, options: { part: string; value: ValueCodec<unknown> }) =>
     stored('packed', { kind: 'packed', column, ...options }),
-  versions: (column: string, codec: ValueCodec<unknown>) =>
-    stored('versions', { kind: 'versions', column, codec }),
+  versions: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
+    stored('versions', { kind: 'versions', column, codec, ...moveOf(options) }),
   embedded(
     family: string,
     columns: (inner: ColumnBuilder<string>) => PropertyDefinitions,

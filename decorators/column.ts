@@ -1,5 +1,5 @@
 import type { ValueCodec } from '../src/codec/index.js';
-import type { ColumnName } from './declaration.js';
+import type { ColumnName, ColumnOptions } from './declaration.js';
 import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
 /**
@@ -12,12 +12,29 @@ import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } 
  * ```ts
  * @Column('d:n', text) name!: string;
  * @Column('d:t', decimal(2)) total?: string | null;
+ * @Column('d:m', text, { was: ['d:mail'] }) mail?: string | null;
  * ```
  */
 export function Column(column: ColumnName): AnyPropertyDecorator;
-export function Column<T>(column: ColumnName, codec: ValueCodec<T>): PropertyDecoratorOf<T>;
-export function Column(column: ColumnName, codec?: ValueCodec<unknown>): AnyPropertyDecorator {
+export function Column<T>(
+  column: ColumnName,
+  codec: ValueCodec<T>,
+  options?: ColumnOptions<T>,
+): PropertyDecoratorOf<T>;
+export function Column(
+  column: ColumnName,
+  codec?: ValueCodec<unknown>,
+  options?: ColumnOptions<unknown>,
+): AnyPropertyDecorator {
   return memberDecorator('Column', 'field', (declaration, property) => {
-    declaration.properties.push({ kind: 'column', decorator: 'Column', property, column, codec });
+    const was = options?.was;
+    declaration.properties.push({
+      kind: 'column',
+      decorator: 'Column',
+      property,
+      column,
+      codec,
+      ...(was && { was }),
+    });
   });
 }

@@ -15,6 +15,26 @@ import type { AnyClass } from './metadata.js';
 /** A column as "family:qualifier", or with a qualifier of any bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };
 
+/** Where a property stood before, in cells of another codec; `formerly` makes it. */
+export interface FormerColumn<T> {
+  readonly column: ColumnName;
+  readonly codec: ValueCodec<unknown>;
+  /** What the property is to be for what the old cell held. */
+  readonly migrate: (old: never) => T;
+}
+
+/** A place alone: the cells there have the property's codec. */
+export type FormerPlace<T> = ColumnName | FormerColumn<T>;
+
+/** What a column may say beside its place and codec. */
+export interface ColumnOptions<T> {
+  /**
+   * Where the property stood before, "family:qualifier" or `formerly(...)`. Values there are read as the property's until
+   * they have been moved; writes go to the column and remove them. docs/schema.md, "Columns that move".
+   */
+  readonly was?: readonly FormerPlace<T>[];
+}
+
 /** What `@Table` and `defineTable` take. */
 export interface TableDeclaration extends TableOptions {
   /** "namespace:name", or "name" in the default namespace. */
@@ -84,6 +104,7 @@ export interface ColumnDeclaration extends StoredProperty {
   /** Undefined: taken from the type that the compiler emitted. */
   readonly codec: ValueCodec<unknown> | undefined;
   readonly role?: ColumnRole;
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** A class, or a list of its instances. Behind a function, so that modules may import each other. */
@@ -94,6 +115,7 @@ export interface JsonDeclaration extends StoredProperty {
   readonly kind: 'json';
   readonly column: ColumnName;
   readonly type: NestedType | undefined;
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** A value of Avro in one cell. */
@@ -158,6 +180,7 @@ export interface VersionsDeclaration extends StoredProperty {
   readonly kind: 'versions';
   readonly column: ColumnName;
   readonly codec: ValueCodec<unknown>;
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 export type PropertyDeclaration =

@@ -9,6 +9,7 @@ export * from './default.js';
 export * from './define-entity.js';
 export * from './embedded.js';
 export * from './entity.js';
+export * from './formerly.js';
 export * from './hooks.js';
 export * from './indexes.js';
 export * from './json.js';

@@ -1,4 +1,4 @@
-import type { ColumnName, NestedType } from './declaration.js';
+import type { ColumnName, ColumnOptions, NestedType } from './declaration.js';
 import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
 /** A class behind a function, so that modules may import each other. */
@@ -19,10 +19,32 @@ export function Json(column: ColumnName): AnyPropertyDecorator;
 export function Json<T extends object>(
   column: ColumnName,
   type: () => readonly [abstract new (...args: never[]) => T],
+  options?: ColumnOptions<readonly T[]>,
 ): PropertyDecoratorOf<readonly T[]>;
-export function Json<T extends object>(column: ColumnName, type: ClassOf<T>): PropertyDecoratorOf<T>;
-export function Json(column: ColumnName, type?: NestedType): AnyPropertyDecorator {
+export function Json<T extends object>(
+  column: ColumnName,
+  type: ClassOf<T>,
+  options?: ColumnOptions<T>,
+): PropertyDecoratorOf<T>;
+export function Json(
+  column: ColumnName,
+  type: undefined,
+  options: ColumnOptions<unknown>,
+): AnyPropertyDecorator;
+export function Json(
+  column: ColumnName,
+  type?: NestedType,
+  options?: ColumnOptions<unknown>,
+): AnyPropertyDecorator {
   return memberDecorator('Json', 'field', (declaration, property) => {
-    declaration.properties.push({ kind: 'json', decorator: 'Json', property, column, type });
+    const was = options?.was;
+    declaration.properties.push({
+      kind: 'json',
+      decorator: 'Json',
+      property,
+      column,
+      type,
+      ...(was && { was }),
+    });
   });
 }

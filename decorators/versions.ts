@@ -1,5 +1,5 @@
 import type { ValueCodec } from '../src/codec/index.js';
-import type { ColumnName } from './declaration.js';
+import type { ColumnName, ColumnOptions } from './declaration.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
 /** One value of a column's history. */
@@ -21,8 +21,17 @@ export interface Versioned<T> {
 export function Versions<T>(
   column: ColumnName,
   codec: ValueCodec<T>,
+  options?: ColumnOptions<T>,
 ): PropertyDecoratorOf<readonly Versioned<T>[]> {
   return memberDecorator('Versions', 'field', (declaration, property) => {
-    declaration.properties.push({ kind: 'versions', decorator: 'Versions', property, column, codec });
+    const was = options?.was;
+    declaration.properties.push({
+      kind: 'versions',
+      decorator: 'Versions',
+      property,
+      column,
+      codec,
+      ...(was && { was }),
+    });
   });
 }

@@ -34,6 +34,7 @@ import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
 import { bindDictionaries, compileSchema } from './mapper/index.js';
+import { Moves } from './moves/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
 import {
   type ItemOutcome,
@@ -119,6 +120,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly source: TransactionSource;
   private readonly contexts: Contexts;
   private readonly indexing: Indexing;
+  private readonly moves = new Moves();
+  /** The engine with its tables as they are declared, for the jobs. */
+  private readonly viewed: Engine;
   /** Tables named at run time that have been handled. */
   private readonly renamed = new Set<string>();
 
@@ -135,8 +139,11 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     reading: Reading = {},
   ) {
     this.schema = new LiveSchema(engine, () => this.declared);
-    this.indexing = new Indexing(engine);
+    this.moves.declare(declared.tables);
+    this.viewed = this.moves.viewOf(engine);
+    this.indexing = new Indexing(this.viewed);
     this.source = {
+      viewOf: (table) => this.moves.view(table),
       reading,
       now: () => this.engine.now(),
       schemaOf: (target) => this.boundSchema(target),
@@ -168,6 +175,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const schema = compileSchema([...known, ...entities]);
     if (this.handling === 'ignore') this.declared = schema;
     else await this.adopt(schema);
+    this.moves.declare(this.declared.tables);
+    const added = new Set(entities);
+    const tables = this.declared.entities.filter(
+      ({ target, columns }) => added.has(target) && columns.some(({ was }) => was.length > 0),
+    );
+    this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
     this.bound.clear();
   }
 
@@ -226,6 +239,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       await this.handle([table], await readLiveTables(this.admin, [table]));
       this.renamed.add(table.descriptor.name);
     }
+    this.moves.declareTable(table.descriptor.name, table.entities);
     const schema = Object.freeze({ ...this.boundSchema(target), table });
     return new Repository<C>(schema, this.contexts.of(schema));
   }
@@ -338,7 +352,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws InvalidArgumentError when the name is none.
    */
   job(name: string): JobBuilder {
-    return new JobBuilder(this.engine, name);
+    return new JobBuilder(this.viewed, name);
   }
 
   /**

@@ -19,7 +19,10 @@ export { Columns, type ColumnsOptions } from '../decorators/columns.js';
 export { Counter } from '../decorators/counter.js';
 export type {
   ColumnName,
+  ColumnOptions,
   EntityDeclaration,
+  FormerColumn,
+  FormerPlace,
   HookMoment,
   IndexOptions,
   TableDeclaration,
@@ -40,6 +43,7 @@ export type {
 export { defineEntity } from '../decorators/define-entity.js';
 export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
 export { Entity } from '../decorators/entity.js';
+export { formerly } from '../decorators/formerly.js';
 export {
   AfterDelete,
   AfterLoad,

@@ -16,7 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['decorators'],
   ['schema'],
   ['mapper'],
-  ['indexes'],
+  ['indexes', 'moves'],
   ['query'],
   ['repository'],
   ['ddl'],

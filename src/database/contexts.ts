@@ -27,6 +27,8 @@ import type { SyncTable, Table } from '../table/index.js';
 /** Where the tables come from, and what belongs to the database whoever asks. */
 export interface ContextSource {
   table(name: string): Table;
+  /** The table as its entities are declared, wherever their columns stand yet. */
+  viewOf(table: Table): Table;
   /** Whether its tables answer in the same thread. */
   readonly sync: boolean;
   readonly reading: Reading;
@@ -100,11 +102,19 @@ export class Contexts {
     );
   }
 
+  /** Makes anew what is made of these tables: columns of theirs have moved. */
+  forget(tables: readonly string[]): void {
+    for (const name of tables) {
+      this.accesses.delete(name);
+      this.executors.delete(name);
+    }
+  }
+
   /** One for each table: what writes one row must know of each other. */
   private executor(name: string): ChangeExecutor {
     let executor = this.executors.get(name);
     if (executor === undefined) {
-      const table = this.source.table(name);
+      const { table } = this.tableAccess(name);
       executor =
         'atomic' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
       this.executors.set(name, executor);
@@ -116,7 +126,7 @@ export class Contexts {
     let access = this.accesses.get(name);
     if (access === undefined) {
       const { source } = this;
-      const table = source.table(name);
+      const table = source.viewOf(source.table(name));
       const sync = source.sync ? (table as SyncTable) : undefined;
       const { onQuery, cursorSecret } = source.reading;
       const related = (target: EntityClass) => this.repository(target as KeyedClass);

@@ -7,6 +7,7 @@ import {
   type ApplyOptions,
   adoptMarkers,
   applySchema,
+  movedStamp,
   type PlanOptions,
   planSchema,
   type ReadPlanRecord,
@@ -16,6 +17,9 @@ import {
   subjectStates,
   systemTables,
 } from '../ddl/index.js';
+import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import type { JobOutcome, JobRunOptions } from '../job/index.js';
+import { moveColumns } from '../job/moves/move-columns.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
@@ -67,6 +71,52 @@ export class SchemaTools {
     return schemaHistory(this.engine);
   }
 
+  /**
+   * Moves the values of an entity's columns from where they stood before (`was`), each version with its time, while readers
+   * and writers go on; looks at every row again; and notes that the old places are empty. Goes on where an unfinished run
+   * stopped. `apply` does it as a step of its plan; here it can be throttled, watched and ended.
+   * @throws InvalidArgumentError when no column of it has moved; UnsupportedError when its rows end, since what is moved would
+   * not; ConflictError when somebody writes to the former places; RowanError `ERR_CODEC` on a value that cannot be migrated.
+   */
+  async moveColumns(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
+    const entity = this.movingEntity(target);
+    const { property, milliseconds } = entity.timeToLive;
+    if (property !== undefined || milliseconds !== undefined) {
+      throw new UnsupportedError(
+        `The rows of ${entity.name} end, and cells that are moved would not. Wait until those that were written before have ended, then call settleColumns().`,
+        { details: { entity: entity.name } },
+      );
+    }
+    const outcome = await moveColumns(this.engine, entity, run);
+    await this.noteMoved(entity);
+    return outcome;
+  }
+
+  /**
+   * Notes that nothing stands at the former places of an entity's columns any more, without looking: for entities that end.
+   * Their `was` can be left out then.
+   * @throws InvalidArgumentError when no column of it has moved.
+   */
+  async settleColumns(target: EntityClass): Promise<void> {
+    await this.noteMoved(this.movingEntity(target));
+  }
+
+  private movingEntity(target: EntityClass): EntitySchema {
+    const entity = this.declared().entity(target);
+    if (entity.columns.some(({ was }) => was.length > 0)) return entity;
+    throw new InvalidArgumentError(
+      `No column of ${entity.name} has moved: none is declared with { was: [...] }.`,
+      { details: { entity: entity.name } },
+    );
+  }
+
+  private async noteMoved(entity: EntitySchema): Promise<void> {
+    const { admin } = this.engine;
+    const live = await admin.getDescriptor(entity.table.descriptor.name);
+    const metadata = { ...live.metadata, ...movedStamp(entity, live) };
+    await admin.modifyTable({ ...live, metadata });
+  }
+
   private applicable(options: PlanOptions): Applicable {
     return {
       engine: this.engine,
@@ -75,6 +125,11 @@ export class SchemaTools {
         const columns = this.declared().entities.flatMap(avroColumns);
         const { codec } = columns.find((column) => column.subject === subject)!;
         await this.registry().register(subject, codec.schema, codec.compatibility);
+      },
+      moveColumns: async (table, name) => {
+        const tables = this.declared().tables.filter(({ descriptor }) => descriptor.name === table);
+        const entity = tables.flatMap(({ entities }) => entities).find((each) => each.name === name)!;
+        await this.moveColumns(entity.target);
       },
     };
   }

@@ -4,7 +4,7 @@
  */
 
 import { toHex } from '../bytes/index.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js';
 
 const PREFIX = 'rowan.record';
 const FORMAT = 2;
@@ -56,6 +56,20 @@ export function stampOfEntity(entity: EntitySchema): RecordStamp {
       ...(qualifierCodec === undefined ? {} : { keyCodec: qualifierCodec.name }),
       property,
     })),
+  };
+}
+
+/** A former place of a column as the stamp of the time had it. */
+export function stampOfFormer(
+  column: ColumnSchema,
+  { family, qualifier, codec }: FormerPlace,
+): StampedColumn {
+  return {
+    family,
+    qualifier: toHex(qualifier),
+    kind: column.kind,
+    codec: codec.name,
+    property: column.property,
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type StampedColumn,
   stampName,
   stampOfEntity,
+  stampOfFormer,
   stampTexts,
   writeStamp,
 } from './stamp-format.js';
@@ -107,7 +108,17 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   }
   const declared = new Map(now.columns.map((column) => [placeOf(column), column]));
   const stored = new Map(before.columns.map((column) => [placeOf(column), column]));
-  const gone = before.columns.filter((column) => !declared.has(placeOf(column)));
+  const former = formerPlaces(entity);
+  const gone = before.columns.filter(
+    (column) => !declared.has(placeOf(column)) && !former.has(placeOf(column)),
+  );
+  for (const [place, column] of former) {
+    const old = stored.get(place);
+    if (old === undefined || isReadable(old, column)) continue;
+    add(
+      `"${column.property}" was at ${place}, which was written as ${describe(old)} and is now declared as ${describe(column)}. Name the old codec in its \`was\`: formerly(column, codec, migrate).`,
+    );
+  }
   if (before.entity !== undefined && before.entity !== entity.name && gone.length > 0) {
     add(
       `the table's rows were written by ${before.entity}, with columns that ${entity.name} does not have. If it is the same entity, keep its name: @Entity({ name: '${before.entity}' }); if not, store it in a table of its own or with a record type.`,
@@ -126,10 +137,37 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
     if (moved === undefined) continue;
     add(
-      `"${column.property}" was written to ${placeOf(moved)} and is now declared at ${place}; values written before would not be read. Restore the column, or give the property another name.`,
+      `"${column.property}" was written to ${placeOf(moved)} and is now declared at ${place}; values written before would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
     );
   }
   return problems;
+}
+
+/** Where the entity's columns stood before, as they were stamped. */
+function formerPlaces({ columns }: EntitySchema): Map<string, StampedColumn> {
+  return new Map(
+    columns.flatMap((column) =>
+      column.was.map((place) => {
+        const stamped = stampOfFormer(column, place);
+        return [placeOf(stamped), stamped] as const;
+      }),
+    ),
+  );
+}
+
+/** The moved columns of an entity whose values may still stand where they stood before, as the live stamp has it. */
+export function unmovedColumns(entity: EntitySchema, live: TableDescriptor): StampedColumn[] {
+  const former = formerPlaces(entity);
+  return (liveStamp(entity, live)?.columns ?? []).filter((column) => former.has(placeOf(column)));
+}
+
+/** The metadata once nothing stands at the former places any more. */
+export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<string, string> {
+  const stamp = liveStamp(entity, live);
+  if (stamp === undefined) return {};
+  const former = formerPlaces(entity);
+  const columns = stamp.columns.filter((column) => !former.has(placeOf(column)));
+  return { [stampName(entity.key.recordType)]: writeStamp({ ...stamp, columns }) };
 }
 
 /** Whether what was written as `old` is read rightly by `now`. */

@@ -158,7 +158,7 @@ function filterAgain({ schema, where }: QuerySpec, doing: string): Filter | unde
   const parts: Filter[] = [];
   for (const condition of where) {
     if (neverChanges(schema, condition)) continue;
-    const filter = pushCondition(condition, schema.columnsByProperty);
+    const filter = pushCondition(condition, schema.columnsByProperty, true, true);
     if (filter === undefined) {
       throw new QueryError(
         `${doing} on ${schema.name}: the engine cannot decide ${describeCondition(condition)} in the step that changes a row, so a ` +

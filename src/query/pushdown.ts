@@ -30,14 +30,17 @@ export function pushCondition(
   columns: ReadonlyMap<string, ColumnSchema>,
   /** False when other entities may keep something else in the same column, which a number cannot be compared with. */
   onlyOwn = true,
+  /** Whether columns that have moved may be asked: only of single rows, which are moved before. */
+  moved = false,
 ): Filter | undefined {
   if (condition.kind === 'test') {
     const column = entryColumn(condition, columns.get(condition.property));
-    return column === undefined ? undefined : pushTest(condition, column, onlyOwn);
+    if (column === undefined || (column.was.length > 0 && !moved)) return undefined;
+    return pushTest(condition, column, onlyOwn);
   }
   const parts: Filter[] = [];
   for (const part of condition.conditions) {
-    const filter = pushCondition(part, columns, onlyOwn);
+    const filter = pushCondition(part, columns, onlyOwn, moved);
     if (filter === undefined) return undefined;
     parts.push(filter);
   }

@@ -18,7 +18,7 @@ import type { WriteCompiler } from './write-compiler.js';
 /** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {
   const parsed = new WhereBuilder<C>(resolverOf(schema)).read(condition);
-  const filter = pushCondition(parsed, schema.columnsByProperty);
+  const filter = pushCondition(parsed, schema.columnsByProperty, true, true);
   if (filter === undefined) {
     throw new QueryError(
       `check on ${schema.name}: the engine cannot decide ${describeCondition(parsed)}. Check columns for equality, absence, ` +

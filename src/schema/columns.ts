@@ -16,6 +16,7 @@ import { describe } from '../table/checks.js';
 import { avroColumnCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import { parseColumnName } from './column-name.js';
+import { FormerPlaces } from './former-places.js';
 import { NestedJsonCodec } from './nested-json.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EmbeddedSchema, ValueCodec } from './types.js';
@@ -58,12 +59,14 @@ class ColumnCompiler {
   private readonly columns: ColumnSchema[] = [];
   private readonly embedded: EmbeddedSchema[] = [];
   private readonly families: readonly string[];
+  private readonly former: FormerPlaces;
 
   constructor(
     private readonly entity: CollectedEntity,
     private readonly problems: Problems,
   ) {
     this.families = Object.keys(entity.table.families ?? {});
+    this.former = new FormerPlaces(entity.table.name, this.families);
   }
 
   compile(): CompiledColumns {
@@ -72,6 +75,9 @@ class ColumnCompiler {
     for (const property of properties) this.add(property, scope);
     this.columns.sort(compareColumns);
     this.checkOverlaps();
+    this.former.checkFree(this.columns, ({ property }, rule, mend) =>
+      this.problems.add(this.entity.name, property, rule, mend),
+    );
     return { columns: Object.freeze(this.columns), embedded: Object.freeze(this.embedded) };
   }
 
@@ -94,6 +100,9 @@ class ColumnCompiler {
           qualifierCodec: undefined,
           window: undefined,
           ...storage,
+          was: this.former.of(property, place, storage, (rule, mend) =>
+            this.problem(scope, property.property, rule, mend),
+          ),
           required: scope.path.length === 0 && this.entity.required.has(property.property),
           order: this.columns.length,
         }),

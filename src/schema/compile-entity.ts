@@ -234,9 +234,10 @@ function markerOf(
   const family = typeof marker === 'string' ? marker : kept;
   const taken = columns.find(
     (column) =>
-      column.family === family &&
       column.kind !== 'columns' &&
-      Buffer.compare(column.qualifier, MARKER_QUALIFIER) === 0,
+      [column, ...column.was].some(
+        (place) => place.family === family && Buffer.compare(place.qualifier, MARKER_QUALIFIER) === 0,
+      ),
   );
   if (taken !== undefined) {
     problems.add(

@@ -43,10 +43,21 @@ export interface ColumnSchema {
   readonly qualifierCodec: ValueCodec<unknown> | undefined;
   /** Of `columns` declared with `@Packed`: the qualifiers are offsets in the row's time bucket, the Map's keys are times in ms. */
   readonly window: ColumnWindow | undefined;
+  /** Where its values stood before, and may still stand; the newest of all its cells counts. */
+  readonly was: readonly FormerPlace[];
   /** Whether whole entities must have a value of it (`@Required`; in `defineEntity` what is not optional). */
   readonly required: boolean;
   /** The column's place in the declaration: properties of loaded entities stand in this order, behind the key's. */
   readonly order: number;
+}
+
+/** A place where a column stood before. */
+export interface FormerPlace {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  readonly codec: ValueCodec<unknown>;
+  /** What the column is to hold for what stands there; undefined: the same, and the codec is the column's. */
+  readonly migrate: ((old: unknown) => unknown) | undefined;
 }
 
 /** The span of time of a row with packed columns. */

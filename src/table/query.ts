@@ -44,6 +44,15 @@ export abstract class Query {
     return this.asked;
   }
 
+  /** The same request as an object of its own: what is asked of one is not asked of the other. */
+  copy(): this {
+    const copy = Object.assign(Object.create(Object.getPrototypeOf(this) as object) as this, this);
+    if (this.asked !== undefined) {
+      copy.asked = new Map([...this.asked].map(([family, columns]) => [family, columns && [...columns]]));
+    }
+    return copy;
+  }
+
   /** Whether every family is asked for. */
   get asksForAll(): boolean {
     return this.onlyFamily === undefined && (this.asked === undefined || this.asked.size === 0);

@@ -11,6 +11,8 @@ export interface StepTools {
   readonly admin: Admin;
   /** Registers the Avro schema of a subject. */
   readonly register: (subject: string) => Promise<void>;
+  /** Moves the columns of an entity of a table to where they are declared. */
+  readonly moveColumns: (table: string, entity: string) => Promise<void>;
   /** Called before each change: throws when it must not be made any more (the lock was lost). */
   readonly guard: () => Promise<void>;
   /** Called for each step that is done. */
@@ -38,7 +40,7 @@ export async function applySteps(steps: readonly SchemaStep[], tools: StepTools)
   }
 }
 
-async function applyOne(step: SchemaStep, { admin, register }: StepTools): Promise<void> {
+async function applyOne(step: SchemaStep, { admin, register, moveColumns }: StepTools): Promise<void> {
   const { kind, table, family } = step;
   switch (kind) {
     case 'create-namespace':
@@ -51,6 +53,9 @@ async function applyOne(step: SchemaStep, { admin, register }: StepTools): Promi
     }
     case 'register-schema':
       await register(step.option!);
+      return;
+    case 'move-columns':
+      await moveColumns(table, step.option!);
       return;
     case 'split':
       await admin.split(table, fromHex(step.to as string));

@@ -43,6 +43,7 @@ export interface Applicable {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
   readonly register: (subject: string) => Promise<void>;
+  readonly moveColumns: (table: string, entity: string) => Promise<void>;
 }
 
 const APPLY_OPTIONS: Readonly<Record<keyof ApplyOptions, true>> = {
@@ -84,6 +85,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
       await applySteps(steps, {
         admin: engine.admin,
         register: target.register,
+        moveColumns: target.moveColumns,
         guard: () => lock.check(),
         done: async (step) => {
           await writer.done(step);

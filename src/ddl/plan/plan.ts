@@ -50,7 +50,7 @@ export function planSchema(
 }
 
 function isSlow({ kind }: SchemaStep): boolean {
-  return kind === 'split' || kind === 'compact';
+  return kind === 'split' || kind === 'compact' || kind === 'move-columns';
 }
 
 function isSplit({ kind }: SchemaStep): boolean {

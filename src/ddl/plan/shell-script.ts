@@ -35,6 +35,8 @@ export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): 
     else if (kind === 'split') lines.push(splitStatement(step));
     else if (kind === 'compact')
       lines.push(`major_compact ${rubyString(table)}, ${rubyString(step.family!)}`);
+    else if (kind === 'move-columns')
+      lines.push(comment(`${step.id}: done by rowan schema apply, or database.schema.moveColumns()`));
     else lines.push(comment(`${step.id}: done by programs when they open the database`));
   }
   for (const step of held) {

@@ -3,9 +3,9 @@
 import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
-import { readStamp, stampTexts } from '../stamp-format.js';
+import { placeOf, readStamp, stampTexts } from '../stamp-format.js';
 import { tableDifferences } from '../table-difference.js';
-import { stampChanges, stampedDescriptor } from '../table-stamp.js';
+import { stampChanges, stampedDescriptor, unmovedColumns } from '../table-stamp.js';
 import { expires, judge, needsCompaction } from './option-rules.js';
 import type { PlanOptions, SchemaStep, TableState, UnmanagedSetting } from './types.js';
 
@@ -29,7 +29,13 @@ export function alterSteps(table: TableSchema, state: TableState, options: PlanO
     ...familySteps(table, state.descriptor),
     ...sets,
     ...stampSteps(table, state.descriptor),
-    ...(state.enabled ? [...splitSteps(table, state), ...compactSteps(table.descriptor, sets)] : []),
+    ...(state.enabled
+      ? [
+          ...splitSteps(table, state),
+          ...moveSteps(table, state.descriptor),
+          ...compactSteps(table.descriptor, sets),
+        ]
+      : []),
   ];
 }
 
@@ -198,6 +204,29 @@ function splitSteps(table: TableSchema, { descriptor, splitKeys }: TableState): 
       table: descriptor.name,
       to: toHex(key),
     }));
+}
+
+function moveSteps({ entities, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
+  return entities.flatMap((entity): SchemaStep[] => {
+    const left = unmovedColumns(entity, live);
+    if (left.length === 0) return [];
+    const { property, milliseconds } = entity.timeToLive;
+    const ends = property !== undefined || milliseconds !== undefined;
+    const names = [...new Set(left.map((column) => column.property ?? placeOf(column)))].join(', ');
+    return [
+      {
+        id: `move-columns:${descriptor.name}/${entity.name}`,
+        kind: 'move-columns',
+        class: ends ? 'manual' : 'online',
+        why: ends
+          ? `${names} of ${entity.name} may stand where it stood before. Its rows end, and what is moved would not: wait until those that were written before have ended, then say so with database.schema.settleColumns(), and leave out \`was\`.`
+          : `Each value of ${names} that stands where it stood before is moved, with its versions and times; then every row is looked at again.`,
+        table: descriptor.name,
+        option: entity.name,
+        from: left.map(placeOf),
+      },
+    ];
+  });
 }
 
 function compactSteps(

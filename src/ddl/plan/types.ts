@@ -15,6 +15,8 @@ export type StepKind =
   /** What the table's metadata keeps of an entity. */
   | 'stamp'
   | 'register-schema'
+  /** Values of an entity's columns that still stand where they stood before. */
+  | 'move-columns'
   | 'split'
   | 'compact'
   | 'job';
