@@ -1,6 +1,6 @@
 /** What every bench shares: rounds and medians, one table, one JSON file. Higher is better in every row. */
 
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import Table from 'cli-table3';
 
@@ -87,13 +87,41 @@ export function printRows(rows: readonly BenchRow[]): void {
   console.log(table.toString());
 }
 
-/** Prints the table, and writes the JSON where `--json FILE` says. */
+/**
+ * Prints the table, and writes the JSON where `--json FILE` says; with `--merge FILE` rows that the file has already are
+ * replaced, and all others stay, so that a long record can be made in slices.
+ */
 export function report(rows: readonly BenchRow[]): void {
   printRows(rows);
   console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`);
-  const at = process.argv.indexOf('--json');
-  const file = process.argv[at + 1];
-  if (at >= 0 && file) writeFileSync(file, `${JSON.stringify(rows, null, 2)}\n`);
+  const json = fileAfter('--json');
+  if (json !== undefined) writeRows(json, rows);
+  const record = fileAfter('--merge');
+  if (record !== undefined) writeRows(record, merged(readRows(record), rows));
+}
+
+function fileAfter(option: string): string | undefined {
+  const at = process.argv.indexOf(option);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+function readRows(file: string): BenchRow[] {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchRow[]) : [];
+}
+
+function writeRows(file: string, rows: readonly BenchRow[]): void {
+  writeFileSync(file, `${JSON.stringify(rows, null, 2)}\n`);
+}
+
+/** The rows of before, each replaced by the newer one of its title, and behind them those that are new. */
+function merged(before: readonly BenchRow[], rows: readonly BenchRow[]): BenchRow[] {
+  const newer = new Map(rows.map((row) => [row.row, row]));
+  const kept = before.map((row) => {
+    const found = newer.get(row.row) ?? row;
+    newer.delete(row.row);
+    return found;
+  });
+  return [...kept, ...newer.values()];
 }
 
 function show(figure: number): string {

@@ -5,7 +5,8 @@
  *
  * Kinds of keys x placements of the rows x operations. `--quick` for a look of two minutes; `--keys composite,uuid`,
  * `--place one,several`, `--ops get,miss`, `--stores rowan,lmdb` for single ones; `--compression NONE,LZ4,ZSTD`; `--rows N` (default 200000),
- * `--large-rows N` (default 10000000, of the placement larger than the cache), `--rounds N` (default 5), `--json FILE`.
+ * `--large-rows N` (default 10000000, of the placement larger than the cache), `--rounds N` (default 5), `--json FILE`,
+ * `--merge FILE` to make one record of several runs.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -40,6 +40,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
       'large-rows': { type: 'string' },
       rounds: { type: 'string' },
       json: { type: 'string' },
+      merge: { type: 'string' },
     },
   });
   const { quick } = values;
