@@ -9,11 +9,11 @@ import {
   ROW_PART,
   type RowReader,
 } from '../schema/types.js';
-import type { Result } from '../table/index.js';
+import type { RawRow, Result } from '../table/index.js';
 import { encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
 
 /** Whether a row meets the condition of a sparse index. */
-export type EntryCondition = (row: Result) => boolean;
+export type EntryCondition = (row: Result | RawRow) => boolean;
 
 /** The condition of an index compiled; undefined when every row has entries. And the columns that it tests. */
 export interface CompiledWhere {
@@ -54,6 +54,7 @@ export class EntityIndexes {
 }
 
 const NONE: readonly IndexEntry[] = Object.freeze([]);
+const NO_ROWS: readonly Uint8Array[] = Object.freeze([]);
 
 /** One index of an entity. */
 export class EntityIndex {
@@ -80,29 +81,37 @@ export class EntityIndex {
 
   /** Of the row's entity, of which at least the parts were read. @throws KeyError on a value that no entry can hold. */
   entriesOf(entity: object, row: Result): readonly IndexEntry[] {
+    const rows = this.rowsOf(entity, row);
+    if (rows.length === 0) return NONE;
+    const { index } = this;
+    const cells = index.included.map(({ family, qualifier }) => row.getValue(family, qualifier));
+    const value = encodeEntryValue(index, row.row, cells);
+    return rows.map((entry) => ({ row: entry, value }));
+  }
+
+  /** The rows of its entries, each once. @throws as `entriesOf`. */
+  rowsOf(entity: object, row: Result | RawRow): readonly Uint8Array[] {
     const { index, where } = this;
-    if (where !== undefined && !where.test(row)) return NONE;
+    if (where !== undefined && !where.test(row)) return NO_ROWS;
     const values: Record<string, unknown> = { [ROW_PART]: row.row };
     const { parts, several } = index;
     let items: readonly unknown[] | undefined;
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
       const value = valueAt(entity, this.paths[i]!);
-      if (value === undefined || value === null) return NONE;
+      if (value === undefined || value === null) return NO_ROWS;
       if (part === several) items = this.itemsOf(value);
       else values[part] = value;
     }
-    const cells = index.included.map(({ family, qualifier }) => row.getValue(family, qualifier));
-    const value = encodeEntryValue(index, row.row, cells);
-    if (items === undefined) return [{ row: this.encode(values), value }];
-    const entries = new Map<string, IndexEntry>();
+    if (items === undefined) return [this.encode(values)];
+    const rows = new Map<string, Uint8Array>();
     for (const item of items) {
       if (item === undefined || item === null) continue;
       values[several!] = item;
       const entry = this.encode(values);
-      entries.set(toLatin1(entry), { row: entry, value });
+      rows.set(toLatin1(entry), entry);
     }
-    return [...entries.values()];
+    return [...rows.values()];
   }
 
   private itemsOf(value: unknown): readonly unknown[] {

@@ -6,7 +6,15 @@
  *            | for each included column: 0, or length + 1 (varint) and the bytes of its cell
  */
 
-import { concatBytes, copyBytes, toHex, VarintReader, varintLength, writeVarint } from '../bytes/index.js';
+import {
+  concatBytes,
+  copyBytes,
+  EMPTY_BYTES,
+  toHex,
+  VarintReader,
+  varintLength,
+  writeVarint,
+} from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import type { IndexSchema } from '../schema/types.js';
 
@@ -58,52 +66,72 @@ const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
 
 /** @throws RowanError `ERR_CORRUPTION` when the bytes are none of an entry. */
 export function decodeEntry(index: IndexSchema, row: Uint8Array, value: Uint8Array): EntryContent {
-  const state = value[0];
-  if (state !== VERIFIED && state !== UNVERIFIED) throw broken(index, row);
-  const reader = new ValueReader(index, row, value);
-  const dataRow = index.unique ? reader.bytes(reader.length()) : dataRowOf(index, row);
-  const cells = index.included.map(() => {
-    const length = reader.length();
-    return length === 0 ? undefined : reader.bytes(length - 1);
-  });
-  reader.end();
-  return { state, dataRow, cells };
+  const reader = new EntryReader(index);
+  reader.read(row, value, 0, value.length);
+  return {
+    state: reader.state,
+    dataRow: reader.dataRow,
+    cells: index.included.map((_, i) =>
+      reader.starts[i]! < 0 ? undefined : copyBytes(value, reader.starts[i], reader.ends[i]),
+    ),
+  };
+}
+
+/** Numbers are read one after the other: one reader serves them all. */
+const numbers = new VarintReader();
+
+/** Says what entries of one index hold, without objects of their own: it is filled again by each. */
+export class EntryReader {
+  state = 0;
+  /** The row of the entity: a copy. */
+  dataRow: Uint8Array = EMPTY_BYTES;
+  /** Where the cells of the included columns stand in the bytes that were read; -1 where the entity has none. */
+  readonly starts: number[];
+  readonly ends: number[];
+
+  constructor(private readonly index: IndexSchema) {
+    this.starts = index.included.map(() => -1);
+    this.ends = index.included.map(() => -1);
+  }
+
+  /**
+   * Reads the entry at `row`, whose value stands in bytes[start..end).
+   * @throws RowanError `ERR_CORRUPTION` when they are none of an entry; CorruptionError when one of their numbers is none.
+   */
+  read(row: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
+    const { index, starts, ends } = this;
+    const state = start < end ? bytes[start]! : 0;
+    if (state !== VERIFIED && state !== UNVERIFIED) throw broken(index, row);
+    this.state = state;
+    numbers.reset(bytes, start + 1, end);
+    if (index.unique) {
+      const to = this.behind(row, numbers.read(), end);
+      this.dataRow = copyBytes(bytes, numbers.position, to);
+      numbers.position = to;
+    } else {
+      this.dataRow = dataRowOf(index, row);
+    }
+    for (let i = 0; i < starts.length; i++) {
+      const length = numbers.read();
+      starts[i] = length === 0 ? -1 : numbers.position;
+      if (length === 0) continue;
+      ends[i] = this.behind(row, length - 1, end);
+      numbers.position = ends[i]!;
+    }
+    if (numbers.position !== end) throw broken(index, row);
+  }
+
+  /** The place behind so many bytes. */
+  private behind(row: Uint8Array, length: number, end: number): number {
+    if (length > end - numbers.position) throw broken(this.index, row);
+    return numbers.position + length;
+  }
 }
 
 function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
   const found = index.layout.decodeLast(row);
   if (found instanceof Uint8Array) return found;
   throw broken(index, row);
-}
-
-/** Reads a value's lengths and bytes, none beyond its end. */
-class ValueReader {
-  private readonly numbers = new VarintReader();
-
-  constructor(
-    private readonly index: IndexSchema,
-    private readonly row: Uint8Array,
-    private readonly value: Uint8Array,
-  ) {
-    this.numbers.reset(value, 1, value.length);
-  }
-
-  /** @throws CorruptionError when there is no number. */
-  length(): number {
-    return this.numbers.read();
-  }
-
-  bytes(length: number): Uint8Array {
-    const { numbers, value } = this;
-    const start = numbers.position;
-    if (length > value.length - start) throw broken(this.index, this.row);
-    numbers.position = start + length;
-    return copyBytes(value, start, start + length);
-  }
-
-  end(): void {
-    if (this.numbers.position !== this.value.length) throw broken(this.index, this.row);
-  }
 }
 
 function varint(value: number): Uint8Array {

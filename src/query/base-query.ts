@@ -93,7 +93,10 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** The first row, or null. */
   async first(): Promise<T | null> {
-    const found = this.limit(Math.min(this.spec.limit ?? 1, 1)).collect('first', undefined);
+    const limit = Math.min(this.spec.limit ?? 1, 1);
+    // A listener is told of the query as it runs.
+    const query = this.access.onQuery === undefined ? this : this.limit(limit);
+    const found = query.collect('first', undefined, limit);
     const [row] = found instanceof Promise ? await found : found;
     return row ?? null;
   }
@@ -103,7 +106,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
    * @throws QueryError when there are more than `max`: nothing is cut off silently.
    */
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
-    return this.collect('all', maxOf(options));
+    return this.collect('all', maxOf(options), this.spec.limit);
   }
 
   /** How many rows there are; reads only the markers of rows and what conditions test. */
@@ -169,7 +172,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   private async prepareStream(): Promise<OpenStream<T>> {
     const prepared = await this.prepare();
     if (prepared.compare !== undefined) {
-      const items = await this.collect('iterate', undefined);
+      const items = await this.collect('iterate', undefined, this.spec.limit);
       return { items };
     }
     const { limit } = this.spec;
@@ -181,24 +184,27 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   /** A promise only where something must be waited for, here and below: a row from memory is not. */
-  private collect(operation: QueryOperation, max: number | undefined): T[] | Promise<T[]> {
+  private collect(
+    operation: QueryOperation,
+    max: number | undefined,
+    limit: number | undefined,
+  ): T[] | Promise<T[]> {
     const ready = this.prepare();
     return ready instanceof Promise
-      ? ready.then((prepared) => this.collectPrepared(operation, prepared, max))
-      : this.collectPrepared(operation, ready, max);
+      ? ready.then((prepared) => this.collectPrepared(operation, prepared, max, limit))
+      : this.collectPrepared(operation, ready, max, limit);
   }
 
   private collectPrepared(
     operation: QueryOperation,
     prepared: Prepared,
     max: number | undefined,
+    limit: number | undefined,
   ): T[] | Promise<T[]> {
-    const { limit } = this.spec;
     const bounded = max !== undefined && (limit === undefined || limit > max);
-    if (prepared.compare !== undefined) return this.collectSorted(prepared, prepared.compare, max);
-    const loaded = this.observed(operation, prepared, (tally) =>
-      this.loadAll(prepared, bounded ? max + 1 : limit, tally),
-    );
+    if (prepared.compare !== undefined) return this.collectSorted(prepared, prepared.compare, max, limit);
+    const wanted = bounded ? max + 1 : limit;
+    const loaded = this.observed(operation, prepared, (tally) => this.loadAll(prepared, wanted, tally));
     if (!bounded) return loaded;
     const checked = (items: T[]): T[] => {
       if (items.length > max) throw tooManyRows(max);
@@ -240,8 +246,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     prepared: Prepared,
     compare: (a: object, b: object) => number,
     max: number | undefined,
+    limit: number | undefined,
   ): Promise<T[]> {
-    const { limit } = this.spec;
     const wanted = limit ?? (max === undefined ? undefined : max + 1);
     if (wanted === undefined) {
       throw new QueryError(

@@ -30,7 +30,7 @@ import { type Explanation, explainIndex, explainQuery } from './explain.js';
 import type { FindOptions } from './find-options.js';
 import { requireActive } from './index-access.js';
 import { chooseIndex } from './index-choice.js';
-import type { IndexPlan } from './index-plan.js';
+import type { IndexPlan, IndexUse } from './index-plan.js';
 import { planIndex } from './index-plan.js';
 import { indexReadPlan } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
@@ -291,10 +291,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       return planIndex(spec, spec.through);
     }
     if (indexing === undefined || spec.fullScan) return planQuery(spec);
-    if (spec.schema.key.plan(spec.key).kind !== 'full') return planQuery(spec);
+    const keyPlan = spec.schema.key.plan(spec.key);
+    if (keyPlan.kind !== 'full') return planQuery(spec, undefined, keyPlan);
     const { use, others } = chooseIndex(spec, indexing.access);
     if (use !== undefined) return planIndex(spec, use);
-    return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '));
+    return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '), keyPlan);
   }
 
   protected prepare(): Prepared | Promise<Prepared> {
@@ -360,21 +361,24 @@ export function emptySpec(
   schema: EntitySchema,
   key: QuerySpec['key'],
   base: Partial<BaseSpec> & { readonly fullScan: boolean },
+  through?: IndexUse,
 ): QuerySpec {
   return {
     schema,
     key,
-    where: [],
+    where: NOTHING,
     selected: undefined,
     reversed: base.reversed ?? false,
     limit: base.limit,
     timeRange: base.timeRange,
     fullScan: base.fullScan,
     orderBy: undefined,
-    slices: [],
-    through: undefined,
+    slices: NOTHING,
+    through,
   };
 }
+
+const NOTHING: readonly never[] = Object.freeze([]);
 
 /** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
 export function identityOf(spec: QuerySpec): string {

@@ -37,14 +37,31 @@ export function runPlan(
   if (through !== undefined) {
     // How many entries make how many rows is known when they are read.
     const reading = { ...options, limit: undefined };
-    const entries = openRanges(plan, through.entries, reading, position, rangesOf(plan, position));
-    return through.follow(entries, access, options);
+    return through.follow(openPlan(plan, through.entries, reading, position), access, options);
   }
-  const ranges = rangesOf(plan, position);
-  const cursor = openRanges(plan, access, options, position, ranges);
-  if (options.limit === undefined) return cursor;
-  const bounded = ranges.length === 1 && ranges[0]!.part.classify === undefined;
-  return bounded ? cursor : new LimitedCursor(cursor, options.limit);
+  return openPlan(plan, access, options, position);
+}
+
+/** The rows of every range; no more than the limit. */
+function openPlan(
+  plan: ReadPlan,
+  access: TableAccess,
+  options: ReadOptions,
+  position: Position | undefined,
+): RowCursor {
+  const [part] = plan.parts;
+  let cursor: RowCursor;
+  let bounded: boolean;
+  if (position === undefined && plan.parts.length === 1 && part!.ranges.length === 1) {
+    // The commonest: nothing is cut, turned or merged.
+    bounded = part!.classify === undefined;
+    cursor = openRange(access, plan, part!, part!.ranges[0]!, bounded ? options.limit : undefined, options);
+  } else {
+    const ranges = rangesOf(plan, position);
+    bounded = ranges.length === 1 && ranges[0]!.part.classify === undefined;
+    cursor = openRanges(plan, access, options, position, ranges);
+  }
+  return bounded || options.limit === undefined ? cursor : new LimitedCursor(cursor, options.limit);
 }
 
 function openRanges(

@@ -80,13 +80,17 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
     );
   }
   const conditions = conditionsOf(spec, use, keyPlan);
+  const { covered, covering, read } =
+    conditions.length === 0 && spec.slices.length === 0
+      ? plainReading(spec, index)
+      : readingOf(spec, index, conditions);
   return {
     spec,
     use,
     keyPlan,
-    ...(conditions.length === 0 && spec.slices.length === 0
-      ? plainReading(spec, index)
-      : readingOf(spec, index, conditions)),
+    covered,
+    covering,
+    read,
     local: conditions,
     rowTest: conditions.length === 0 ? undefined : compileCondition({ kind: 'all', conditions }, schema),
     finish: finishOf(spec),
@@ -95,6 +99,9 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
 
 /** What is left to be decided of the rows. */
 function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan): readonly Condition[] {
+  if (inexactParts.length === 0 && spec.where.length === 0 && Object.keys(spec.key).length === 0) {
+    return NO_CONDITIONS;
+  }
   return [
     ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
     ...inexactParts.flatMap((part) =>
@@ -104,27 +111,48 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
   ];
 }
 
+const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);
+
 type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
 
 /** Of queries that decide on nothing themselves, by what they select: each look-up by an index is such a one. */
-const plainReadings = new WeakMap<EntityIndex, Map<string, Reading>>();
+class PlainReadings {
+  private whole: Reading | undefined;
+  private readonly bySingle = new Map<string, Reading>();
+  private readonly bySeveral = new Map<string, Reading>();
+
+  constructor(private readonly index: EntityIndex) {}
+
+  of(spec: QuerySpec): Reading {
+    const { selected } = spec;
+    if (selected === undefined) {
+      this.whole ??= readingOf(spec, this.index, []);
+      return this.whole;
+    }
+    const single = selected.length === 1;
+    const kept = single ? this.bySingle : this.bySeveral;
+    const names = single ? selected[0]! : JSON.stringify(selected);
+    let reading = kept.get(names);
+    if (reading === undefined) {
+      reading = readingOf(spec, this.index, []);
+      if (kept.size >= KEPT_READINGS) kept.clear();
+      kept.set(names, reading);
+    }
+    return reading;
+  }
+}
+
+const plainReadings = new WeakMap<EntityIndex, PlainReadings>();
 /** So many selections of an index are kept. */
 const KEPT_READINGS = 64;
 
 function plainReading(spec: QuerySpec, index: EntityIndex): Reading {
   let kept = plainReadings.get(index);
   if (kept === undefined) {
-    kept = new Map();
+    kept = new PlainReadings(index);
     plainReadings.set(index, kept);
   }
-  const names = spec.selected === undefined ? '' : JSON.stringify(spec.selected);
-  let reading = kept.get(names);
-  if (reading === undefined) {
-    reading = readingOf(spec, index, []);
-    if (kept.size >= KEPT_READINGS) kept.clear();
-    kept.set(names, reading);
-  }
-  return reading;
+  return kept.of(spec);
 }
 
 function readingOf(spec: QuerySpec, index: EntityIndex, conditions: readonly Condition[]): Reading {

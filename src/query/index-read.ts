@@ -1,17 +1,23 @@
 /** Runs index plans: entries in the order of the index, and behind each the row, or what the entry says of it. */
 
-import { compareBytes, copyBytes, equalBytes } from '../bytes/index.js';
+import { compareBytes, copyBytes, EMPTY_BYTES, equalBytes } from '../bytes/index.js';
 import { throwIfAborted } from '../errors.js';
-import { decodeEntry, ENTRY_QUALIFIER, type EntryContent, INDEX_FAMILY } from '../indexes/index.js';
-import type { KeyLayout } from '../key/types.js';
+import {
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  type EntryContent,
+  EntryReader,
+  INDEX_FAMILY,
+} from '../indexes/index.js';
 import { MARKER_VALUE } from '../schema/types.js';
-import { Cell, CellType, Get, LATEST_TIMESTAMP, Result } from '../table/index.js';
+import { Get, LATEST_TIMESTAMP, RawRow, type Result, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { ENTRY_READ, type IndexPlan } from './index-plan.js';
+import { pause } from './load-rows.js';
 import { applyReadSet } from './projection.js';
-import { loadTexts, type ReadOptions, type RowCursor } from './range-source.js';
+import { FAILED_AT_ONCE, loadTexts, type ReadOptions, type RowCursor } from './range-source.js';
 import { applyHints, comparePlaced, type ReadPlan } from './read-plan.js';
-import { type Row, valueBytes, valueIn } from './row.js';
+import { giveBackRawRow, type Row, takeRawRow, valueBytes, valueIn, valueSpan } from './row.js';
 
 /** Entries looked up at once at the most. */
 const LARGEST_LOOKUP = 256;
@@ -36,7 +42,7 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
         read: ENTRY_READ,
         filter: keyPlan.residual,
         entity: 0,
-        entities: [0],
+        entities: ONLY_ENTITY,
         classify: check && ((row: Row) => (check(row.row) ? 0 : -1)),
       },
     ],
@@ -45,15 +51,31 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
     mergeOffset: keyPlan.mergeOffset,
     reversed: spec.reversed,
     timeRange: undefined,
+    through: {
+      entries,
+      follow: (cursor, rows, options) => followEntries(plan, reading, cursor, rows, options),
+    },
   };
-  const follow = plan.covered
-    ? (cursor: RowCursor, _: TableAccess, options: ReadOptions) => new CoveredCursor(plan, cursor, options)
-    : (cursor: RowCursor, rows: TableAccess, options: ReadOptions) =>
-        new LookupCursor(plan, reading, cursor, rows, options);
-  return { ...reading, through: { entries, follow } };
+  return reading;
 }
 
-/** What both have: an entry each, the limit, and the test. */
+const ONLY_ENTITY: readonly number[] = Object.freeze([0]);
+
+function followEntries(
+  plan: IndexPlan,
+  reading: ReadPlan,
+  entries: RowCursor,
+  rows: TableAccess,
+  options: ReadOptions,
+): RowCursor {
+  if (plan.covered) return new CoveredCursor(plan, entries, options);
+  const { sync } = rows;
+  return sync !== undefined && plan.spec.schema.key.dictionaries === undefined
+    ? new NearCursor(plan, reading, entries, sync, options)
+    : new LookupCursor(plan, reading, entries, rows, options);
+}
+
+/** What all have: an entry each, the limit, and the test. */
 abstract class EntryCursor implements RowCursor {
   row: Row | undefined;
   readonly entity = 0;
@@ -70,15 +92,7 @@ abstract class EntryCursor implements RowCursor {
 
   abstract advance(): boolean | Promise<boolean>;
 
-  protected take(): OpenEntry {
-    const { index } = this.plan.use.index;
-    const { row } = this.entries;
-    const key = copyBytes(row!.row);
-    const value = valueIn(row!, INDEX_FAMILY, ENTRY_QUALIFIER) ?? NO_BYTES;
-    return { row: key, content: decodeEntry(index, key, value) };
-  }
-
-  protected give(place: Uint8Array, row: Result): boolean {
+  protected give(place: Uint8Array, row: Row): boolean {
     const { rowTest } = this.plan;
     if (rowTest !== undefined && !rowTest(row)) return false;
     this.place = place;
@@ -98,27 +112,28 @@ abstract class EntryCursor implements RowCursor {
   }
 }
 
-const NO_BYTES = new Uint8Array(0);
-
-/** Rows made of entries alone. */
-class CoveredCursor extends EntryCursor {
-  private readonly dataKey: KeyLayout;
-  /** Whether values stand in the entry's row. */
-  private readonly decodes: boolean;
+/** Rows that are made of each entry as it comes. */
+abstract class StepCursor extends EntryCursor {
+  protected readonly reader: EntryReader;
+  private readonly made = takeRawRow();
+  private closed = false;
 
   constructor(plan: IndexPlan, entries: RowCursor, options: ReadOptions) {
     super(plan, entries, options);
-    this.dataKey = plan.use.index.schema.key;
-    this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
+    this.reader = new EntryReader(plan.use.index.index);
   }
 
+  /** Makes the row that the entry stands for, if it is asked for: into `into`, which is free. */
+  protected abstract rowOf(entry: Row, into: RawRow): boolean | Promise<boolean>;
+
   advance(): boolean | Promise<boolean> {
-    while (this.left > 0) {
+    for (let failed = 0; this.left > 0; failed++) {
+      if (failed === FAILED_AT_ONCE) return pause(this.options.signal).then(() => this.advance());
       const more = this.entries.advance();
       if (typeof more !== 'boolean') return this.advanceLater(more);
       if (!more) break;
-      const row = this.rowOf(this.take());
-      if (row instanceof Promise) return row.then((known) => known || this.advance());
+      const row = this.rowOf(this.entries.row!, this.made);
+      if (typeof row !== 'boolean') return row.then((known) => known || this.advance());
       if (row) return true;
     }
     return this.end();
@@ -126,34 +141,127 @@ class CoveredCursor extends EntryCursor {
 
   private async advanceLater(more: Promise<boolean>): Promise<boolean> {
     if (!(await more)) return this.end();
-    return (await this.rowOf(this.take())) || this.advance();
+    return (await this.rowOf(this.entries.row!, this.made)) || this.advance();
   }
 
-  private rowOf({ row, content }: OpenEntry): boolean | Promise<boolean> {
-    const { covering, use } = this.plan;
-    const { dataRow } = content;
-    const values = this.decodes ? use.index.index.layout.decode(row) : undefined;
-    const cells: Cell[] = [];
-    for (const { family, qualifier, column, at } of covering) {
-      const value =
-        column === undefined
-          ? MARKER_VALUE
-          : at < 0
-            ? column.codec.encode(values![column.property])
-            : content.cells[at];
-      if (value !== undefined)
-        cells.push(new Cell(dataRow, family, qualifier, LATEST_TIMESTAMP, CellType.Put, value));
-    }
-    const result = new Result(dataRow, cells);
-    if (this.dataKey.dictionaries === undefined) return this.give(row, result);
-    return loadTexts([this.dataKey], [result]).then(() => this.give(row, result));
+  override close(): void | Promise<void> {
+    if (!this.closed) giveBackRawRow(this.made);
+    this.closed = true;
+    return super.close();
   }
 }
 
+/** Rows made of entries alone. */
+class CoveredCursor extends StepCursor {
+  /** Whether values stand in the entry's row. */
+  private readonly decodes: boolean;
+
+  constructor(plan: IndexPlan, entries: RowCursor, options: ReadOptions) {
+    super(plan, entries, options);
+    this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
+  }
+
+  protected rowOf(entry: Row, into: RawRow): boolean | Promise<boolean> {
+    const { covering, use } = this.plan;
+    const { reader } = this;
+    const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
+    reader.read(entry.row, bytes, start, end);
+    into.begin(reader.dataRow);
+    const values = this.decodes ? use.index.index.layout.decode(entry.row) : undefined;
+    for (let i = 0; i < covering.length; i++) {
+      const { family, qualifier, column, at } = covering[i]!;
+      if (column === undefined) {
+        into.add(family, qualifier, LATEST_TIMESTAMP, MARKER_VALUE, 0, MARKER_VALUE.length);
+      } else if (at < 0) {
+        const value = column.codec.encode(values![column.property]);
+        into.add(family, qualifier, LATEST_TIMESTAMP, value, 0, value.length);
+      } else if (reader.starts[at]! >= 0) {
+        const from = reader.starts[at]!;
+        into.add(family, qualifier, LATEST_TIMESTAMP, bytes, from, reader.ends[at]! - from);
+      }
+    }
+    const { key } = use.index.schema;
+    if (key.dictionaries === undefined) return this.give(entry.row, into);
+    return loadTexts([key], [into.toResult()]).then(() => this.give(entry.row, into));
+  }
+}
+
+/** Rows of a table that answers in this thread, each looked up as its entry comes. */
+class NearCursor extends StepCursor {
+  constructor(
+    plan: IndexPlan,
+    private readonly reading: ReadPlan,
+    entries: RowCursor,
+    private readonly rows: SyncTable,
+    options: ReadOptions,
+  ) {
+    super(plan, entries, options);
+  }
+
+  protected rowOf(entry: Row, into: RawRow): boolean {
+    const { reader, rows, plan, options } = this;
+    const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
+    reader.read(entry.row, bytes, start, end);
+    const get = rowGet(plan, options, reader.dataRow);
+    let row: Row = into;
+    if (rows.getRaw === undefined) row = rows.getSync(get);
+    else if (!rows.getRaw(get, into)) into.clear();
+    countRow(options, row);
+    return isMeant(plan, this.reading, entry.row, row) && this.give(entry.row, row);
+  }
+}
+
+function rowGet(plan: IndexPlan, options: ReadOptions, row: Uint8Array): Get {
+  const get = new Get(row);
+  applyReadSet(get, plan.read);
+  applyHints(get, options);
+  return get;
+}
+
+function countRow({ tally }: ReadOptions, row: Row): void {
+  if (tally === undefined) return;
+  tally.rows++;
+  tally.bytes += valueBytes(row);
+}
+
 /**
- * Rows looked up in batches, in the order of their entries. An entry that its row does not bear out (it was changed
- * meanwhile) is passed over; of several entries of one row that are all asked for, the first in the order of the index gives it.
+ * Whether the row bears out the entry: one that was changed meanwhile does not. Of several entries of one row that are all
+ * asked for, the first in the order of the index gives it.
  */
+function isMeant(plan: IndexPlan, reading: ReadPlan, entry: Uint8Array, row: Row): boolean {
+  const { index } = plan.use;
+  const { reader } = index;
+  const entity = row instanceof RawRow ? reader.readRaw(row) : reader.read(row);
+  if (entity === null) return false;
+  const rows = index.rowsOf(entity, row);
+  if (index.index.several === undefined) return rows.length === 1 && equalBytes(rows[0]!, entry);
+  const first = firstOf(plan, reading, rows);
+  return first !== undefined && equalBytes(first, entry);
+}
+
+/** The first of those that are asked for; in a reversed reading too, so that it is the reverse. */
+function firstOf(
+  { keyPlan, use }: IndexPlan,
+  reading: ReadPlan,
+  rows: readonly Uint8Array[],
+): Uint8Array | undefined {
+  const asked = rows.filter(
+    (row) =>
+      keyPlan.ranges.some(
+        ({ start, stop }) =>
+          compareBytes(start, row) <= 0 && (stop === undefined || compareBytes(row, stop) < 0),
+      ) &&
+      (keyPlan.check === undefined || keyPlan.check(row)),
+  );
+  const { layout } = use.index.index;
+  const placed = asked.map((key) => ({ key, logical: layout.logicalBytes(key) }));
+  placed.sort((a, b) =>
+    keyPlan.order === 'merge' ? comparePlaced(reading, a, b) : compareBytes(a.key, b.key),
+  );
+  return placed[0]?.key;
+}
+
+/** Rows looked up in batches, in the order of their entries. */
 class LookupCursor extends EntryCursor {
   private found: Result[] = [];
   private open: OpenEntry[] = [];
@@ -176,48 +284,17 @@ class LookupCursor extends EntryCursor {
       if (this.left <= 0) return this.end();
       while (this.at < this.open.length) {
         const at = this.at++;
-        if (this.holds(this.open[at]!.row, this.found[at]!)) return true;
+        const entry = this.open[at]!.row;
+        const row = this.found[at]!;
+        if (isMeant(this.plan, this.reading, entry, row) && this.give(entry, row)) return true;
       }
       if (this.ended) return this.end();
-      const fetched = this.fetch();
-      if (fetched !== undefined) return fetched.then(() => this.advance());
+      return this.fetch().then(() => this.advance());
     }
   }
 
-  private holds(entry: Uint8Array, row: Result): boolean {
-    if (row.isEmpty) return false;
-    const { index } = this.plan.use;
-    const entity = index.reader.read(row);
-    if (entity === null) return false;
-    const entries = index.entriesOf(entity, row);
-    const isFirst =
-      index.index.several === undefined
-        ? entries.length === 1 && equalBytes(entries[0]!.row, entry)
-        : equalBytes(this.firstOf(entries.map((one) => one.row)) ?? NO_BYTES, entry);
-    return isFirst && this.give(entry, row);
-  }
-
-  /** The first of those that are asked for; in a reversed reading too, so that it is the reverse. */
-  private firstOf(rows: readonly Uint8Array[]): Uint8Array | undefined {
-    const { keyPlan, use } = this.plan;
-    const asked = rows.filter(
-      (row) =>
-        keyPlan.ranges.some(
-          ({ start, stop }) =>
-            compareBytes(start, row) <= 0 && (stop === undefined || compareBytes(row, stop) < 0),
-        ) &&
-        (keyPlan.check === undefined || keyPlan.check(row)),
-    );
-    const { layout } = use.index.index;
-    const placed = asked.map((key) => ({ key, logical: layout.logicalBytes(key) }));
-    placed.sort((a, b) =>
-      keyPlan.order === 'merge' ? comparePlaced(this.reading, a, b) : compareBytes(a.key, b.key),
-    );
-    return placed[0]?.key;
-  }
-
   /** The next entries and their rows. */
-  private fetch(): Promise<void> | undefined {
+  private fetch(): Promise<void> {
     throwIfAborted(this.options.signal);
     this.open = [];
     this.at = 0;
@@ -226,7 +303,7 @@ class LookupCursor extends EntryCursor {
     return this.gather(size);
   }
 
-  private gather(size: number): Promise<void> | undefined {
+  private gather(size: number): Promise<void> {
     while (this.open.length < size) {
       const more = this.entries.advance();
       if (typeof more !== 'boolean') return more.then((found) => this.gathered(found, size));
@@ -246,30 +323,21 @@ class LookupCursor extends EntryCursor {
     return found;
   }
 
-  private lookUp(): Promise<void> | undefined {
-    const { schema } = this.plan.spec;
-    const gets = this.open.map(({ content }) => {
-      const get = new Get(content.dataRow);
-      applyReadSet(get, this.plan.read);
-      applyHints(get, this.options);
-      return get;
-    });
-    const { sync, table } = this.rows;
-    if (sync !== undefined && schema.key.dictionaries === undefined) {
-      this.note(gets.map((get) => sync.getSync(get)));
-      return undefined;
-    }
-    return table.getAll(gets, this.options).then(async (found) => {
-      await loadTexts([schema.key], found);
-      this.note(found);
-    });
+  private take(): OpenEntry {
+    const { index } = this.plan.use.index;
+    const { row } = this.entries;
+    const key = copyBytes(row!.row);
+    const value = valueIn(row!, INDEX_FAMILY, ENTRY_QUALIFIER) ?? EMPTY_BYTES;
+    return { row: key, content: decodeEntry(index, key, value) };
   }
 
-  private note(found: Result[]): void {
-    this.found = found;
-    const { tally } = this.options;
-    if (tally === undefined) return;
-    tally.rows += found.length;
-    for (const row of found) tally.bytes += valueBytes(row);
+  private lookUp(): Promise<void> {
+    const { plan, rows, options } = this;
+    const gets = this.open.map(({ content }) => rowGet(plan, options, content.dataRow));
+    return rows.table.getAll(gets, options).then(async (found) => {
+      await loadTexts([plan.spec.schema.key], found);
+      for (const row of found) countRow(options, row);
+      this.found = found;
+    });
   }
 }

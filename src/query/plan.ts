@@ -50,11 +50,14 @@ export interface EntityPlan {
 /**
  * Plans a query.
  * @throws KeyError on key conditions the layout cannot search; QueryError `ERR_FULL_SCAN` when every row of the table
- * would be read and `fullScan` was not set. `unserved`: why the indexes that there are do not serve.
+ * would be read and `fullScan` was not set. `unserved`: why the indexes that there are do not serve; `keyPlan`: that of its key.
  */
-export function planQuery(spec: QuerySpec, unserved?: string): EntityPlan {
+export function planQuery(
+  spec: QuerySpec,
+  unserved?: string,
+  keyPlan = spec.schema.key.plan(spec.key),
+): EntityPlan {
   const { schema } = spec;
-  const keyPlan = schema.key.plan(spec.key);
   if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec, unserved);
   const conditions = [...storedPartConditions(spec, keyPlan), ...spec.where.flatMap(conjuncts)];
   // Rows of other entities may lie in the ranges: what they keep in the columns need not be what the codec writes.

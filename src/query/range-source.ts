@@ -1,6 +1,5 @@
 /** The rows of one range, of a table that answers in this thread or of one that does not. */
 
-import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
@@ -12,6 +11,7 @@ import {
   type SyncTable,
 } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import { pause } from './load-rows.js';
 import { scanOf } from './ranges.js';
 import {
   applyScanHints,
@@ -55,7 +55,7 @@ export interface RowCursor {
 }
 
 /** Rows that fail in a row before other events get their turn. */
-const FAILED_AT_ONCE = 8192;
+export const FAILED_AT_ONCE = 8192;
 
 /** One range of a plan. Tests what is decided here, so that a merge knows whose row each range stands at. */
 export abstract class RangeSource implements RowCursor, PlacedRow {
@@ -99,8 +99,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
   }
 
   private async advanceBehindOthers(): Promise<boolean> {
-    await yieldToEvents();
-    throwIfAborted(this.options.signal);
+    await pause(this.options.signal);
     return this.advance();
   }
 

@@ -1,17 +1,41 @@
 /** A row as a reading stands at it: a result of its own, or one that is filled again for the next. */
 
-import { equalBytes, startsWithBytes } from '../bytes/index.js';
+import { EMPTY_BYTES, equalBytes, startsWithBytes } from '../bytes/index.js';
 import { RawRow, type Result } from '../table/index.js';
 
 export type Row = Result | RawRow;
 
+/** Bytes within a buffer. */
+export interface ByteSpan {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+const NOWHERE: ByteSpan = { bytes: EMPTY_BYTES, start: 0, end: 0 };
+
+/** Where the newest value of a column stands, as long as the row does; an empty span if there is none. */
+export function valueSpan(row: Row, family: string, qualifier: Uint8Array): ByteSpan {
+  if (!(row instanceof RawRow)) {
+    const value = row.getValue(family, qualifier);
+    return value === undefined ? NOWHERE : { bytes: value, start: 0, end: value.length };
+  }
+  const at = indexIn(row, family, qualifier);
+  return at < 0 ? NOWHERE : { bytes: row.bytes, start: row.starts[at]!, end: row.ends[at]! };
+}
+
 /** The newest value of a column, or undefined. */
 export function valueIn(row: Row, family: string, qualifier: Uint8Array): Uint8Array | undefined {
   if (!(row instanceof RawRow)) return row.getValue(family, qualifier);
+  const at = indexIn(row, family, qualifier);
+  return at < 0 ? undefined : row.valueAt(at);
+}
+
+function indexIn(row: RawRow, family: string, qualifier: Uint8Array): number {
   for (let i = 0; i < row.count; i++) {
-    if (row.families[i] === family && equalBytes(row.qualifiers[i]!, qualifier)) return row.valueAt(i);
+    if (row.families[i] === family && equalBytes(row.qualifiers[i]!, qualifier)) return i;
   }
-  return undefined;
+  return -1;
 }
 
 /** Whether there is a cell in the family whose qualifier begins so, other than `without`. */

@@ -231,8 +231,8 @@ export class EntityReader<C extends KeyedClass> {
           why: 'it was asked for by name',
           others: [],
         };
-        const spec = emptySpec(schema, {}, { timeRange, fullScan: options.fullScan ?? false });
-        return new Query<C>(access, { ...spec, through }, options);
+        const spec = emptySpec(schema, {}, { timeRange, fullScan: options.fullScan ?? false }, through);
+        return new Query<C>(access, spec, options);
       },
     } as IndexFinder<C, Name>;
   }

@@ -18,6 +18,13 @@ export class Get extends Query {
     this.checkExistenceOnly = checkExistenceOnly;
     return this;
   }
+
+  override copy(): this {
+    const copy = new Get(this.row) as this;
+    this.copyTo(copy);
+    copy.checkExistenceOnly = this.checkExistenceOnly;
+    return copy;
+  }
 }
 
 brand(Get, 'get');

@@ -45,13 +45,7 @@ export abstract class Query {
   }
 
   /** The same request as an object of its own: what is asked of one is not asked of the other. */
-  copy(): this {
-    const copy = Object.assign(Object.create(Object.getPrototypeOf(this) as object) as this, this);
-    if (this.asked !== undefined) {
-      copy.asked = new Map([...this.asked].map(([family, columns]) => [family, columns && [...columns]]));
-    }
-    return copy;
-  }
+  abstract copy(): this;
 
   /** Whether every family is asked for. */
   get asksForAll(): boolean {
@@ -133,5 +127,24 @@ export abstract class Query {
     this.rowOffsetPerColumnFamily =
       offset === 0 ? 0 : checkPositiveInteger(offset, 'The offset in a row and family');
     return this;
+  }
+
+  /** Makes `copy` ask for the same columns, versions and times. Not by `Object.assign`, which costs ten times as much. */
+  protected copyTo(copy: Query): void {
+    const { asked } = this;
+    copy.onlyFamily = this.onlyFamily;
+    copy.onlyColumn = this.onlyColumn;
+    if (asked !== undefined) {
+      copy.asked = new Map();
+      for (const [family, columns] of asked) copy.asked.set(family, columns && [...columns]);
+    }
+    copy.familyTimeRanges = this.familyTimeRanges;
+    copy.timeRange = this.timeRange;
+    copy.maxVersions = this.maxVersions;
+    copy.filter = this.filter;
+    copy.cacheBlocks = this.cacheBlocks;
+    copy.consistency = this.consistency;
+    copy.maxResultsPerColumnFamily = this.maxResultsPerColumnFamily;
+    copy.rowOffsetPerColumnFamily = this.rowOffsetPerColumnFamily;
   }
 }

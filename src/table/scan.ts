@@ -74,6 +74,22 @@ export class Scan extends Query {
       bytes === undefined ? undefined : checkPositiveInteger(bytes, 'The result size of a scan');
     return this;
   }
+
+  override copy(): this {
+    const copy = new Scan() as this;
+    this.copyTo(copy);
+    copy.startRow = this.startRow;
+    copy.includeStartRow = this.includeStartRow;
+    copy.stopRow = this.stopRow;
+    copy.includeStopRow = this.includeStopRow;
+    copy.reversed = this.reversed;
+    copy.raw = this.raw;
+    copy.limit = this.limit;
+    copy.batch = this.batch;
+    copy.caching = this.caching;
+    copy.maxResultSize = this.maxResultSize;
+    return copy;
+  }
 }
 
 brand(Scan, 'scan');

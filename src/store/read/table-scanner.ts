@@ -5,7 +5,7 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import { ClosedError } from '../../errors.js';
-import { type RawRow, type Result, Scan, type SyncResultScanner } from '../../table/index.js';
+import type { RawRow, Result, Scan, SyncResultScanner } from '../../table/index.js';
 import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
@@ -26,7 +26,7 @@ interface HeldRegion {
 }
 
 export class TableScanner implements SyncResultScanner {
-  private readonly held: HeldRegion[];
+  private readonly held: HeldRegion[] = [];
   private readonly context: ScanContext;
   /** As it was when it was handed over: its owner may change it for the next one. */
   private readonly scan: Scan;
@@ -46,7 +46,7 @@ export class TableScanner implements SyncResultScanner {
     view?: ScanView,
   ) {
     state.checkQuery(scan);
-    this.scan = Object.assign(new Scan(), scan);
+    this.scan = scan.copy();
     this.remaining = scan.limit;
     this.context = {
       readPoint: view?.readPoint ?? core.commits.readPoint,
@@ -54,9 +54,12 @@ export class TableScanner implements SyncResultScanner {
       random: core.settings.random,
     };
     this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
-    const regions = state.regions.filter((region) => overlaps(region, scan));
-    if (scan.reversed) regions.reverse();
-    this.held = regions.map((region) => ({ region, sources: hold(region, scan, view) }));
+    const { regions } = state;
+    const range = bounds(scan);
+    for (let i = 0; i < regions.length; i++) {
+      const region = regions[scan.reversed ? regions.length - 1 - i : i]!;
+      if (overlaps(region, range)) this.held.push({ region, sources: hold(region, scan, view) });
+    }
     core.scanners.opened(this);
   }
 
@@ -157,17 +160,26 @@ export class TableScanner implements SyncResultScanner {
 }
 
 function hold(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
-  const wanted =
-    scan.families.size === 0
-      ? region.stores
-      : region.stores.filter((store) => scan.families.has(store.descriptor.name));
-  return wanted.map(
-    (store) => view?.hold(store) ?? new VersionSource(store.descriptor, store.version.retain()),
-  );
+  const all = scan.asksForAll;
+  const held: VersionSource[] = [];
+  const { stores } = region;
+  for (let i = 0; i < stores.length; i++) {
+    const store = stores[i]!;
+    if (!all && !scan.families.has(store.descriptor.name)) continue;
+    held.push(view?.hold(store) ?? new VersionSource(store.descriptor, store.version.retain()));
+  }
+  return held;
 }
 
-function overlaps(region: Region, scan: Scan): boolean {
-  const { low, includeLow, high, includeHigh } = bounds(scan);
+/** What a scan spans, whatever its direction. */
+interface Bounds {
+  readonly low: Uint8Array;
+  readonly includeLow: boolean;
+  readonly high: Uint8Array;
+  readonly includeHigh: boolean;
+}
+
+function overlaps(region: Region, { low, includeLow, high, includeHigh }: Bounds): boolean {
   if (low.length > 0 && region.endKey.length > 0 && compareBytes(region.endKey, low) <= 0) return false;
   if (high.length > 0) {
     const difference = compareBytes(region.startKey, high);
@@ -181,12 +193,7 @@ function overlaps(region: Region, scan: Scan): boolean {
   return true;
 }
 
-function bounds(scan: Scan): {
-  low: Uint8Array;
-  includeLow: boolean;
-  high: Uint8Array;
-  includeHigh: boolean;
-} {
+function bounds(scan: Scan): Bounds {
   const { startRow, includeStartRow, stopRow, includeStopRow } = scan;
   return scan.reversed
     ? { low: stopRow, includeLow: includeStopRow, high: startRow, includeHigh: includeStartRow }
@@ -197,7 +204,7 @@ function bounds(scan: Scan): {
 function within(scan: Scan, region: Region, limit: number | undefined): Scan {
   // A table of one region, the commonest, need not be cut.
   if (region.startKey.length === 0 && region.endKey.length === 0 && limit === scan.limit) return scan;
-  const part = Object.assign(new Scan(), scan);
+  const part = scan.copy();
   part.limit = limit;
   const { startKey, endKey } = region;
   const { low, high } = bounds(scan);

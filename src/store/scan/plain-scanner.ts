@@ -5,7 +5,7 @@
  */
 
 import { compareSlices, keyAfter } from '../../bytes/index.js';
-import { Get, type RawRow, type Result, Scan } from '../../table/index.js';
+import { Get, type RawRow, type Result, type Scan } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import type { FamilySource, ScanContext } from './family-source.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
@@ -214,7 +214,7 @@ export class PlainScanner {
 
   /** Leaves this row and all behind it to a scanner for every case. */
   private handOver(row: Uint8Array): RegionScanner {
-    const scan = Object.assign(new Scan(), this.scan).withStartRow(row.slice());
+    const scan = this.scan.copy().withStartRow(row.slice());
     if (scan.limit !== undefined) scan.setLimit(this.left);
     this.closeCursors();
     this.rest = RegionScanner.forScan(this.sources, scan, this.context);
