@@ -53,13 +53,7 @@ export class PeerConnection {
   }
 
   fail(id: number, className: string, message = 'because', doNotRetry = false): void {
-    const exception = {
-      exceptionClassName: className,
-      stackTrace: `${className}: ${message}\n\tat x`,
-      doNotRetry,
-    };
-    const header = encodeMessage(ResponseHeader, { callId: id, exception });
-    this.raw(frame(delimited(header)));
+    this.raw(exceptionFrame(id, className, message, doNotRetry));
   }
 }
 
@@ -81,6 +75,20 @@ export function answerFrame(id: number, message: Uint8Array, cells: Uint8Array =
   const cellBlockMeta = cells.length > 0 ? { length: cells.length } : undefined;
   const header = encodeMessage(ResponseHeader, { callId: id, cellBlockMeta });
   return frame(delimited(header), delimited(message), cells);
+}
+
+export function exceptionFrame(
+  id: number,
+  className: string,
+  message: string,
+  doNotRetry = false,
+): Uint8Array {
+  const exception = {
+    exceptionClassName: className,
+    stackTrace: `${className}: ${message}\n\tat x`,
+    doNotRetry,
+  };
+  return frame(delimited(encodeMessage(ResponseHeader, { callId: id, exception })));
 }
 
 export class FakePeer {

@@ -1,14 +1,21 @@
-import { ClosedError } from '../../errors.js';
+import { ClosedError, type RowanError } from '../../errors.js';
 import type { Scan } from '../../table/scan.js';
 import type { HBaseSettings } from '../options.js';
 import type { Region } from '../region/region.js';
+import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
+import { ConnectionError, RemoteError } from '../rpc/errors.js';
 import type { ScanPosition } from '../wire/encode-query.js';
+import { pauseBefore, sleep } from './retry.js';
 import { type ScanAnswer, ScanCall, type ScanStep } from './scan-call.js';
 
 const LEAST_RENEWAL = 100;
-/** How long an answer to a close is waited for. */
+/** How long whoever closes a scanner waits for it. The request itself may take longer: a server drops what is too late. */
 const CLOSE_TIMEOUT = 2000;
+/** What a server says to the close of a scanner that it is reading from. */
+const BEING_READ = 'LeaseException';
+/** How often a server is asked to let go of a scanner. */
+const CLOSE_ATTEMPTS = 6;
 
 /**
  * A scanner on one region, open on its server until it says otherwise. Between requests it renews the lease by itself,
@@ -31,7 +38,7 @@ export class RegionScanner {
 
   constructor(
     private readonly pool: ConnectionPool,
-    private readonly settings: Pick<HBaseSettings, 'scannerIdleTimeout'>,
+    private readonly settings: Pick<HBaseSettings, 'scannerIdleTimeout' | 'scannerTimeout' | 'pause'>,
     private readonly scan: Scan,
     readonly region: Region,
     private readonly timeout: number,
@@ -65,15 +72,17 @@ export class RegionScanner {
   }
 
   /**
-   * Has the server let go of the scanner; resolves when it has, which may take as long as the request that is under way.
-   * Whatever comes of it is of no concern: the lease runs out at last.
+   * Has the server let go of the scanner; resolves when it has, which may take as long as the request that is under way,
+   * or when it has not for a while. Whatever comes of it is of no concern: the lease runs out at last.
    */
   async close(): Promise<void> {
     clearTimeout(this.renewTimer);
     this.closed = true;
     await this.renewal;
     await this.asking;
-    await this.letGo();
+    const waited = new AbortController();
+    await Promise.race([this.letGo(), sleep(CLOSE_TIMEOUT, waited.signal)]);
+    waited.abort();
   }
 
   private ask(step: ScanStep): Promise<ScanAnswer> {
@@ -92,14 +101,22 @@ export class RegionScanner {
     return answer;
   }
 
+  /** Never rejects. A close that is refused for now, or lost, is asked for again: else the scanner is open for a lease. */
   private async letGo(): Promise<void> {
-    const { region, scannerId } = this;
+    const { region, scannerId, settings } = this;
     if (scannerId === undefined) return;
     this.scannerId = undefined;
-    try {
-      await this.send({ kind: 'close', region, scannerId, numberOfRows: 0, limitOfRows: 0 }, CLOSE_TIMEOUT);
-    } catch {
-      // Gone already, or it will be when its lease runs out.
+    const step: ScanStep = { kind: 'close', region, scannerId, numberOfRows: 0, limitOfRows: 0 };
+    for (let attempts = 1; attempts <= CLOSE_ATTEMPTS; attempts++) {
+      try {
+        await this.send(step, settings.scannerTimeout);
+        return;
+      } catch (thrown) {
+        const error = asRowanError(thrown);
+        // Gone already, or it will be when its lease runs out.
+        if (!mayStillClose(error)) return;
+        await unreferencedSleep(pauseBefore(attempts, settings.pause, error));
+      }
     }
   }
 
@@ -149,6 +166,19 @@ export class RegionScanner {
         this.scheduleRenewal();
       });
   }
+}
+
+/** Whether the scanner is still open after this error, and may be closed soon. */
+function mayStillClose(error: RowanError): boolean {
+  if (error instanceof RemoteError) return error.retryClass === 'busy' || error.simpleClass === BEING_READ;
+  return error instanceof ConnectionError;
+}
+
+/** Nothing that a program ought to be kept alive for. */
+function unreferencedSleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds).unref();
+  });
 }
 
 function goesOn(answer: ScanAnswer): boolean {

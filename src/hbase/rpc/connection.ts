@@ -8,6 +8,7 @@ import { CellReader } from '../wire/cell-codec.js';
 import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
+import { AbandonedCalls } from './abandoned-calls.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
 import { asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
 import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
@@ -27,8 +28,6 @@ const SWEEP_INTERVAL = 50;
 /** A write buffer larger than this is not kept for the next write. */
 const LARGEST_KEPT_BUFFER = 1 << 20;
 const INITIAL_BUFFER = 16384;
-/** Calls given up of which an answer is still expected. HBase never answers what came too late, so the oldest are forgotten. */
-const MOST_ABANDONED = 65536;
 
 /**
  * One connection to one service of one server.
@@ -50,8 +49,7 @@ export class Connection {
   lastUsed = performance.now();
   private readonly inFlight = new Map<number, Call>();
   private nextId = 0;
-  /** Calls given up whose answers may still come; those that want them even then. */
-  private readonly abandoned = new Map<number, Call | undefined>();
+  private readonly abandoned = new AbandonedCalls();
   private lastReceived = 0;
   /** When the oldest call was sent that ended at its deadline without a byte having come since; undefined: none was. */
   private silentSince: number | undefined;
@@ -317,11 +315,7 @@ export class Connection {
   /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */
   private receiveUnclaimed(id: number, exception: ExceptionResponse | undefined): Call | undefined {
     if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
-    if (this.abandoned.has(id)) {
-      const late = this.abandoned.get(id);
-      this.abandoned.delete(id);
-      return late;
-    }
+    if (this.abandoned.has(id)) return this.abandoned.take(id);
     throw new ProtocolError(`The server answered call ${id}, which was never made.`);
   }
 
@@ -334,13 +328,16 @@ export class Connection {
     this.sweeper = undefined;
     const now = performance.now();
     let isBlocked = false;
+    let longest = this.settings.rpcTimeout;
     for (const [id, call] of this.inFlight) {
-      if (!call.isExpired(now)) continue;
+      if (!call.isExpired(now)) {
+        longest = Math.max(longest, call.timeout);
+        continue;
+      }
       this.inFlight.delete(id);
-      this.abandon(id, call);
+      this.abandoned.add(id, call);
       if (this.lastReceived < call.startedAt) this.silentSince ??= call.startedAt;
-      const { openSince } = this.frames;
-      isBlocked ||= openSince !== undefined && openSince < call.startedAt;
+      isBlocked ||= this.isBlockedSince(call.startedAt, now);
       this.fail(call, timedOut(call, this.key));
     }
     for (let i = this.waiting.length - 1; i >= 0; i--) {
@@ -349,26 +346,23 @@ export class Connection {
       this.waiting.splice(i, 1);
       this.fail(call, timedOut(call, this.key));
     }
-    // Not a byte for as long as a call may take: the other side is gone without a word, or hangs as a whole.
-    if (this.silentSince !== undefined && now - this.silentSince >= this.settings.rpcTimeout) {
-      this.lost(`not a byte came within ${this.settings.rpcTimeout} ms of a request`);
+    // Not a byte for as long as any call may take: the other side is gone without a word, or hangs as a whole.
+    if (this.silentSince !== undefined && now - this.silentSince >= longest) {
+      this.lost(`not a byte came within ${longest} ms of a request`);
     } else if (isBlocked) {
       this.lost('an answer that does not come to its end keeps all others back');
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
+  /** Whether an answer keeps those behind it back for longer than a call may take. That a call had little time proves nothing. */
+  private isBlockedSince(started: number, now: number): boolean {
+    const { openSince } = this.frames;
+    return openSince !== undefined && openSince < started && now - openSince >= this.settings.rpcTimeout;
+  }
+
   private fail(call: Call, error: RowanError): void {
     this.observer.callEnded(this.methods, this.key, call, error);
     call.onError(error);
-  }
-
-  private abandon(id: number, call: Call): void {
-    this.abandoned.set(id, call.onLateResponse === undefined ? undefined : call);
-    if (this.abandoned.size <= MOST_ABANDONED) return;
-    for (const oldest of this.abandoned.keys()) {
-      this.abandoned.delete(oldest);
-      return;
-    }
   }
 
   private lost(why: string, cause?: unknown): void {
