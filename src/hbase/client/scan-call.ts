@@ -161,6 +161,7 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
         answer.ttl = reader.varint();
         break;
       case FIELD.results: {
+        if (answer.pieces.length === 0) reader.lookAhead(tag);
         const outer = reader.enter();
         const result = readResult(reader, cells);
         reader.leave(outer);

@@ -157,6 +157,22 @@ export class ProtoReader {
     throw tooManyObjects();
   }
 
+  /**
+   * Counts the fields like the one whose `tag` was just read, up to the end; the position stays.
+   * @throws AnswerTooLargeError when they are more than may be made into objects, before the first of them is.
+   */
+  lookAhead(tag: number): void {
+    const { position } = this;
+    let count = 1;
+    for (let next = tag; ; ) {
+      this.skip(next);
+      if (this.done) break;
+      next = this.varint();
+      if (next === tag && ++count > this.budget) throw tooManyObjects();
+    }
+    this.position = position;
+  }
+
   /** Narrows the reader to the nested message at the position; answers the end to give back to {@link leave}. */
   enter(): number {
     const end = this.lengthEnd();

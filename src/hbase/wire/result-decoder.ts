@@ -38,7 +38,10 @@ export function readResult(reader: ProtoReader, block: CellReader): WireResult {
     const tag = reader.varint();
     const field = tag >>> 3;
     if (field === RESULT_CELL && (tag & 7) === WireType.Bytes) {
-      if (cells === NO_CELLS) cells = [];
+      if (cells === NO_CELLS) {
+        reader.lookAhead(tag);
+        cells = [];
+      }
       const outer = reader.enter();
       cells.push(readInlineCell(reader));
       reader.leave(outer);
