@@ -5,7 +5,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
@@ -71,18 +71,18 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   'for the connection': (_, send) => send(answerFrame(0xffffffff, new Uint8Array(2))),
 };
 
-describe('whatever a server sends', () => {
+// Most of the time they wait for an end: side by side they wait together.
+describe.concurrent('whatever a server sends', () => {
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown): void => {
     unhandled.push(reason);
   };
 
-  beforeEach(() => {
-    unhandled.length = 0;
+  beforeAll(() => {
     process.on('unhandledRejection', onUnhandled);
     process.on('uncaughtException', onUnhandled);
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off('unhandledRejection', onUnhandled);
     process.off('uncaughtException', onUnhandled);
