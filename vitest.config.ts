@@ -9,6 +9,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [
       'test/hbase/**',
+      // These need a KDC and a secured HBase: `npm run test:hbase:secure`.
+      'test/hbase-secure/**',
       'test/bench/**',
       '**/node_modules/**',
       // What tests of the docs write and run themselves.
