@@ -245,6 +245,16 @@ export interface RelationDeclaration {
   readonly max?: number | undefined;
 }
 
+/** Properties that are copies of another entity's. What was given is checked when the schema is compiled. */
+export interface CopyDeclaration {
+  readonly source: () => AnyClass;
+  readonly options: {
+    readonly via: string | Readonly<Record<string, string>>;
+    readonly fields: Readonly<Record<string, string>>;
+    readonly fanOut?: number;
+  };
+}
+
 export interface CheckDeclaration {
   /** Undefined: the check is of the whole entity. */
   readonly property: string | undefined;
@@ -286,6 +296,7 @@ export interface ClassDeclaration {
   readonly defaults: DefaultDeclaration[];
   readonly indexes: IndexDeclaration[];
   readonly relations: RelationDeclaration[];
+  readonly copies: CopyDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -305,6 +316,7 @@ export function emptyDeclaration(): ClassDeclaration {
     defaults: [],
     indexes: [],
     relations: [],
+    copies: [],
     problems: [],
   };
 }

@@ -26,6 +26,16 @@ export interface IndexDefinition extends IndexOptions {
   readonly on: readonly KeyElement[];
 }
 
+/** Copies as `defineEntity` takes them: the source, and what `@Denormalized` takes as options. */
+export interface CopyDefinition {
+  readonly from: () => AnyClass;
+  readonly via: string | Readonly<Record<string, string>>;
+  /** Own property -> property of the source; the schema's compiler holds them against each other. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** As of `@Denormalized`. Default 100. */
+  readonly fanOut?: number;
+}
+
 export type IndexDefinitions = Readonly<Record<string, IndexDefinition>>;
 
 /** The parts of each index. */
@@ -69,6 +79,8 @@ export interface EntityDefinition<
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
   /** As `@Index` above a class, by name. */
   readonly indexes?: Indexes;
+  /** As `@Denormalized` above a class. */
+  readonly denormalized?: readonly CopyDefinition[];
   /** As `@Validate` above a class. */
   readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
@@ -104,7 +116,7 @@ export function defineEntity<
   definition: EntityDefinition<Family, Elements, Definitions, Indexes>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes> {
   checkDefinition(definition);
-  const { name, key, columns, validate, hooks, indexes, ...entity } = definition;
+  const { name, key, columns, validate, hooks, indexes, denormalized, ...entity } = definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
@@ -114,6 +126,7 @@ export function defineEntity<
   for (const [index, { on, ...options }] of Object.entries(indexes ?? {})) {
     declaration.indexes.push({ name: index, elements: on, options });
   }
+  for (const { from, ...options } of denormalized ?? []) declaration.copies.push({ source: from, options });
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
     if (method !== undefined) {
@@ -127,7 +140,7 @@ function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
   }
-  const { name, key, columns, indexes } = given as Readonly<Record<string, unknown>>;
+  const { name, key, columns, indexes, denormalized } = given as Readonly<Record<string, unknown>>;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
@@ -138,6 +151,12 @@ function checkDefinition(given: unknown): void {
   }
   if (indexes !== undefined && (typeof indexes !== 'object' || indexes === null)) {
     throw new SchemaError(`${where}: indexes is an object by name, not ${describe(indexes)}.`);
+  }
+  const isCopy = (one: unknown) => typeof (one as Partial<CopyDefinition> | null)?.from === 'function';
+  if (denormalized !== undefined && !(Array.isArray(denormalized) && denormalized.every(isCopy))) {
+    throw new SchemaError(
+      `${where}: denormalized is a list, [{ from: () => Source, via: 'sourceId', fields: { … } }], not ${describe(denormalized)}.`,
+    );
   }
   for (const [index, given] of Object.entries(indexes ?? {})) {
     const on = (given as Partial<IndexDefinition> | null)?.on;

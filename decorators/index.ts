@@ -7,6 +7,7 @@ export * from './counter.js';
 export * from './declaration.js';
 export * from './default.js';
 export * from './define-entity.js';
+export * from './denormalized.js';
 export * from './embedded.js';
 export * from './entity.js';
 export * from './formerly.js';

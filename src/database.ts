@@ -2,22 +2,26 @@
 
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
 import { type DatabaseBatch, runDatabaseBatch } from './database/batch.js';
+import { BoundSchemas } from './database/bound-schemas.js';
 import { Contexts } from './database/contexts.js';
+import type { CopyHandle } from './database/copy-handle.js';
+import { Copying } from './database/copying.js';
+import { type ExplainedWrite, explainWrite } from './database/explain-write.js';
 import type { IndexHandle } from './database/index-handle.js';
 import { Indexing } from './database/indexing.js';
+import { Listener } from './database/listener.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
   checkPath,
-  type LintEvent,
   OPEN_OPTIONS,
   type Opening,
   type OpenOptions,
   prepare,
   type TableHandling,
-  type TablesEvent,
 } from './database/options.js';
+import { renamedTable } from './database/renamed-table.js';
 import { runTransaction, Transaction, type TransactionSource } from './database/transaction.js';
 import {
   adoptMarkers,
@@ -29,11 +33,10 @@ import {
   registerSchemas,
   systemTables,
 } from './ddl/index.js';
-import { UnsupportedError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
-import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from './key/index.js';
-import { bindDictionaries, compileSchema } from './mapper/index.js';
+import { dictionaryTableDescriptor, type KeyDictionary } from './key/index.js';
+import { compileSchema } from './mapper/index.js';
 import { Moves } from './moves/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
 import {
@@ -46,14 +49,15 @@ import type {
   CheckedPrefixes,
   IndexName,
   KeyedClass,
+  KeyOf,
   KeyQuery,
   ScatteredClass,
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
-import type { EntityClass, EntitySchema, TableSchema } from './schema/types.js';
+import type { EntityClass, TableSchema } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
-import { type Admin, type Engine, type TransactionOptions, tableDescriptor } from './table/index.js';
+import type { Admin, Engine, TransactionOptions } from './table/index.js';
 
 export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
 export type {
@@ -62,6 +66,7 @@ export type {
   LintEvent,
   OpenAdminOptions,
   OpenOptions,
+  OutboxEvent,
   TableHandling,
   TablesEvent,
 } from './database/options.js';
@@ -105,21 +110,14 @@ async function start<E extends Engine>(opening: Opening, engine: E): Promise<Dat
   }
 }
 
-/** The same table under another name. @throws SchemaError when it cannot be one. */
-function renamedTable(table: TableSchema, name: string): TableSchema {
-  const { families } = table.descriptor;
-  const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
-  const descriptor = Object.freeze({ ...table.descriptor, name: checked });
-  return Object.freeze({ ...table, descriptor });
-}
-
 /** Entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
-  private readonly bound = new Map<EntityClass, EntitySchema>();
-  private readonly dictionaries = new Map<string, KeyDictionary>();
+  private readonly bound: BoundSchemas;
+  private readonly listener: Listener;
   private readonly source: TransactionSource;
   private readonly contexts: Contexts;
   private readonly indexing: Indexing;
+  private readonly copying: Copying;
   private readonly moves = new Moves();
   /** The engine with its tables as they are declared, for the jobs. */
   private readonly viewed: Engine;
@@ -135,20 +133,29 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     private declared: Schema,
     readonly engine: E,
     private readonly handling: TableHandling = 'ignore',
-    private readonly onEvent?: (event: TablesEvent | LintEvent) => void,
+    onEvent?: Opening['onEvent'],
     reading: Reading = {},
   ) {
     this.schema = new LiveSchema(engine, () => this.declared);
     this.moves.declare(declared.tables);
     this.viewed = this.moves.viewOf(engine);
+    this.listener = new Listener(onEvent);
+    this.bound = new BoundSchemas(engine, () => this.declared);
     this.indexing = new Indexing(this.viewed);
+    this.copying = new Copying({
+      engine: this.viewed,
+      schemaOf: (target) => this.bound.of(target),
+      flow: () => this.contexts.flow,
+      onFailure: (error) => this.listener.tell({ kind: 'outbox', error }),
+    });
     this.source = {
       viewOf: (table) => this.moves.view(table),
       reading,
       now: () => this.engine.now(),
-      schemaOf: (target) => this.boundSchema(target),
+      schemaOf: (target) => this.bound.of(target),
       declared: (target) => this.declared.entity(target),
       indexesOf: (schema) => this.indexing.of(schema),
+      participants: (schema) => this.copying.participants(schema),
       dictionary: (name) => this.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
@@ -158,6 +165,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
     });
+    this.take(declared);
   }
 
   /** Opens the tables of the schema, as it was said they be handled. */
@@ -173,7 +181,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   async add(...entities: readonly EntityClass[]): Promise<void> {
     const known = this.declared.entities.map(({ target }) => target);
     const schema = compileSchema([...known, ...entities]);
-    if (this.handling === 'ignore') this.declared = schema;
+    this.copying.checkAdded(this.declared, schema);
+    if (this.handling === 'ignore') this.take(schema);
     else await this.adopt(schema);
     this.moves.declare(this.declared.tables);
     const added = new Set(entities);
@@ -181,7 +190,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       ({ target, columns }) => added.has(target) && columns.some(({ was }) => was.length > 0),
     );
     this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
+  }
+
+  private take(schema: Schema): void {
+    this.declared = schema;
     this.bound.clear();
+    this.copying.adopt(schema);
   }
 
   /** Markers stay in the families that they were written to. */
@@ -193,7 +207,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
     await registerSchemas(this.source.avro, schema);
     await this.indexing.adopt(schema.tables, live, this.handling === 'verify');
-    this.declared = schema;
+    this.take(schema);
+    this.copying.kick();
   }
 
   private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {
@@ -202,18 +217,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   private report(tables: EnsuredTables): void {
     this.tables = tables;
-    const news = tables.created.length + tables.stamped.length + tables.differences.length;
-    if (news > 0) this.tell({ kind: 'tables', ...tables });
-    const findings = this.schema.lint().filter(({ severity }) => severity === 'warning');
-    if (findings.length > 0) this.tell({ kind: 'lint', findings });
-  }
-
-  private tell(event: TablesEvent | LintEvent): void {
-    try {
-      this.onEvent?.(event);
-    } catch {
-      // What a listener throws is dropped, as in the store.
-    }
+    this.listener.opened(tables, this.schema.lint());
   }
 
   /**
@@ -228,19 +232,16 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   repositoryIn<C extends ScatteredClass>(target: C, name: string): Promise<ScatteredRepository<C>>;
   repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
-    const { table: declared, indexes } = this.declared.entity(target);
-    if (indexes.length > 0) {
-      throw new UnsupportedError(
-        `${target.name} has indexes (${indexes.map((index) => index.name).join(', ')}), which are kept for its declared table only. Declare a class without them for repositoryIn().`,
-      );
-    }
-    const table = renamedTable(declared, name);
+    const declared = this.declared.entity(target);
+    this.copying.refuseElsewhere(declared);
+    this.indexing.refuseElsewhere(declared);
+    const table = renamedTable(declared.table, name);
     if (this.handling !== 'ignore' && !this.renamed.has(table.descriptor.name)) {
       await this.handle([table], await readLiveTables(this.admin, [table]));
       this.renamed.add(table.descriptor.name);
     }
     this.moves.declareTable(table.descriptor.name, table.entities);
-    const schema = Object.freeze({ ...this.boundSchema(target), table });
+    const schema = Object.freeze({ ...this.bound.of(target), table });
     return new Repository<C>(schema, this.contexts.of(schema));
   }
 
@@ -295,16 +296,17 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     fill: (batch: DatabaseBatch) => unknown,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    return runDatabaseBatch(
+    const written = runDatabaseBatch(
       {
         engine: this.engine,
         contexts: this.contexts,
-        schemaOf: (target) => this.boundSchema(target),
+        schemaOf: (target) => this.bound.of(target),
         within: (tables) => new Contexts({ ...this.source, sync: true, table: (name) => tables.table(name) }),
       },
       fill,
       options,
     );
+    return this.copying.behind(written);
   }
 
   /**
@@ -327,7 +329,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * taken effect and a hook behind it threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return runTransaction(this.engine, (tables) => new Transaction(this.source, tables), run, options);
+    return this.copying.behind(
+      runTransaction(this.engine, (tables) => new Transaction(this.source, tables), run, options),
+    );
   }
 
   /**
@@ -360,31 +364,33 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity has no such index.
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
-    return this.indexing.handle(this.boundSchema(target), name);
+    return this.indexing.handle(this.bound.of(target), name);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */
   dictionary(name: string): KeyDictionary {
-    let dictionary = this.dictionaries.get(name);
-    if (dictionary === undefined) {
-      dictionary = new TableDictionary(name, this.engine.table(dictionaryTableDescriptor().name));
-      this.dictionaries.set(name, dictionary);
-    }
-    return dictionary;
+    return this.bound.dictionary(name);
   }
 
-  /** The schema of an entity; its key takes and gives texts where it keeps ids of them. */
-  private boundSchema(target: EntityClass): EntitySchema {
-    let bound = this.bound.get(target);
-    if (bound === undefined) {
-      bound = bindDictionaries(this.declared.entity(target), (name) => this.dictionary(name));
-      this.bound.set(target, bound);
-    }
-    return bound;
+  /**
+   * The copies in an entity's rows: the outbox, checks and repairs (docs/denormalization.md).
+   * @throws QueryError when the entity declares none.
+   */
+  denormalized<C extends KeyedClass>(target: C): CopyHandle {
+    return this.copying.handle(this.bound.of(target), this.indexing);
+  }
+
+  /**
+   * What a write of this row takes along: indexes, copies in it and of it (docs/denormalization.md). Nothing is written.
+   * @throws KeyError when the key is none.
+   */
+  explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite> {
+    return explainWrite(this.copying, this.bound.of(target), key);
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
+    await this.copying.end();
     await this.engine.close();
   }
 

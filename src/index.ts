@@ -41,6 +41,7 @@ export type {
   IndexParts,
 } from '../decorators/define-entity.js';
 export { defineEntity } from '../decorators/define-entity.js';
+export { Denormalized, type DenormalizedOptions } from '../decorators/denormalized.js';
 export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
 export { Entity } from '../decorators/entity.js';
 export { formerly } from '../decorators/formerly.js';
@@ -128,6 +129,8 @@ export {
   type ValueCodec,
 } from './codec/index.js';
 export type { DatabaseBatch } from './database/batch.js';
+export type { CopiesReport, CopyHandle } from './database/copy-handle.js';
+export type { ExplainedCopies, ExplainedWrite } from './database/explain-write.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export {
   type AdminConnection,
@@ -139,6 +142,7 @@ export {
   type LintEvent,
   type OpenAdminOptions,
   type OpenOptions,
+  type OutboxEvent,
   open,
   openAdmin,
   type TableHandling,

@@ -5,6 +5,7 @@ import { RowanError } from '../errors.js';
 import { addBackupCommands } from './commands/backup.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
+import { addDenormalizedCommands } from './commands/denormalized.js';
 import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
@@ -52,6 +53,7 @@ function buildProgram(context: CliContext): Command {
     .showHelpAfterError('Run with --help to see what can be given.')
     .exitOverride();
   addDdlCommand(program, context);
+  addDenormalizedCommands(program, context);
   addHBaseCommand(program, context);
   addHotspotsCommand(program, context);
   addIntrospectCommand(program, context);

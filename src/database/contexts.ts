@@ -11,6 +11,8 @@ import {
 } from '../query/index.js';
 import {
   type ChangeExecutor,
+  ChangeFlow,
+  type ChangeParticipant,
   type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
@@ -36,6 +38,8 @@ export interface ContextSource {
   now(): number;
   schemaOf(target: EntityClass): EntitySchema;
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
+  /** What takes part in the changes of an entity beside its indexes. */
+  participants(schema: EntitySchema): readonly ChangeParticipant[];
   /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
   readonly deferred?: Deferred;
 }
@@ -44,8 +48,16 @@ export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
   private readonly repositories = new Map<EntityClass, unknown>();
+  private readonly participants = new Map<EntityClass, readonly ChangeParticipant[]>();
+  /** Applies changes of any entity's rows with what takes part in them. */
+  readonly flow: ChangeFlow;
 
-  constructor(private readonly source: ContextSource) {}
+  constructor(private readonly source: ContextSource) {
+    this.flow = new ChangeFlow(
+      (schema) => this.participantsOf(schema),
+      () => source.now(),
+    );
+  }
 
   /** The same one at each call. @throws SchemaError on a class that the database was not opened with. */
   repository<C extends KeyedClass>(target: C): Repository<C> {
@@ -62,18 +74,30 @@ export class Contexts {
     const { deferred } = source;
     const access = this.access([schema]);
     const shared = { now: () => source.now(), ...(deferred !== undefined && { deferred }) };
+    const participants = this.participantsOf(schema);
     const indexes = source.indexesOf(schema);
-    if (indexes === undefined) {
-      return { access, executor: this.executor(schema.table.descriptor.name), putsAlone: true, ...shared };
-    }
-    const entries = this.tableAccess(indexes.indexes.tableName);
-    const participant = new IndexParticipant(indexes.indexes, shared.now);
+    const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
     return {
-      access: { ...access, indexing: { access: indexes, entries } },
-      executor: new EmbeddedExecutor(access.table as CommittingTable, [participant], shared.now),
-      putsAlone: false,
+      access: indexing === undefined ? access : { ...access, indexing },
+      executor:
+        participants.length === 0
+          ? this.executor(schema.table.descriptor.name)
+          : new EmbeddedExecutor(access.table as CommittingTable, participants, this.flow),
+      putsAlone: participants.length === 0,
       ...shared,
     };
+  }
+
+  /** What takes part in the changes of an entity: what belongs into its rows first, then entries, then what follows from both. */
+  private participantsOf(schema: EntitySchema): readonly ChangeParticipant[] {
+    let found = this.participants.get(schema.target);
+    if (found === undefined) {
+      const indexes = this.source.indexesOf(schema);
+      const own = indexes && new IndexParticipant(indexes.indexes, () => this.source.now());
+      found = [...(own === undefined ? [] : [own]), ...this.source.participants(schema)];
+      this.participants.set(schema.target, found);
+    }
+    return found;
   }
 
   /** The table of these entities, with what reading them may have to load. */

@@ -73,6 +73,14 @@ export class Indexing {
     );
   }
 
+  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  refuseElsewhere({ name, indexes }: EntitySchema): void {
+    if (indexes.length === 0) return;
+    throw new UnsupportedError(
+      `${name} has indexes (${indexes.map((index) => index.name).join(', ')}), which are kept for its declared table only. Declare a class without them for repositoryIn().`,
+    );
+  }
+
   private requireCommits(schema: EntitySchema): void {
     if ('commit' in this.engine.table(schema.table.descriptor.name)) return;
     throw new UnsupportedError(

@@ -1,7 +1,7 @@
 /** What a database is told when it is opened, and the checks of it. */
 
 import type { EnsuredTables } from '../ddl/index.js';
-import { InvalidArgumentError } from '../errors.js';
+import { InvalidArgumentError, type RowanError } from '../errors.js';
 import type { HBaseEvent } from '../hbase/index.js';
 import type { HBaseOptions } from '../hbase/options.js';
 import { compileSchema } from '../mapper/index.js';
@@ -29,6 +29,12 @@ export interface TablesEvent extends EnsuredTables {
   readonly kind: 'tables';
 }
 
+/** Copies could not be changed behind a write; they are tried again with the next one, or when the database is opened. */
+export interface OutboxEvent {
+  readonly kind: 'outbox';
+  readonly error: RowanError;
+}
+
 /** What a database tells of its declarations when it is opened: what costs in nearly every program (docs/lint.md). */
 export interface LintEvent {
   readonly kind: 'lint';
@@ -40,13 +46,13 @@ export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
   /** The folder of the store; it is made when it is not there. */
   readonly path: string;
   /** Told of tables that were made or are not as declared, of flushes, compactions, splits, stalls and corruption. */
-  readonly onEvent?: (event: StoreEvent | TablesEvent | LintEvent) => void;
+  readonly onEvent?: (event: StoreEvent | TablesEvent | LintEvent | OutboxEvent) => void;
 }
 
 /** Options of `connect`. Tables are checked by default, and created only when asked for. */
 export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onEvent'> {
   /** Told of tables that were made or are not as declared, of connections made and lost, of slow requests and retries. */
-  readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent) => void;
+  readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent | OutboxEvent) => void;
 }
 
 const DATABASE_OPTIONS = {
@@ -140,7 +146,7 @@ export function checkPath(doing: string, path: unknown): void {
 export interface Opening {
   readonly schema: Schema;
   readonly tables: TableHandling;
-  readonly onEvent: ((event: TablesEvent | LintEvent) => void) | undefined;
+  readonly onEvent: ((event: TablesEvent | LintEvent | OutboxEvent) => void) | undefined;
   readonly reading: Reading;
 }
 

@@ -49,6 +49,7 @@ export class Transaction implements Deferred {
       now: () => source.now(),
       schemaOf: (target) => this.schemaOf(target),
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
+      participants: (schema) => source.participants(schema),
       deferred: this,
     });
   }

@@ -3,18 +3,20 @@
 import { schemaTableDescriptor } from '../codec/index.js';
 import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
+import { outboxDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 
 /**
- * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, and the tables of
- * indexes.
+ * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
+ * an entity holds copies, and the tables of indexes.
  */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
   const descriptors: TableDescriptor[] = [];
   if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
   if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
+  if (entities.some(({ copies }) => copies.length > 0)) descriptors.push(outboxDescriptor());
   const indexed = new Set(
     entities.filter(({ indexes }) => indexes.length > 0).map(({ table }) => table.descriptor.name),
   );

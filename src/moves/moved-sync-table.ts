@@ -8,6 +8,7 @@ import {
   type Result,
   RowMutations,
   type RowRead,
+  type RowScan,
   type Scan,
   type SyncResultScanner,
   type SyncTable,
@@ -103,6 +104,13 @@ class MovedStep implements AtomicStep {
     const moves = this.movesOf(table);
     if (moves?.mustSettle(get)) moveRow(this.inner, table, moves, get.row);
     return declaredRead(this.inner.read, moves, get, table);
+  };
+
+  /** @throws UnsupportedError when its filter asks a moved column. */
+  readonly scan: RowScan = (scan, table = this.own) => {
+    const moves = this.movesOf(table);
+    if (moves === undefined || scan.raw) return this.inner.scan(scan, table);
+    return this.inner.scan(moves.widened(scan), table).map((row) => moves.declared(row, scan.maxVersions));
   };
 
   apply({ table, change }: TableChange): Result {

@@ -4,15 +4,14 @@ import { RowanError } from '../errors.js';
 import {
   type AtomicStep,
   Get,
-  LATEST_TIMESTAMP,
   type OperationOptions,
   Result,
-  type RowMutation,
   type RowRead,
   type SyncTable,
 } from '../table/index.js';
 import { type Change, checked, type Expectation, getIf } from './change.js';
-import type { ChangeExecutor, ChangeImage, ChangeOutcome, ChangeParticipant } from './executor.js';
+import { ChangeFlow } from './change-flow.js';
+import type { ChangeExecutor, ChangeOutcome, ChangeParticipant } from './executor.js';
 import { applyAction, asAction } from './row-access.js';
 import { RowImage } from './row-image.js';
 
@@ -26,8 +25,11 @@ export class EmbeddedExecutor implements ChangeExecutor {
   constructor(
     private readonly table: CommittingTable,
     private readonly participants: readonly ChangeParticipant[],
-    /** The engine's time. Default: rows are read back behind every change that participants follow. */
-    private readonly now: () => number = () => 0,
+    /** Default: rows are read back behind every change that participants follow, and nothing takes part in what follows. */
+    private readonly flow = new ChangeFlow(
+      () => [],
+      () => 0,
+    ),
   ) {}
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
@@ -81,38 +83,10 @@ export class EmbeddedExecutor implements ChangeExecutor {
         : undefined;
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
     const { mutations } = change.resolve(before);
-    const result = step.apply({ table: this.table.name, change: asAction(row, mutations) });
-    if (watched) this.follow(change, before!, mutations, step);
-    return result;
-  }
-
-  private follow(
-    change: Change,
-    before: RowImage,
-    mutations: readonly RowMutation[],
-    step: AtomicStep,
-  ): void {
-    const { operation, row } = change;
-    const after = this.isPlain(before, mutations)
-      ? before.after(mutations)
-      : RowImage.of(row, step.read(new Get(row)));
-    const image: ChangeImage = { operation, row, before, after, mutations };
-    for (const participant of this.participants) {
-      for (const { table, mutation } of participant.follow(image, step))
-        step.apply({ table, change: mutation });
-    }
-  }
-
-  /** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */
-  private isPlain(before: RowImage, mutations: readonly RowMutation[]): boolean {
-    for (const mutation of mutations) {
-      if (!('cells' in mutation)) continue;
-      if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
-      for (const { timestamp } of mutation.cells) if (timestamp !== LATEST_TIMESTAMP) return false;
-    }
-    const now = this.now();
-    for (const { timestamp } of before.all()) if (timestamp > now) return false;
-    return true;
+    const { operation } = change;
+    const table = this.table.name;
+    if (!watched) return step.apply({ table, change: asAction(row, mutations) });
+    return this.flow.apply({ table, operation, row, before: before!, mutations }, this.participants, step);
   }
 }
 

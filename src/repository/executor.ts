@@ -1,7 +1,8 @@
 /** How change sets take effect. One interface, because engines differ in what is one step. */
 
 import type { RowanError } from '../errors.js';
-import type { Get, OperationOptions, Result, RowMutation } from '../table/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import type { Get, OperationOptions, Result, RowMutation, Scan } from '../table/index.js';
 import type { Change, ChangeOperation } from './change.js';
 import type { RowImage } from './row-image.js';
 
@@ -24,12 +25,33 @@ export interface ChangeImage {
 export interface ChangeStep {
   /** A row of any table, with what this step has written before. */
   readonly read: (get: Get, table: string) => Result;
+  /** Rows of any table, as `read` sees them. */
+  readonly scan: (scan: Scan, table: string) => readonly Result[];
+}
+
+/** A column of the changed row that is not the application's to say. */
+export interface OwnColumn {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  /** Undefined: it is deleted. */
+  readonly value: Uint8Array | undefined;
+  /** Milliseconds that the cell lives where the change itself does not say; undefined: without end. */
+  readonly ttl?: number | undefined;
 }
 
 /** A mutation of another row, which takes effect with the change or not at all. */
 export interface FollowUp {
   readonly table: string;
   readonly mutation: RowMutation;
+}
+
+/** A change of another row of an entity, with all that takes part in such changes; decided on when its turn has come. */
+export interface EntityChange {
+  readonly entity: EntitySchema;
+  readonly operation: ChangeOperation;
+  readonly row: Uint8Array;
+  /** What is to be done; nothing: none. */
+  readonly resolve: (before: RowImage) => readonly RowMutation[];
 }
 
 /**
@@ -39,7 +61,9 @@ export interface FollowUp {
  */
 export interface ChangeParticipant {
   readonly name: string;
-  follow(change: ChangeImage, step: ChangeStep): readonly FollowUp[];
+  /** Columns of the row itself that are other than the change leaves them, before it is applied or with it. */
+  amend?(change: ChangeImage, step: ChangeStep): readonly OwnColumn[];
+  follow(change: ChangeImage, step: ChangeStep): readonly (FollowUp | EntityChange)[];
 }
 
 /** Applies the changes of one table. */

@@ -60,6 +60,13 @@ export class Expiry {
     return get;
   }
 
+  /** Milliseconds that a cell written beside an entity's others may live; undefined: without end. */
+  remaining(before: RowImage): number | undefined {
+    const marker = before.cell(this.marker.family, this.marker.qualifier);
+    const end = marker && endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
+    return remainder(end, this.now());
+  }
+
   /** The mutations with the time to live that they must have, and the marker with it. */
   apply(mutations: readonly RowMutation[], before: RowImage, life: Life): ResolvedChange {
     const { milliseconds, renew } = this.schema.timeToLive;
@@ -107,7 +114,7 @@ export class Expiry {
 
 /** Writes of a row that lives on: without a marker of their own, and a little longer than what remains. */
 function kept(mutations: readonly RowMutation[], end: number | undefined, now: number): RowMutation[] {
-  const ttl = end === undefined ? undefined : Math.max(1, end - now) + GRACE;
+  const ttl = remainder(end, now);
   const out: RowMutation[] = [];
   for (const mutation of mutations) {
     if (mutation.kind === 'delete') {
@@ -123,6 +130,11 @@ function kept(mutations: readonly RowMutation[], end: number | undefined, now: n
     if (put.cells.length > 0) out.push(put);
   }
   return out;
+}
+
+/** Of a life that ends then, with what later writes are given for the clocks' sake. */
+function remainder(end: number | undefined, now: number): number | undefined {
+  return end === undefined ? undefined : Math.max(1, end - now) + GRACE;
 }
 
 function begin(mutation: RowMutation, end: number | undefined, now: number): RowMutation[] {

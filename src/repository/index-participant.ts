@@ -4,7 +4,7 @@
  */
 
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { ConflictError, UnsupportedError } from '../errors.js';
+import { ConflictError } from '../errors.js';
 import {
   decodeEntry,
   ENTRY_QUALIFIER,
@@ -13,9 +13,10 @@ import {
   INDEX_FAMILY,
   type IndexEntry,
 } from '../indexes/index.js';
-import { Delete, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import { Delete, Get, Put } from '../table/index.js';
 import { EntryLife } from './entry-life.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
+import { refuseUnfollowed } from './followed-writes.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
@@ -35,7 +36,13 @@ export class IndexParticipant implements ChangeParticipant {
   }
 
   follow(change: ChangeImage, step: ChangeStep): readonly FollowUp[] {
-    this.refuse(change.mutations);
+    const { schema } = this.indexes;
+    refuseUnfollowed(
+      schema,
+      `indexes (${schema.indexes.map(({ name }) => name).join(', ')})`,
+      change.mutations,
+      this.now,
+    );
     for (const watcher of this.indexes.watchers) watcher.add(toLatin1(change.row));
     const { before, after } = change;
     if (this.leavesEntries(before, after)) return NOTHING;
@@ -45,33 +52,6 @@ export class IndexParticipant implements ChangeParticipant {
     const out: FollowUp[] = [];
     for (let i = 0; i < all.length; i++) this.followOne(all[i]!, old[i]!, now[i]!, change, step, out);
     return out;
-  }
-
-  /** What the image of a row does not say, and an entry therefore could not follow. */
-  private refuse(mutations: readonly RowMutation[]): void {
-    for (const mutation of mutations) {
-      if (mutation.kind !== 'delete') {
-        if (mutation.ttl === undefined || this.indexes.schema.timeToLive.lifelong) continue;
-        throw this.unsupported(
-          'a ttl for a single write',
-          'Declare how long the entity lives: @Ttl on a property, or @Entity({ ttl }).',
-        );
-      }
-      const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
-      if (times.every((time) => time === LATEST_TIMESTAMP || time <= this.now())) continue;
-      throw this.unsupported(
-        'a delete of a time to come',
-        'Delete up to the present: leave out the timestamp.',
-      );
-    }
-  }
-
-  private unsupported(what: string, mend: string): UnsupportedError {
-    const { name, indexes } = this.indexes.schema;
-    return new UnsupportedError(
-      `${name} has indexes (${indexes.map((index) => index.name).join(', ')}), which do not go together with ${what}. ${mend}`,
-      { details: { entity: name } },
-    );
   }
 
   /** Whether the change touches nothing that entries are made of. */

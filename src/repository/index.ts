@@ -9,17 +9,26 @@ export {
   settledOutcome,
 } from './batch.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
+export { ChangeFlow, MOST_FOLLOWING } from './change-flow.js';
 export { ConditionalWrite } from './conditional.js';
+export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export { EntryLife } from './entry-life.js';
-export type { ChangeExecutor, ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
+export type {
+  ChangeExecutor,
+  ChangeImage,
+  ChangeParticipant,
+  ChangeStep,
+  EntityChange,
+  FollowUp,
+} from './executor.js';
 export type { HistoryOptions } from './history.js';
 export { deleteOf, IndexParticipant, putOf } from './index-participant.js';
 export type { BulkWriteOptions, WriteOptions } from './options.js';
 export { EntityReader, type IndexFinder } from './reader.js';
 export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';
-export type { RepositoryContext } from './row-access.js';
+export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './scattered.js';

@@ -3,6 +3,7 @@
 import {
   type AnyClass,
   type CheckDeclaration,
+  type CopyDeclaration,
   classChain,
   type DefaultDeclaration,
   declaredElements,
@@ -40,6 +41,7 @@ export interface CollectedEntity {
   readonly defaults: readonly DefaultDeclaration[];
   readonly indexes: readonly IndexDeclaration[];
   readonly relations: readonly RelationDeclaration[];
+  readonly copies: readonly CopyDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -80,6 +82,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     defaults: inherited.flatMap((other) => other.defaults),
     indexes: inherited.flatMap((other) => other.indexes),
     relations: inherited.flatMap((other) => other.relations),
+    copies: inherited.flatMap((other) => other.copies),
   };
 }
 

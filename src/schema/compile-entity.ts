@@ -1,13 +1,15 @@
 /** One entity's declarations -> its key layout, columns, marker, lifecycle and time to live. */
 
-import { emittedType } from '../../decorators/index.js';
+import { emittedType, type IndexDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { describe } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes } from './compile-indexes.js';
+import { compileCopies, type UnindexedCopy } from './copies.js';
 import { compileLifecycle } from './lifecycle.js';
+import { backReferenceIndex, findBackReference, type LinkOwner } from './links.js';
 import type { Problems } from './problems.js';
 import { compileRelations } from './relations.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
@@ -27,6 +29,7 @@ export interface CompiledEntity {
   readonly lifecycle: EntityLifecycle;
   readonly indexes: readonly IndexSchema[];
   readonly relations: EntitySchema['relations'];
+  readonly copies: EntitySchema['copies'];
 }
 
 /** `markerFamily` is where the marker stands if the declaration leaves it open. */
@@ -52,6 +55,7 @@ export function compileEntity(
     checkKeyNames(source, key, problems);
     checkKeyColumns(source, key, columns, problems);
   }
+  const linked = key === undefined ? NO_LINKS : linksOf(source, key, columns, problems);
   return {
     source,
     key,
@@ -60,9 +64,43 @@ export function compileEntity(
     versionProperty: onlyRole(source, 'version', problems),
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle(source),
-    indexes: key === undefined ? [] : compileIndexes(source, key, columns, problems),
     relations: compileRelations(source, storedNames(key, columns), problems),
+    ...linked,
   };
+}
+
+const NO_LINKS: Pick<CompiledEntity, 'indexes' | 'copies'> = { indexes: [], copies: [] };
+
+/** The indexes, declared ones and those that links make, and what is linked by them. */
+function linksOf(
+  source: CollectedEntity,
+  key: KeyLayout,
+  columns: CompiledColumns,
+  problems: Problems,
+): Pick<CompiledEntity, 'indexes' | 'copies'> {
+  const owner: LinkOwner = { name: source.name, key, columns: columns.columns };
+  const copies = compileCopies(source, owner, problems);
+  const declared = compileIndexes(source, key, columns, problems);
+  const made = new Map<string, IndexDeclaration>();
+  for (const { via } of copies) {
+    if (findBackReference(owner, declared, via) !== 'missing') continue;
+    const index = backReferenceIndex(via);
+    made.set(index.name, index);
+    if (source.indexes.every(({ name }) => name !== index.name)) continue;
+    problems.add(
+      source.name,
+      undefined,
+      `It has an index "${index.name}", the name of the one that finds the rows which name another by ${via.map(([, held]) => held).join(', ')}.`,
+      'Give it another name.',
+    );
+  }
+  const added = compileIndexes({ ...source, indexes: [...made.values()] }, key, columns, problems);
+  const indexes = made.size === 0 ? declared : Object.freeze([...declared, ...added]);
+  const indexed = (copy: UnindexedCopy) => {
+    const found = findBackReference(owner, indexes, copy.via);
+    return Object.freeze({ ...copy, index: found === 'missing' ? undefined : found.index });
+  };
+  return { indexes, copies: Object.freeze(copies.map(indexed)) };
 }
 
 /** Key parts and columns of one value: what other entities can be found by. */

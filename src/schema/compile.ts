@@ -7,6 +7,7 @@ import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { type CompiledTable, compileTable } from './compile-table.js';
+import { checkCopies } from './copies.js';
 import { describeFinding, lintTables } from './lint/index.js';
 import { Problems } from './problems.js';
 import { checkRelations } from './relations.js';
@@ -61,10 +62,9 @@ export function compileDeclarations(
   const tables = [...collected.values()].map((group) => compileTable(group, problems));
   problems.throwIfAny();
   const schemas = tables.map((table) => linkTable(table!, mapperOf));
-  checkRelations(
-    schemas.flatMap((table) => table.entities),
-    problems,
-  );
+  const compiled = schemas.flatMap((table) => table.entities);
+  checkRelations(compiled, problems);
+  checkCopies(compiled, problems);
   problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(

@@ -129,6 +129,8 @@ export interface EntitySchema<E extends object = object> {
   readonly indexes: readonly IndexSchema[];
   /** Properties that stand for other entities, by name. */
   readonly relations: ReadonlyMap<string, RelationSchema>;
+  /** What is copied from other entities. */
+  readonly copies: readonly CopySchema[];
   readonly mapper: EntityMapper<E>;
 }
 
@@ -170,6 +172,28 @@ export interface RelationSchema {
   readonly via: readonly (readonly [part: string, property: string])[];
   /** Of `many`: entities that there may be at most. */
   readonly max: number;
+}
+
+/** How the rows of an entity name those of another; see `schema/links.ts`. */
+export interface LinkSchema {
+  readonly target: () => EntityClass;
+  /** Parts of the other's key, and the properties of this one that hold them; undefined: the only part. */
+  readonly via: readonly (readonly [part: string | undefined, property: string])[];
+  /** The index by which the rows that name one are found; undefined: their keys begin with the properties. */
+  readonly index: string | undefined;
+}
+
+/** What is copied from another entity; see docs/denormalization.md. */
+export interface CopySchema extends LinkSchema {
+  readonly fields: readonly CopiedField[];
+  /** Rows that a change of the source changes in its own step at most. */
+  readonly fanOut: number;
+}
+
+export interface CopiedField {
+  readonly column: ColumnSchema;
+  /** The property of the source. */
+  readonly source: string;
 }
 
 /** How long entities live; see docs/entities.md. */

@@ -4,7 +4,7 @@
  */
 
 import { RowanError } from '../errors.js';
-import { canonicalTableName, type Query, WriteObservers } from '../table/index.js';
+import { canonicalTableName, type Query, type Result, type Scan, WriteObservers } from '../table/index.js';
 import { FamilyWork } from './background/family-work.js';
 import type { JobExecutor } from './background/job.js';
 import { Maintenance } from './background/maintenance.js';
@@ -23,6 +23,7 @@ import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import { Pressure } from './pressure.js';
 import { ScannerRegistry } from './read/scanner-registry.js';
+import { TableScanner, UncommittedView } from './read/table-scanner.js';
 import { WriteRecordBuilder } from './record/write-record.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
@@ -141,6 +142,11 @@ export class StoreCore {
 
   rowReader(state: TableState, row: Uint8Array): RowReader {
     return new UncommittedRowReader(this, state, regionOf(state.regions, row));
+  }
+
+  /** Flushed or not, acknowledged or not: what {@link rowReader} sees, row after row. */
+  scanUncommitted(state: TableState, scan: Scan): Result[] {
+    return [...new TableScanner(this, state, scan, new UncommittedView(this.now()))];
   }
 
   /** The families of a region that a read asks for, in order. */

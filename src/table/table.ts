@@ -84,10 +84,15 @@ export type CommitOutcome =
 /** Reads a row of this table, or of another of the store. */
 export type RowRead = (get: Get, table?: string) => Result;
 
+/** Scans this table, or another of the store. */
+export type RowScan = (scan: Scan, table?: string) => readonly Result[];
+
 /** A step of writes under way: what is applied is seen by what is read after it, and by nobody else before the step ends. */
 export interface AtomicStep {
   /** Sees every write so far, those of others that are not acknowledged yet, too, and those of this step. */
   readonly read: RowRead;
+  /** The rows of a scan of this table, or of another, as `read` sees them; all of them at once, so give it a limit. */
+  readonly scan: RowScan;
   /** The answers of increments and appends. @throws RowanError when the change is refused; what stands before it stays. */
   apply(change: TableChange): Result;
   /** Runs `work`; when it throws nothing that was applied in it is left, and the step can go on. */

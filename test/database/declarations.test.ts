@@ -14,6 +14,7 @@ import {
   type Database,
   type LintEvent,
   type OpenOptions,
+  type OutboxEvent,
   open,
   openAdmin,
   type TableHandling,
@@ -26,7 +27,7 @@ import { type FamilyOptions, tableDescriptor } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 
 let fileSystem: MemoryFileSystem;
-let events: (StoreEvent | TablesEvent | LintEvent)[];
+let events: (StoreEvent | TablesEvent | LintEvent | OutboxEvent)[];
 
 beforeEach(() => {
   fileSystem = new MemoryFileSystem();
@@ -40,7 +41,8 @@ async function opening(
   entities: Entities,
   tables: TableHandling = 'create',
 ): Promise<Database<EmbeddedEngine>> {
-  const onEvent = (event: StoreEvent | TablesEvent | LintEvent): void => void events.push(event);
+  const onEvent = (event: StoreEvent | TablesEvent | LintEvent | OutboxEvent): void =>
+    void events.push(event);
   const database = await open({ path: '/store', fileSystem, entities, tables, onEvent, automatic: false });
   opened.push(database);
   return database;

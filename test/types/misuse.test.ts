@@ -13,6 +13,7 @@ const FIXTURES = [
   'row-key-once.ts',
   'indexes.ts',
   'scattered.ts',
+  'denormalized.ts',
 ].map((name) => join(ROOT, 'test/types/fixtures', name));
 
 const [legacy, standard] = MODES.map(([mode, options]) => ({ mode, options })) as [Mode, Mode];

@@ -10,14 +10,33 @@ import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+import type { ScannerRegistry } from './scanner-registry.js';
+
+/** What scans ask of the store. */
+export interface ScannerCore {
+  readonly commits: { readonly readPoint: number };
+  readonly settings: { readonly random: () => number };
+  readonly scanners: ScannerRegistry;
+  now(): number;
+}
 
 /** What a scan looks at, where that is not the store as it is now. */
 export interface ScanView {
   readonly readPoint: number;
   readonly now: number;
   hold(store: FamilyStore): VersionSource;
+}
+
+/** The store with every write so far, durable or not, also those of a step that is under way. */
+export class UncommittedView implements ScanView {
+  readonly readPoint = Number.MAX_SAFE_INTEGER;
+
+  constructor(readonly now: number) {}
+
+  hold(store: FamilyStore): VersionSource {
+    return new VersionSource(store.descriptor, store.version.retain());
+  }
 }
 
 interface HeldRegion {
@@ -40,7 +59,7 @@ export class TableScanner implements SyncResultScanner {
   private cut = false;
 
   constructor(
-    private readonly core: StoreCore,
+    private readonly core: ScannerCore,
     state: TableState,
     scan: Scan,
     view?: ScanView,

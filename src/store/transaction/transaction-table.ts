@@ -173,6 +173,7 @@ class TransactionTable implements SyncTable {
     this.transaction.checkRunning();
     const step: AtomicStep = {
       read: this.read,
+      scan: (scan, table = this.name) => [...new TransactionTable(this.transaction, table).scanSync(scan)],
       apply: (change) => this.apply(change),
       attempt: (work) => this.attempt(work),
     };

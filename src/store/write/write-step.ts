@@ -5,7 +5,7 @@
  */
 
 import { InvalidArgumentError } from '../../errors.js';
-import type { AtomicStep, Get, Result, TableChange, WriteObservers } from '../../table/index.js';
+import type { AtomicStep, Get, Result, Scan, TableChange, WriteObservers } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 import type { CommitQueue } from './commit-queue.js';
 import type { Preparation, PreparationCore, PreparedRow } from './preparation.js';
@@ -17,6 +17,8 @@ export interface StepCore extends PreparationCore {
   readonly observers: WriteObservers;
   /** @throws RowanError when there is no such table, or none that takes writes now. */
   writableTable(name: string): TableState;
+  /** The rows of a scan with every write so far, durable or not. */
+  scanUncommitted(state: TableState, scan: Scan): Result[];
 }
 
 /** Observers that answer each other's changes for ever are stopped here. */
@@ -60,6 +62,11 @@ export class WriteStep implements AtomicStep {
   readonly read = (get: Get, table?: string): Result => {
     this.checkRunning();
     return this.core.rowReader(this.stateOf(table), get.row).read(get);
+  };
+
+  readonly scan = (scan: Scan, table?: string): readonly Result[] => {
+    this.checkRunning();
+    return this.core.scanUncommitted(this.stateOf(table), scan);
   };
 
   apply({ table, change }: TableChange): Result {

@@ -1,0 +1,241 @@
+/** The copies of an open database: what keeps them, and the outbox of what is still to be changed. */
+
+import { equalBytes } from '../bytes/index.js';
+import { QueryError, RowanError, SchemaError, UnsupportedError } from '../errors.js';
+import {
+  type ChangeFlow,
+  type ChangeParticipant,
+  type CommittingTable,
+  CopyHolder,
+  CopyPlan,
+  CopySource,
+  deleteNote,
+  OUTBOX_TABLE,
+  type OutboxNote,
+  readNote,
+} from '../repository/index.js';
+import type { Schema } from '../schema/index.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { type Engine, Get, Scan } from '../table/index.js';
+import { CopyHandle } from './copy-handle.js';
+import type { Indexing } from './indexing.js';
+
+/** Rows that one step of the outbox changes. */
+const STEP_ROWS = 256;
+/** Notes read at once. */
+const NOTES = 64;
+
+/** What the copies take from their database. */
+export interface CopyingSource {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  /** Over the tables of the engine. */
+  flow(): ChangeFlow;
+  onFailure(error: RowanError): void;
+}
+
+export class Copying {
+  /** Counts the notes that were written, by transactions that are not committed yet, too. */
+  private notes = 0;
+  private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
+  private bySource = new Map<EntityClass, readonly CopyPlan[]>();
+  private draining: Promise<void> | undefined;
+  private again = false;
+  private ended = false;
+
+  constructor(private readonly source: CopyingSource) {}
+
+  /** Takes over what is declared. @throws UnsupportedError where the engine cannot keep copies. */
+  adopt({ entities }: Schema): void {
+    for (const { name, copies, table } of entities) {
+      if (copies.length === 0 || 'atomic' in this.source.engine.table(table.descriptor.name)) continue;
+      throw new UnsupportedError(
+        `${name} has copies (@Denormalized), which HBase cannot keep: only the embedded engine writes a row and what follows it in ` +
+          'one step. Leave the declaration out, and write the copies with batch() or a job of your own.',
+        { details: { entity: name } },
+      );
+    }
+    const now = (): number => this.source.engine.now();
+    this.byHolder = new Map();
+    this.bySource = new Map();
+    for (const { target, copies } of entities) {
+      if (copies.length === 0) continue;
+      const { schemaOf } = this.source;
+      const plans = copies.map((copy) => new CopyPlan(schemaOf(target), copy, schemaOf(copy.target()), now));
+      this.byHolder.set(target, plans);
+      for (const plan of plans) {
+        const { target: from } = plan.source;
+        this.bySource.set(from, [...(this.bySource.get(from) ?? []), plan]);
+      }
+    }
+  }
+
+  /** @throws SchemaError when an entity that is added copies from one that may have been written to without it. */
+  checkAdded(before: Schema, { entities }: Schema): void {
+    const problems: string[] = [];
+    for (const { name, target, copies } of entities) {
+      if (before.has(target)) continue;
+      for (const copy of copies) {
+        const from = copy.target();
+        if (!before.has(from)) continue;
+        problems.push(
+          `${name} copies from ${from.name}, which is open already and would not be followed: pass both to open().`,
+        );
+      }
+    }
+    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  refuseElsewhere(schema: EntitySchema): void {
+    if (this.plansOf(schema).length + this.plansFrom(schema).length === 0) return;
+    throw new UnsupportedError(
+      `${schema.name} has copies, or is copied (@Denormalized), which is followed in its declared table only. Declare a class without them for repositoryIn().`,
+      { details: { entity: schema.name } },
+    );
+  }
+
+  /** What takes part in the changes of an entity, for its copies and for those of it. */
+  participants({ target }: EntitySchema): ChangeParticipant[] {
+    const now = (): number => this.source.engine.now();
+    const held = this.byHolder.get(target);
+    const copied = this.bySource.get(target);
+    const out: ChangeParticipant[] = [];
+    if (held !== undefined) out.push(new CopyHolder(held[0]!.entity, held, now));
+    if (copied !== undefined) out.push(new CopySource(copied[0]!.source, copied, now, () => this.noted()));
+    return out;
+  }
+
+  /** @throws QueryError when the entity declares none. */
+  handle(schema: EntitySchema, indexing: Indexing): CopyHandle {
+    const plans = this.plansOf(schema);
+    if (plans.length === 0) {
+      throw new QueryError(`${schema.name} has no copies. Declare them with @Denormalized.`, {
+        details: { entity: schema.name },
+      });
+    }
+    const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
+    const { engine, flow } = this.source;
+    return new CopyHandle(
+      this,
+      { engine, schema, plans, flow: flow() },
+      [...names].map((name) => indexing.handle(schema, name)),
+    );
+  }
+
+  /** The copies in the rows of an entity. */
+  plansOf({ target }: EntitySchema): readonly CopyPlan[] {
+    return this.byHolder.get(target) ?? [];
+  }
+
+  /** The copies of an entity's rows. */
+  plansFrom({ target }: EntitySchema): readonly CopyPlan[] {
+    return this.bySource.get(target) ?? [];
+  }
+
+  /** Notes of a transaction stand when it has been committed: those are worked behind it. */
+  async behind<T>(written: Promise<T>): Promise<T> {
+    const before = this.notes;
+    try {
+      return await written;
+    } finally {
+      if (this.notes !== before) this.kick();
+    }
+  }
+
+  private noted(): void {
+    this.notes++;
+    // Behind the step that writes it.
+    setImmediate(() => this.kick());
+  }
+
+  /** Has the outbox emptied, without waiting for it. */
+  kick(): void {
+    if (this.ended || this.byHolder.size === 0) return;
+    this.drain().catch((error: unknown) => {
+      if (!this.ended && error instanceof RowanError) this.source.onFailure(error);
+    });
+  }
+
+  /** Resolves when what waited at the call is done. */
+  drain(): Promise<void> {
+    this.again = true;
+    this.draining ??= this.passes().finally(() => {
+      this.draining = undefined;
+    });
+    return this.draining;
+  }
+
+  /** Notes that wait. */
+  async pending(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.table(OUTBOX_TABLE).scan(new Scan())) count++;
+    return count;
+  }
+
+  /** Stops between two steps; what is left is done when the database is opened next. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await this.draining?.catch(() => undefined);
+  }
+
+  private async passes(): Promise<void> {
+    while (this.again && !this.ended) {
+      this.again = false;
+      let last: Uint8Array | undefined;
+      do last = await this.pass(last);
+      while (last !== undefined && !this.ended);
+    }
+  }
+
+  /** Works some notes; the last of them, or undefined at the end. */
+  private async pass(after: Uint8Array | undefined): Promise<Uint8Array | undefined> {
+    const scan = new Scan().setLimit(NOTES);
+    if (after !== undefined) scan.withStartRow(after, false);
+    const found = await this.table(OUTBOX_TABLE).atomic((step) => step.scan(scan));
+    for (const result of found) {
+      const note = readNote(result);
+      const plan = note && this.planOf(note);
+      if (plan === undefined) continue;
+      await this.work(note!, plan);
+      if (this.ended) return undefined;
+    }
+    return found.at(-1)?.row;
+  }
+
+  /** A note of a declaration that this program does not know stays for one that does. */
+  private planOf({ entity, plan }: OutboxNote): CopyPlan | undefined {
+    for (const plans of this.byHolder.values()) {
+      const found = plans.find((one) => one.entity.name === entity && one.name === plan);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  private async work(note: OutboxNote, plan: CopyPlan): Promise<void> {
+    const flow = this.source.flow();
+    const { target } = note;
+    let from: Parameters<CopyPlan['link']['find']>[3];
+    do {
+      from = await this.table(plan.entity.table.descriptor.name).atomic((step) => {
+        const values = plan.valuesOf(plan.read(step, target));
+        const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
+        const changes = rows.map((row) => plan.change(row, target, values));
+        flow.follow(changes, step);
+        if (next !== undefined) return next;
+        // One that was written anew meanwhile is worked anew: the rows behind it have seen the older source.
+        const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
+        if (now !== undefined && equalBytes(now.token, note.token)) {
+          const { table, mutation } = deleteNote(note);
+          step.apply({ table, change: mutation });
+        } else if (now !== undefined) this.again = true;
+        return undefined;
+      });
+    } while (from !== undefined && !this.ended);
+  }
+
+  /** A table as its entities are declared, which writes in steps. */
+  table(name: string): CommittingTable {
+    return this.source.engine.table(name) as CommittingTable;
+  }
+}

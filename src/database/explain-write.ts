@@ -1,0 +1,60 @@
+/** What a write of a row takes along, as it would be now. */
+
+import { loadRowOfKey, MOST_FOLLOWING } from '../repository/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import type { Copying } from './copying.js';
+
+/** Rows that hold copies of a row. */
+export interface ExplainedCopies {
+  /** The entity whose rows hold the copies. */
+  readonly entity: string;
+  /** Own property -> property of the source. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** How the rows are found: `key`, or the name of an index. */
+  readonly foundBy: string;
+  /** Rows that name this one, counted up to 10,000. */
+  readonly rows: number;
+  readonly fanOut: number;
+  /** Whether a change is made in the step of the write, or by the outbox behind it. */
+  readonly how: 'step' | 'outbox';
+}
+
+/** What `Database.explainWrite` answers. */
+export interface ExplainedWrite {
+  readonly entity: string;
+  /** Indexes whose entries follow the row. */
+  readonly indexes: readonly string[];
+  /** Copies in the row itself: the entities that a write of it reads. */
+  readonly copiedFrom: readonly string[];
+  /** Copies of the row in others. */
+  readonly copiedTo: readonly ExplainedCopies[];
+}
+
+export async function explainWrite(
+  copying: Copying,
+  schema: EntitySchema,
+  key: object,
+): Promise<ExplainedWrite> {
+  const row = await loadRowOfKey(schema, key as Readonly<Record<string, unknown>>, 'explainWrite', false);
+  const plans = copying.plansFrom(schema);
+  const copiedTo: ExplainedCopies[] = [];
+  for (const plan of plans) {
+    const { rows } = await copying
+      .table(plan.entity.table.descriptor.name)
+      .atomic((step) => plan.link.find(step, row, MOST_FOLLOWING));
+    copiedTo.push({
+      entity: plan.entity.name,
+      fields: Object.fromEntries(plan.copy.fields.map(({ column, source }) => [column.property, source])),
+      foundBy: plan.link.foundBy,
+      rows: rows.length,
+      fanOut: plan.fanOut,
+      how: rows.length > plan.fanOut ? 'outbox' : 'step',
+    });
+  }
+  return {
+    entity: schema.name,
+    indexes: schema.indexes.map(({ name }) => name),
+    copiedFrom: copying.plansOf(schema).map(({ source }) => source.name),
+    copiedTo,
+  };
+}

@@ -1,0 +1,1 @@
+export { type CopyReport, type CopyTarget, checkCopies } from './copy-jobs.js';

@@ -1,0 +1,197 @@
+/**
+ * Applies a change of one row with all that takes part in it, inside of a step: what participants put into the row itself,
+ * what they write beside it, and the changes of other entities' rows that follow, each with what takes part in those. One
+ * after the other, not one in the other, so that a long chain of rows needs no deep stack.
+ */
+
+import { toLatin1 } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import type { EntitySchema } from '../schema/types.js';
+import {
+  type AtomicStep,
+  CellType,
+  Delete,
+  Get,
+  LATEST_TIMESTAMP,
+  Put,
+  type Result,
+  type RowMutation,
+} from '../table/index.js';
+import type { ChangeImage, ChangeParticipant, EntityChange, OwnColumn } from './executor.js';
+import { asAction } from './row-access.js';
+import { RowImage } from './row-image.js';
+
+/** Rows of entities that one change may take along: all of them are one turn of the event loop and one record of the log. */
+export const MOST_FOLLOWING = 10_000;
+
+/** A change whose row was read and whose mutations are known. */
+export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
+  readonly table: string;
+}
+
+export class ChangeFlow {
+  constructor(
+    /** What takes part in the changes of an entity that follow others. */
+    private readonly participantsOf: (entity: EntitySchema) => readonly ChangeParticipant[],
+    /** The engine's time. */
+    private readonly now: () => number,
+  ) {}
+
+  /** Applies a change and what follows it. @throws what participants throw; RowanError `ERR_TOO_LARGE`. */
+  apply(change: DecidedChange, participants: readonly ChangeParticipant[], step: AtomicStep): Result {
+    const queue: EntityChange[] = [];
+    const result = this.one(change, participants, step, queue);
+    if (queue.length > 0) this.drain(queue, step);
+    return result;
+  }
+
+  /** Applies changes of entities' rows, and what follows them; the number of those that had something to change. */
+  follow(changes: readonly EntityChange[], step: AtomicStep): number {
+    return changes.length === 0 ? 0 : this.drain([...changes], step);
+  }
+
+  private drain(queue: EntityChange[], step: AtomicStep): number {
+    let changed = 0;
+    // It grows while it is worked.
+    for (let at = 0; at < queue.length; at++) {
+      if (at === MOST_FOLLOWING) throw tooMany(queue[at]!);
+      const { entity, operation, row, resolve } = queue[at]!;
+      const table = entity.table.descriptor.name;
+      const before = RowImage.of(row, step.read(new Get(row), table));
+      const mutations = resolve(before);
+      if (mutations.length === 0) continue;
+      changed++;
+      this.one({ table, operation, row, before, mutations }, this.participantsOf(entity), step, queue);
+    }
+    return changed;
+  }
+
+  private one(
+    change: DecidedChange,
+    participants: readonly ChangeParticipant[],
+    step: AtomicStep,
+    queue: EntityChange[],
+  ): Result {
+    const { table, row, before } = change;
+    let { mutations } = change;
+    let after: RowImage;
+    let result: Result;
+    if (this.isPlain(before, mutations)) {
+      after = before.after(mutations);
+      const own = ownColumns({ ...change, after }, participants, step);
+      const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
+      result = step.apply({ table, change: asAction(row, joined ?? mutations) });
+      if (joined === undefined) [mutations, after] = setBehind(change, mutations, after, own, step);
+      else if (joined !== mutations) {
+        mutations = joined;
+        after = before.after(joined);
+      }
+    } else {
+      result = step.apply({ table, change: asAction(row, mutations) });
+      after = RowImage.of(row, step.read(new Get(row), table));
+      const own = ownColumns({ ...change, after }, participants, step);
+      if (own.length > 0) [mutations, after] = setBehind(change, mutations, after, own, step);
+    }
+    const image: ChangeImage = { operation: change.operation, row, before, after, mutations };
+    for (const participant of participants) {
+      for (const followUp of participant.follow(image, step)) {
+        if ('entity' in followUp) queue.push(followUp);
+        else step.apply({ table: followUp.table, change: followUp.mutation });
+      }
+    }
+    return result;
+  }
+
+  /** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */
+  private isPlain(before: RowImage, mutations: readonly RowMutation[]): boolean {
+    for (const mutation of mutations) {
+      if (!('cells' in mutation)) continue;
+      if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
+      for (const { timestamp } of mutation.cells) if (timestamp !== LATEST_TIMESTAMP) return false;
+    }
+    const now = this.now();
+    for (const { timestamp } of before.all()) if (timestamp > now) return false;
+    return true;
+  }
+}
+
+function ownColumns(
+  image: ChangeImage,
+  participants: readonly ChangeParticipant[],
+  step: AtomicStep,
+): readonly OwnColumn[] {
+  let own: OwnColumn[] | undefined;
+  for (const participant of participants) {
+    if (participant.amend === undefined) continue;
+    const columns = participant.amend(image, step);
+    if (columns.length > 0) own = own === undefined ? [...columns] : [...own, ...columns];
+  }
+  return own ?? NOTHING;
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** The columns with the change itself; undefined where it changes one of them, or deletes: one time for both would be wrong. */
+function joinColumns(
+  row: Uint8Array,
+  mutations: readonly RowMutation[],
+  own: readonly OwnColumn[],
+): readonly RowMutation[] | undefined {
+  const names = new Set(own.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
+  let put: Put | undefined;
+  for (const mutation of mutations) {
+    if (mutation.kind === 'delete') {
+      const whole = mutation.cells.length === 0;
+      if (whole || mutation.cells.some(({ type }) => type === CellType.DeleteFamily)) return undefined;
+    }
+    const cells = 'cells' in mutation ? mutation.cells : mutation.columns;
+    if (cells.some(({ family, qualifier }) => names.has(`${family}:${toLatin1(qualifier)}`)))
+      return undefined;
+    if (mutation.kind === 'put') put ??= mutation;
+  }
+  if (put === undefined || own.some(({ value }) => value === undefined)) return undefined;
+  const joined = new Put(row, put.timestamp).setDurability(put.durability).setTtl(put.ttl);
+  joined.cells.push(...put.cells);
+  for (const { family, qualifier, value } of own) joined.addColumn(family, qualifier, value!);
+  return mutations.map((mutation) => (mutation === put ? joined : mutation));
+}
+
+/** The columns as a change of their own, behind the other: the row's clock gives it a later time where it needs one. */
+function setBehind(
+  { table, row }: DecidedChange,
+  mutations: readonly RowMutation[],
+  after: RowImage,
+  own: readonly OwnColumn[],
+  step: AtomicStep,
+): [readonly RowMutation[], RowImage] {
+  const durability = mutations[0]?.durability;
+  const ttl = mutations.find((mutation) => mutation.kind !== 'delete')?.ttl ?? own[0]!.ttl;
+  const behind = columnMutations(row, own, ttl);
+  if (durability !== undefined) for (const mutation of behind) mutation.setDurability(durability);
+  step.apply({ table, change: asAction(row, behind) });
+  return [[...mutations, ...behind], after.after(behind)];
+}
+
+/** What sets and deletes columns of a row. */
+export function columnMutations(
+  row: Uint8Array,
+  columns: readonly OwnColumn[],
+  ttl: number | undefined,
+): RowMutation[] {
+  const put = new Put(row).setTtl(ttl);
+  const del = new Delete(row);
+  for (const { family, qualifier, value } of columns) {
+    if (value === undefined) del.addColumns(family, qualifier);
+    else put.addColumn(family, qualifier, value);
+  }
+  return [...(put.cells.length > 0 ? [put] : []), ...(del.cells.length > 0 ? [del] : [])];
+}
+
+function tooMany({ entity }: EntityChange): RowanError {
+  return new RowanError(
+    'ERR_TOO_LARGE',
+    `A change takes more than ${MOST_FOLLOWING} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
+      'Change or delete the others first, in batches: find(…).deleteAll().',
+    { details: { entity: entity.name } },
+  );
+}

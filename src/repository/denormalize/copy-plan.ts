@@ -1,0 +1,117 @@
+/** One declaration of copies: what the copies of a row should be, for writes, the outbox, checks and repairs alike. */
+
+import { equalBytes } from '../../bytes/index.js';
+import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.js';
+import { Get } from '../../table/index.js';
+import { columnMutations } from '../change-flow.js';
+import type { ChangeStep, EntityChange, OwnColumn } from '../executor.js';
+import { Expiry } from '../expiry.js';
+import { isEntity, Link } from '../links/link.js';
+import { RowImage } from '../row-image.js';
+
+/** The cells of a source that are copied, in the order of the declared fields; undefined where there is none. */
+export type CopiedValues = readonly (Uint8Array | undefined)[];
+
+/** What is off with the copies of a row. */
+export type CopyFault = 'stale' | 'missing' | 'extra';
+
+export class CopyPlan {
+  readonly link: Link;
+  /** Tells the declaration from the entity's others, for as long as it copies from there by these properties. */
+  readonly name: string;
+  readonly fanOut: number;
+  private readonly fields: readonly { readonly own: ColumnSchema; readonly from: ColumnSchema }[];
+  private readonly expiry: Expiry | undefined;
+
+  constructor(
+    readonly entity: EntitySchema,
+    readonly copy: CopySchema,
+    readonly source: EntitySchema,
+    now: () => number,
+  ) {
+    this.link = new Link(entity, copy, source);
+    this.name = `${source.name} ${copy.via.map(([, property]) => property).join(' ')}`;
+    this.fanOut = copy.fanOut;
+    this.fields = copy.fields.map(({ column, source: from }) => ({
+      own: column,
+      from: source.columnsByProperty.get(from)!,
+    }));
+    this.expiry = Expiry.of(entity, now);
+  }
+
+  get columns(): readonly ColumnSchema[] {
+    return this.fields.map(({ own }) => own);
+  }
+
+  /** What of a source is copied. */
+  valuesOf(source: RowImage | undefined): CopiedValues {
+    if (source === undefined || !isEntity(this.source, source)) return this.fields.map(() => undefined);
+    return this.fields.map(({ from }) => source.value(from.family, from.qualifier));
+  }
+
+  /** The source in the place of what the row names. */
+  read(step: ChangeStep, target: Uint8Array): RowImage {
+    const get = new Get(target);
+    for (const { from } of this.fields) get.addColumn(from.family, from.qualifier);
+    const { marker, table } = this.source;
+    if (marker !== undefined) get.addColumn(marker.family, marker.qualifier);
+    return RowImage.of(
+      target,
+      step.read(marker === undefined ? new Get(target) : get, table.descriptor.name),
+    );
+  }
+
+  /** The columns of a row that are not what they should be. */
+  differences(row: RowImage, values: CopiedValues): OwnColumn[] {
+    const out: OwnColumn[] = [];
+    for (let i = 0; i < values.length; i++) {
+      const { family, qualifier } = this.fields[i]!.own;
+      const is = row.value(family, qualifier);
+      const value = values[i];
+      if (is === value || (is !== undefined && value !== undefined && equalBytes(is, value))) continue;
+      out.push({ family, qualifier, value });
+    }
+    return out;
+  }
+
+  /** Milliseconds that a copy written to the row may live. */
+  lifeOf(row: RowImage): number | undefined {
+    return this.expiry?.remaining(row);
+  }
+
+  /** Gives a row these values, if it still names the source. */
+  change(row: Uint8Array, target: Uint8Array, values: CopiedValues): EntityChange {
+    return {
+      entity: this.entity,
+      operation: 'mutate',
+      row,
+      resolve: (before) => {
+        if (!isEntity(this.entity, before)) return [];
+        const named = this.link.targetOf(before.toResult());
+        if (named === undefined || !equalBytes(named, target)) return [];
+        return columnMutations(row, this.differences(before, values), this.lifeOf(before));
+      },
+    };
+  }
+
+  /** Makes the copies of a row what they should be; and what is off with them. */
+  mend(
+    row: RowImage,
+    step: ChangeStep,
+  ): { readonly fault: CopyFault | undefined; readonly change: EntityChange } {
+    const target = this.link.targetOf(row.toResult());
+    const source = target && this.read(step, target);
+    const values = this.valuesOf(source);
+    const off = this.differences(row, values);
+    const change: EntityChange = {
+      entity: this.entity,
+      operation: 'mutate',
+      row: row.row,
+      resolve: (before) => columnMutations(row.row, off, this.lifeOf(before)),
+    };
+    if (off.length === 0) return { fault: undefined, change };
+    if (source === undefined || !isEntity(this.source, source)) return { fault: 'extra', change };
+    const has = this.fields.some(({ own }) => row.value(own.family, own.qualifier) !== undefined);
+    return { fault: has ? 'stale' : 'missing', change };
+  }
+}

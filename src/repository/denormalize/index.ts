@@ -1,0 +1,3 @@
+export { type CopyFault, CopyPlan } from './copy-plan.js';
+export { deleteNote, noteOf, OUTBOX_TABLE, type OutboxNote, outboxDescriptor, readNote } from './outbox.js';
+export { CopyHolder, CopySource } from './participants.js';

@@ -1,0 +1,156 @@
+/** Keeps copies what their sources are: in the rows that hold them, and from the rows that they are made of. */
+
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
+import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
+import { LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
+import type {
+  ChangeImage,
+  ChangeParticipant,
+  ChangeStep,
+  EntityChange,
+  FollowUp,
+  OwnColumn,
+} from '../executor.js';
+import { refuseUnfollowed } from '../followed-writes.js';
+import { isEntity } from '../links/link.js';
+import type { RowImage } from '../row-image.js';
+import type { CopiedValues, CopyPlan } from './copy-plan.js';
+import { noteOf } from './outbox.js';
+
+/** Gives each row the copies of the sources that it names. */
+export class CopyHolder implements ChangeParticipant {
+  readonly name = 'copies';
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly CopyPlan[],
+    private readonly now: () => number,
+  ) {}
+
+  amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {
+    refuseUnfollowed(this.schema, 'copies (@Denormalized)', change.mutations, this.now);
+    const { before, after } = change;
+    if (!isEntity(this.schema, after)) return NOTHING;
+    const isNew = !isEntity(this.schema, before);
+    let out: readonly OwnColumn[] = NOTHING;
+    for (const plan of this.plans) {
+      if (!isNew && !differ(before, after, plan.link.columns) && !differ(before, after, plan.columns))
+        continue;
+      const off = this.offOf(plan, change, step);
+      if (off.length === 0) continue;
+      this.refuse(plan, off, change);
+      const ttl = plan.lifeOf(after);
+      out = [...out, ...(ttl === undefined ? off : off.map((own) => ({ ...own, ttl })))];
+    }
+    return out;
+  }
+
+  follow(): readonly FollowUp[] {
+    return NOTHING;
+  }
+
+  private offOf(plan: CopyPlan, { row, after }: ChangeImage, step: ChangeStep): OwnColumn[] {
+    const target = plan.link.targetOf(after.toResult());
+    const itself = target !== undefined && plan.source === this.schema && equalBytes(target, row);
+    const source = target && (itself ? after : plan.read(step, target));
+    return plan.differences(after, plan.valuesOf(source));
+  }
+
+  /** What was said of copies by who meant it, and what would hide them. */
+  private refuse(plan: CopyPlan, off: readonly OwnColumn[], { operation, mutations }: ChangeImage): void {
+    const { entity, source } = plan;
+    for (const { family, qualifier } of off) {
+      const time = timeOf(mutations, family, qualifier);
+      if (time === undefined) continue;
+      const column = plan.columns.find(
+        (one) => one.family === family && equalBytes(one.qualifier, qualifier),
+      )!;
+      const details = { entity: entity.name, property: column.property };
+      if (operation === 'update' || operation === 'mutate') {
+        throw new InvalidArgumentError(
+          `${entity.name}.${column.property} is a copy of ${source.name}, and not to be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, by which it is found.`,
+          { details },
+        );
+      }
+      if (time !== LATEST_TIMESTAMP && time > this.now()) {
+        throw new UnsupportedError(
+          `${entity.name}.${column.property} is a copy of ${source.name}, which a write of a time to come would hide. Leave out the timestamp.`,
+          { details },
+        );
+      }
+    }
+  }
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** Has the rows that hold copies of a row follow its changes. */
+export class CopySource implements ChangeParticipant {
+  readonly name = 'copied';
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly CopyPlan[],
+    private readonly now: () => number,
+    /** Told of each note for the outbox, which stands once the step does. */
+    private readonly onNote: () => void,
+  ) {}
+
+  follow(
+    { row, before, after, mutations }: ChangeImage,
+    step: ChangeStep,
+  ): readonly (FollowUp | EntityChange)[] {
+    refuseUnfollowed(this.schema, 'copies in other rows (@Denormalized)', mutations, this.now);
+    let out: (FollowUp | EntityChange)[] | undefined;
+    for (const plan of this.plans) {
+      const values = plan.valuesOf(after);
+      if (areEqual(plan.valuesOf(before), values)) continue;
+      out ??= [];
+      const { rows, next } = plan.link.find(step, row, plan.fanOut + 1);
+      if (next === undefined && rows.length <= plan.fanOut) {
+        for (const own of rows) out.push(plan.change(own, row, values));
+      } else {
+        out.push(noteOf(plan, row));
+        this.onNote();
+      }
+    }
+    return out ?? NOTHING;
+  }
+}
+
+/** Whether a change has written any of the columns with another value. */
+function differ(before: RowImage, after: RowImage, columns: readonly ColumnSchema[]): boolean {
+  return columns.some(({ family, qualifier }) => {
+    const was = before.value(family, qualifier);
+    const is = after.value(family, qualifier);
+    return was !== is && (was === undefined || is === undefined || !equalBytes(was, is));
+  });
+}
+
+function areEqual(a: CopiedValues, b: CopiedValues): boolean {
+  return a.every((value, i) => {
+    const other = b[i];
+    return value === other || (value !== undefined && other !== undefined && equalBytes(value, other));
+  });
+}
+
+/** The time at which the mutations change a column; undefined: they do not. */
+function timeOf(
+  mutations: readonly RowMutation[],
+  family: string,
+  qualifier: Uint8Array,
+): number | undefined {
+  const name = toLatin1(qualifier);
+  for (const mutation of mutations) {
+    if (!('cells' in mutation)) {
+      const { columns } = mutation;
+      if (columns.some((one) => one.family === family && toLatin1(one.qualifier) === name))
+        return LATEST_TIMESTAMP;
+      continue;
+    }
+    const cell = mutation.cells.find((one) => one.family === family && toLatin1(one.qualifier) === name);
+    if (cell !== undefined) return cell.timestamp;
+  }
+  return undefined;
+}

@@ -1,0 +1,134 @@
+/** Follows a link both ways: from a row to the row of another entity whose key it holds, and back to the rows that hold it. */
+
+import { KeyError } from '../../errors.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
+import type { KeyConditions, KeyPlan } from '../../key/types.js';
+import { linkParts } from '../../schema/links.js';
+import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
+import { type Result, Scan } from '../../table/index.js';
+import type { ChangeStep } from '../executor.js';
+import type { RowImage } from '../row-image.js';
+
+/** How far a search has come. */
+export interface LinkPosition {
+  readonly range: number;
+  /** The last row of the range that was read; undefined: none yet. */
+  readonly row: Uint8Array | undefined;
+}
+
+/** Rows that hold a key, as far as they were asked for. They may hold another by now: hold each against its row. */
+export interface LinkedRows {
+  readonly rows: readonly Uint8Array[];
+  /** Where the next ones begin; undefined: there are none. */
+  readonly next: LinkPosition | undefined;
+}
+
+export class Link {
+  /** Columns that hold parts of the other's key. */
+  readonly columns: readonly ColumnSchema[];
+  private readonly parts: readonly (readonly [part: string, path: readonly string[]])[];
+  private readonly properties: readonly string[];
+  private readonly reader: RowReader;
+  private readonly index: IndexSchema | undefined;
+
+  constructor(
+    /** The entity whose rows hold the key. */
+    readonly schema: EntitySchema,
+    link: LinkSchema,
+    /** The entity whose key it is. */
+    readonly other: EntitySchema,
+  ) {
+    const parts = linkParts(link, other)!;
+    this.properties = parts.map(([, property]) => property);
+    this.columns = this.properties.flatMap((property) => schema.columnsByProperty.get(property) ?? []);
+    this.parts = parts.map(([part, property]) => [
+      part,
+      schema.columnsByProperty.get(property)?.path ?? [property],
+    ]);
+    this.reader = schema.mapper.readerOf(new Set(this.properties));
+    this.index = schema.indexes.find(({ name }) => name === link.index);
+  }
+
+  /** How the rows are found, as text. */
+  get foundBy(): string {
+    return this.index === undefined ? 'key' : `index ${this.index.name}`;
+  }
+
+  /** The row of the other that a row names; undefined when it names none. */
+  targetOf(row: Result): Uint8Array | undefined {
+    const entity = row.isEmpty ? null : this.reader.read(row);
+    if (entity === null) return undefined;
+    const key: Record<string, unknown> = {};
+    for (const [part, path] of this.parts) {
+      let value: unknown = entity;
+      for (const name of path)
+        value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+      if (value === undefined || value === null) return undefined;
+      key[part] = value;
+    }
+    try {
+      return this.other.mapper.rowOf(key);
+    } catch (error) {
+      // A value that no key can have names nothing.
+      if (error instanceof KeyError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Up to `limit` rows that hold the key of `target`, from a position on. */
+  find(step: ChangeStep, target: Uint8Array, limit: number, from?: LinkPosition): LinkedRows {
+    const { index, schema } = this;
+    const plan = this.planOf(target);
+    const table =
+      index === undefined ? schema.table.descriptor.name : indexTableName(schema.table.descriptor.name);
+    const rows: Uint8Array[] = [];
+    const ranges = plan?.ranges ?? [];
+    for (let at = from?.range ?? 0; at < ranges.length; at++) {
+      const { start, stop } = ranges[at]!;
+      let last = from !== undefined && at === from.range ? from.row : undefined;
+      for (;;) {
+        if (rows.length >= limit) return { rows, next: { range: at, row: last } };
+        const scan =
+          last === undefined ? new Scan().withStartRow(start) : new Scan().withStartRow(last, false);
+        if (stop !== undefined) scan.withStopRow(stop);
+        const wanted = limit - rows.length;
+        const found = step.scan(scan.setLimit(wanted), table);
+        for (const result of found) {
+          last = result.row;
+          const row = this.rowOf(result, plan!);
+          if (row !== undefined) rows.push(row);
+        }
+        if (found.length < wanted) break;
+      }
+    }
+    return { rows, next: undefined };
+  }
+
+  private rowOf(result: Result, { check }: KeyPlan): Uint8Array | undefined {
+    const { index, schema } = this;
+    if (check !== undefined && !check(result.row)) return undefined;
+    if (index === undefined) return schema.key.matches(result.row) ? result.row : undefined;
+    const value = result.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    return value === undefined ? undefined : decodeEntry(index, result.row, value).dataRow;
+  }
+
+  /** Undefined where no row can hold the key. */
+  private planOf(target: Uint8Array): KeyPlan | undefined {
+    const key = this.other.key.decode(target);
+    const conditions: Record<string, KeyConditions[string]> = {};
+    for (const [at, [part]] of this.parts.entries()) {
+      conditions[this.properties[at]!] = { kind: 'eq', value: key[part] };
+    }
+    try {
+      return (this.index?.layout ?? this.schema.key).plan(conditions);
+    } catch (error) {
+      if (error instanceof KeyError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Whether a row is an entity. */
+export function isEntity({ marker }: EntitySchema, image: RowImage): boolean {
+  return marker === undefined ? !image.isEmpty : image.value(marker.family, marker.qualifier) !== undefined;
+}

@@ -1,0 +1,144 @@
+/** Declared copies -> which columns copy what, with every rule that they can break. */
+
+import type { CopyDeclaration } from '../../decorators/index.js';
+import { describe } from '../table/checks.js';
+import { FOREVER } from '../table/index.js';
+import type { CollectedEntity } from './collect.js';
+import { checkLink, compileVia, type LinkOwner } from './links.js';
+import type { Problems } from './problems.js';
+import type { CopiedField, CopySchema, EntityClass, EntitySchema } from './types.js';
+
+const DEFAULT_FAN_OUT = 100;
+/** A step is one turn of the event loop. */
+const MOST_FAN_OUT = 10_000;
+const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
+
+/** Copies whose index is not known yet. */
+export type UnindexedCopy = Omit<CopySchema, 'index'>;
+
+/** What an entity's own declaration says of its copies; the other half is checked by `checkCopies`. */
+export function compileCopies(
+  source: CollectedEntity,
+  owner: LinkOwner,
+  problems: Problems,
+): readonly UnindexedCopy[] {
+  const copied = new Set<string>();
+  const found: UnindexedCopy[] = [];
+  for (const declaration of source.copies) {
+    const copy = compileCopy(source, owner, declaration, copied, problems);
+    if (copy !== undefined) found.push(copy);
+  }
+  return found;
+}
+
+function compileCopy(
+  { name, required }: CollectedEntity,
+  owner: LinkOwner,
+  declaration: CopyDeclaration,
+  copied: Set<string>,
+  problems: Problems,
+): UnindexedCopy | undefined {
+  const before = problems.count;
+  const add = (rule: string, mend: string, property?: string): void =>
+    problems.add(name, property, rule, mend);
+  const given = declaration.options as unknown;
+  if (typeof declaration.source !== 'function' || typeof given !== 'object' || given === null) {
+    add(
+      '@Denormalized takes a source and options.',
+      "Write @Denormalized(() => Source, { via: 'sourceId', fields: { own: 'property' } }).",
+    );
+    return undefined;
+  }
+  for (const option of Object.keys(given)) {
+    if (!OPTIONS.includes(option))
+      add(`@Denormalized has the option ${describe(option)}.`, `It has ${OPTIONS.join(', ')}.`);
+  }
+  const { via, fields, fanOut = DEFAULT_FAN_OUT } = given as Readonly<Record<string, unknown>>;
+  const link = compileVia(owner, { decorator: 'Denormalized', property: undefined, via }, problems);
+  if (!Number.isSafeInteger(fanOut) || (fanOut as number) < 0 || (fanOut as number) > MOST_FAN_OUT) {
+    add(`The fanOut of its copies is ${describe(fanOut)}.`, `Give a whole number from 0 to ${MOST_FAN_OUT}.`);
+  }
+  const pairs = typeof fields === 'object' && fields !== null ? Object.entries(fields) : [];
+  if (pairs.length === 0) add('@Denormalized names no fields.', "Say what is copied: { own: 'property' }.");
+  const columns: CopiedField[] = [];
+  for (const [own, from] of pairs as readonly (readonly [string, unknown])[]) {
+    const column = owner.columns.find(({ property }) => property === own);
+    if (column === undefined || column.kind !== 'column') {
+      add('It is to be a copy, and is no column of one value.', 'Declare it with @Column.', own);
+    } else if (required.has(own) || column.required) {
+      add(
+        'It is required, and a copy: absent where there is no source.',
+        'Declare it optional, without @Required.',
+        own,
+      );
+    } else if (copied.has(own) || link?.some(([, held]) => held === own)) {
+      add('It is copied twice, or finds the source.', 'Copy to a column of its own.', own);
+    } else if (typeof from !== 'string') {
+      add(
+        `It is to copy ${describe(from)}.`,
+        "Name a property of the source as text: { own: 'property' }.",
+        own,
+      );
+    } else columns.push({ column, source: from });
+    copied.add(own);
+  }
+  if (problems.count > before || link === undefined) return undefined;
+  const target = declaration.source as () => EntityClass;
+  return { target, via: link, fields: Object.freeze(columns), fanOut: fanOut as number };
+}
+
+/** Holds the copies of entities against their sources, which must be in the schema. */
+export function checkCopies(entities: readonly EntitySchema[], problems: Problems): void {
+  const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
+  for (const entity of entities) {
+    for (const copy of entity.copies) {
+      const target: unknown = copy.target();
+      const other = byTarget.get(target as EntityClass);
+      if (other === undefined) {
+        problems.add(
+          entity.name,
+          undefined,
+          `It copies from ${describe(target)}, which is not among the entities.`,
+          'Pass the source with it: a change of the one changes the other.',
+        );
+      } else checkCopy(entity, copy, other, problems);
+    }
+  }
+}
+
+function checkCopy(entity: EntitySchema, copy: CopySchema, other: EntitySchema, problems: Problems): void {
+  checkLink(entity, copy, { decorator: 'Denormalized', property: undefined }, other, problems);
+  const add = (own: string, rule: string, mend: string): void => problems.add(entity.name, own, rule, mend);
+  const ends = new Set(
+    entity.table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map(({ name }) => name),
+  );
+  for (const { column, source } of copy.fields) {
+    const from = other.columnsByProperty.get(source);
+    if (from === undefined || from.kind !== 'column') {
+      add(
+        column.property,
+        `It copies ${other.name}.${source}, which is no column of one value.`,
+        'Copy a @Column.',
+      );
+    } else if (other.copies.some(({ fields }) => fields.some((field) => field.column === from))) {
+      add(
+        column.property,
+        `It copies ${other.name}.${source}, a copy itself.`,
+        'Copy it from where it comes from.',
+      );
+    } else if (from.codec.name !== column.codec.name) {
+      add(
+        column.property,
+        `Its codec is ${column.codec.name}, that of ${other.name}.${source} is ${from.codec.name}.`,
+        'Give both the same.',
+      );
+    }
+    if (ends.has(column.family) && !entity.timeToLive.lifelong) {
+      add(
+        column.property,
+        `Its family "${column.family}" has a ttl: a copy that is written anew would outlive its row.`,
+        'Give the entity a life of its own, @Entity({ ttl }), or keep copies in another family.',
+      );
+    }
+  }
+}

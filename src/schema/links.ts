@@ -1,0 +1,144 @@
+/**
+ * How rows of one entity name a row of another: by holding its key. Copies and referential rules stand on it; both must
+ * find the rows that name one, so each link has an index, unless keys begin with what is held.
+ */
+
+import type { IndexDeclaration } from '../../decorators/index.js';
+import { part } from '../key/declare.js';
+import type { KeyLayout } from '../key/index.js';
+import { describe } from '../table/checks.js';
+import { FOREVER } from '../table/index.js';
+import type { Problems } from './problems.js';
+import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema } from './types.js';
+
+/** A link as it was declared, with what its decorator is called in messages. */
+export interface DeclaredLink {
+  readonly decorator: string;
+  readonly property: string | undefined;
+  readonly via: unknown;
+}
+
+/** What the own half of a link is held against. */
+export interface LinkOwner {
+  readonly name: string;
+  readonly key: KeyLayout;
+  readonly columns: readonly ColumnSchema[];
+}
+
+/** The properties of `via`, each with the part that it holds; undefined, and problems, when they are none. */
+export function compileVia(
+  owner: LinkOwner,
+  { decorator, property, via }: DeclaredLink,
+  problems: Problems,
+): LinkSchema['via'] | undefined {
+  const before = problems.count;
+  const add = (rule: string, mend: string): void => problems.add(owner.name, property, rule, mend);
+  const pairs: (readonly [string | undefined, unknown])[] =
+    typeof via === 'string'
+      ? [[undefined, via]]
+      : typeof via === 'object' && via !== null
+        ? Object.entries(via)
+        : [];
+  if (pairs.length === 0) {
+    add(
+      `@${decorator} does not say how the other is found: via is ${describe(via)}.`,
+      "Name the property that holds the other's key, via: 'otherId', or one for each part of it.",
+    );
+  }
+  for (const [, held] of pairs) {
+    const column = owner.columns.find((one) => one.property === held);
+    const own = owner.key.parts.find(({ name, recoverable }) => name === held && recoverable);
+    if (column?.kind === 'column' || own !== undefined) continue;
+    add(
+      `@${decorator} finds the other by ${describe(held)}, which is no column of one value and no part of the key.`,
+      `Name one of: ${[...owner.key.parts.map(({ name }) => name), ...owner.columns.map((one) => one.property)].join(', ')}.`,
+    );
+  }
+  const ids = owner.key.substitutions.filter((one) => pairs.some(([, held]) => held === one.part));
+  for (const { part } of ids) {
+    add(
+      `"${part}" is kept as an id of a dictionary.`,
+      'Store it in a column too, and find the other by that.',
+    );
+  }
+  return problems.count === before
+    ? Object.freeze(pairs.map(([part, held]) => Object.freeze([part, held as string] as const)))
+    : undefined;
+}
+
+/** The index that finds the rows by the properties; undefined: their keys begin so. `'missing'`: there is none yet. */
+export function findBackReference(
+  { key }: LinkOwner,
+  indexes: readonly IndexSchema[],
+  via: LinkSchema['via'],
+): { readonly index: string | undefined } | 'missing' {
+  const held = new Set(via.map(([, property]) => property));
+  const leads = (parts: readonly string[]): boolean =>
+    parts.length >= held.size && parts.slice(0, held.size).every((name) => held.has(name));
+  if (leads(key.parts.map(({ name }) => name))) return { index: undefined };
+  // A row has no entry where a part of it is absent: behind the properties only those serve that each row has.
+  const always = new Set(key.parts.map(({ name }) => name));
+  const serves = ({ parts, where, several }: IndexSchema): boolean =>
+    where === undefined &&
+    several === undefined &&
+    leads(parts) &&
+    parts.slice(held.size).every((name) => always.has(name));
+  const found = indexes.find(serves);
+  return found === undefined ? 'missing' : { index: found.name };
+}
+
+/** The index that a link makes where none is declared that would serve. */
+export function backReferenceIndex(via: LinkSchema['via']): IndexDeclaration {
+  const properties = via.map(([, property]) => property);
+  return {
+    name: `ref_${properties.join('_').replace(/\W/g, '_')}`,
+    elements: properties.map((property) => part(property)),
+    options: undefined,
+  };
+}
+
+/** The parts of the other's key, and the properties that hold them; undefined when they are not those of the key. */
+export function linkParts(
+  link: LinkSchema,
+  other: EntitySchema,
+): readonly (readonly [part: string, property: string])[] | undefined {
+  const parts = other.key.parts.map(({ name }) => name);
+  const named = link.via.map(([part, property]) => [part ?? parts[0]!, property] as const);
+  const all = named.length === parts.length && parts.every((name) => named.some(([part]) => part === name));
+  return all ? named : undefined;
+}
+
+/** Holds a link against the entity that it names. False, and problems, when it is not of its key, or cannot be followed. */
+export function checkLink(
+  entity: EntitySchema,
+  link: LinkSchema,
+  { decorator, property }: Omit<DeclaredLink, 'via'>,
+  other: EntitySchema,
+  problems: Problems,
+): boolean {
+  const before = problems.count;
+  const add = (rule: string, mend: string): void => problems.add(entity.name, property, rule, mend);
+  const { key, timeToLive, table } = other;
+  if (linkParts(link, other) === undefined) {
+    add(
+      `@${decorator} finds ${other.name} by ${link.via.map(([part, held]) => part ?? held).join(', ')}, and the key of ${other.name} is ${key.parts.map(({ name }) => name).join(', ')}.`,
+      'Name a property for every part of the key.',
+    );
+  }
+  if (!key.deterministic || key.substitutions.length > 0 || key.parts.some((one) => !one.recoverable)) {
+    add(
+      `The key of ${other.name} has a salt drawn at random, a text kept as an id, or a digest alone (${key.signature}), by which @${decorator} cannot find it.`,
+      'Give it salt(n), the text itself, or hash(…, { keep: true }).',
+    );
+  }
+  const ends = table.descriptor.families.some(
+    ({ name, ttl }) => other.families.includes(name) && ttl !== FOREVER,
+  );
+  if (timeToLive.property !== undefined || timeToLive.milliseconds !== undefined || ends) {
+    add(
+      `${other.name} ends by itself (ttl), and nobody writes then: @${decorator} could not follow it.`,
+      'Let it live, and delete it.',
+    );
+  }
+  return problems.count === before;
+}

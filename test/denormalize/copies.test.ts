@@ -1,0 +1,210 @@
+/** Copies of another entity's properties: written with the row, changed with their source, checked and mended. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Column, Denormalized, Entity, part, RowKey } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import type { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { Delete, Get, Put } from '../../src/table/index.js';
+import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
+import { Line, Location, Region, Visit } from './entities.js';
+
+const entities = [Location, Region, Line, Visit];
+let db: Database<EmbeddedEngine>;
+let disk: MemoryFileSystem;
+const clock = settableClock(1_000_000);
+
+beforeEach(async () => {
+  disk = new MemoryFileSystem();
+  db = await openMemory({ entities, disk, clock });
+  await db.repository(Location).put({ id: 'a', city: 'Bern', zip: 3000 });
+  await db.repository(Location).put({ id: 'b', city: 'Basel' });
+  await db.repository(Region).put({ land: 'CH', no: 1, name: 'Mittelland' });
+});
+afterEach(() => db.close());
+
+const line = (order: number, locationId?: string | null) => ({ order, line: 1, quantity: 1, locationId });
+const get = (order: number) => db.repository(Line).get({ order, line: 1 });
+
+describe('copies at write', () => {
+  test('every way of writing a row gives it the values of its source, whatever was said', async () => {
+    const lines = db.repository(Line);
+    await lines.insert(line(1, 'a'));
+    await lines.put({ ...line(2, 'a'), city: 'said otherwise' });
+    await lines.putMany([line(3, 'a'), line(4, null), line(5, 'nowhere')]);
+    await db.batch((batch) => void batch.of(Line).put(line(6, 'b')), { atomic: true });
+    await db.transaction((tx) => tx.repository(Line).put(line(7, 'b')));
+    await lines.upsert(line(8), { locationId: 'b' });
+    await lines.upsert(line(8), { locationId: 'a' });
+    const cities = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(async (no) => (await get(no))?.city));
+    expect(cities).toEqual(['Bern', 'Bern', 'Bern', undefined, undefined, 'Basel', 'Basel', 'Bern']);
+    expect((await get(1))?.zip).toBe(3000);
+
+    await lines.update({ order: 1, line: 1 }, { locationId: 'b' });
+    expect(await get(1)).toMatchObject({ city: 'Basel', version: 2 });
+    expect((await get(1))?.zip).toBeUndefined();
+    await lines.update({ order: 1, line: 1 }, { locationId: null });
+    expect((await get(1))?.city).toBeUndefined();
+    const read = (await get(2))!;
+    delete read.city;
+    await lines.replace(read);
+    expect(await get(2)).toMatchObject({ city: 'Bern', zip: 3000 });
+    await lines.find({ order: { in: [2, 3] } }).updateAll({ locationId: 'b' });
+    expect([(await get(2))?.city, (await get(3))?.city]).toEqual(['Basel', 'Basel']);
+    await lines.update({ order: 3, line: 1 }, { land: 'CH', regionNo: 1 });
+    expect(await get(3)).toMatchObject({ region: 'Mittelland', city: 'Basel' });
+  });
+
+  test('an update that says another value is refused, one that says the same is not', async () => {
+    const lines = db.repository(Line);
+    await lines.put(line(1, 'a'));
+    const wrong = lines.update({ order: 1, line: 1 }, { city: 'Thun' });
+    await expect(wrong).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+    await expect(wrong).rejects.toThrow('Line.city is a copy of Location');
+    await lines.update({ order: 1, line: 1 }, { city: 'Bern', quantity: 2 });
+    await lines.update({ order: 1, line: 1 }, { city: 'Basel', locationId: 'b' });
+    expect(await get(1)).toMatchObject({ city: 'Basel', quantity: 2 });
+    await expect(lines.mutate({ order: 1, line: 1 }, (row) => row.unset('city'))).rejects.toThrow(
+      'is a copy',
+    );
+  });
+
+  test('older times are followed, those that would hide a copy are refused', async () => {
+    const lines = db.repository(Line);
+    await lines.put(line(1, 'a'), { timestamp: 500 });
+    expect((await get(1))?.city).toBe('Bern');
+    await lines.delete({ order: 1, line: 1 }, { timestamp: 500 });
+    await expect(
+      lines.put({ ...line(2, 'a'), city: 'x' }, { timestamp: clock() + 60_000 }),
+    ).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+    await expect(
+      db.repository(Location).delete({ id: 'a' }, { timestamp: clock() + 60_000 }),
+    ).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+  });
+});
+
+describe('a change of the source', () => {
+  test('reaches up to fanOut rows in its own step, and what follows those rows', async () => {
+    const lines = db.repository(Line);
+    await lines.putMany([line(1, 'a'), line(2, 'a'), line(3, 'b')]);
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    // Neither version nor other properties are touched; the index over the copy is.
+    expect(await get(1)).toMatchObject({ city: 'Biel', zip: 3000, version: 1 });
+    expect(await lines.by('byCity').find({ city: 'Biel' }).count()).toBe(2);
+    expect(await lines.by('byCity').find({ city: 'Bern' }).count()).toBe(0);
+    await db.repository(Location).update({ id: 'a' }, { zip: null });
+    expect((await get(2))?.zip).toBeUndefined();
+    await db.repository(Location).delete({ id: 'a' });
+    expect((await get(1))?.city).toBeUndefined();
+    await db.repository(Location).insert({ id: 'a', city: 'Chur' });
+    expect((await get(1))?.city).toBe('Chur');
+    await db.repository(Region).put({ land: 'CH', no: 2, name: 'Jura' });
+    await lines.update({ order: 3, line: 1 }, { land: 'CH', regionNo: 2 });
+    await db.repository(Region).update({ land: 'CH', no: 2 }, { name: 'Jurassic' });
+    expect(await get(3)).toMatchObject({ region: 'Jurassic', city: 'Basel' });
+  });
+
+  test('reaches more rows by the outbox, also behind a transaction', async () => {
+    const lines = db.repository(Line);
+    await lines.putMany(Array.from({ length: 300 }, (_, no) => line(no, 'a')));
+    await db.transaction((tx) => tx.repository(Location).update({ id: 'a' }, { city: 'Biel' }));
+    const copies = db.denormalized(Line);
+    await copies.drain();
+    expect(await lines.find({}, { fullScan: true }).where({ city: 'Biel' }).count()).toBe(300);
+    expect(await copies.check()).toMatchObject({ rows: 300, valid: 600, stale: 0, pending: 0 });
+    // Two at once, and a row that changes its mind meanwhile.
+    await Promise.all([
+      db.repository(Location).update({ id: 'a' }, { city: 'x' }),
+      db.repository(Location).update({ id: 'a' }, { city: 'y' }),
+      lines.update({ order: 7, line: 1 }, { locationId: 'b' }),
+    ]);
+    await copies.drain();
+    expect(await copies.check()).toMatchObject({ rows: 300, valid: 600, pending: 0 });
+    expect((await get(7))?.city).toBe('Basel');
+    expect((await get(8))?.city).toBe('y');
+  });
+
+  test('what waits when power is lost is done when the database is opened next', async () => {
+    await db.repository(Line).putMany(Array.from({ length: 10 }, (_, no) => line(no, 'a')));
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    // Nothing was drained yet: the note is behind the update, and the drain behind the turn.
+    const after = disk.crash({ keepUnsynced: 0, random: () => 0 });
+    const again = await openMemory({ entities, disk: after, clock });
+    await again.denormalized(Line).drain();
+    expect(await again.repository(Line).find({}, { fullScan: true }).where({ city: 'Biel' }).count()).toBe(
+      10,
+    );
+    expect(await again.denormalized(Line).check()).toMatchObject({ valid: 20, pending: 0 });
+    await again.close();
+  });
+
+  test('gives rows that end no more life than they had, and does not say that they were updated', async () => {
+    const visits = db.repository(Visit);
+    await visits.put({ id: 'a', at: 1, who: 'w' });
+    const { changed } = (await visits.get({ id: 'a', at: 1 }))!;
+    clock.advance(30_000);
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    expect(await visits.get({ id: 'a', at: 1 })).toMatchObject({ town: 'Biel', changed });
+    clock.advance(31_100);
+    await db.repository(Location).update({ id: 'a' }, { city: 'Thun' });
+    expect(await visits.get({ id: 'a', at: 1 })).toBeNull();
+    expect((await db.engine.table('lines').get(getOf(Visit, { id: 'a', at: 1 }))).isEmpty).toBe(true);
+  });
+});
+
+describe('check, repair and backfill', () => {
+  test('tell exactly what is off, and mend it; a second repair changes nothing', async () => {
+    const lines = db.repository(Line);
+    await lines.putMany([line(1, 'a'), line(2, 'a'), line(3, 'a'), line(4), line(5, 'b')]);
+    const table = db.engine.table('lines');
+    const row = (order: number) => compileSchema(entities).entity(Line).mapper.rowOf({ order, line: 1 });
+    await table.put(new Put(row(1)).addColumn('d', Buffer.from('c'), Buffer.from('Thun')));
+    await table.delete(
+      new Delete(row(2)).addColumns('d', Buffer.from('c')).addColumns('d', Buffer.from('z')),
+    );
+    await table.put(new Put(row(4)).addColumn('d', Buffer.from('c'), Buffer.from('Genf')));
+    const copies = db.denormalized(Line);
+    const off = { rows: 5, valid: 7, stale: 1, missing: 1, extra: 1 };
+    expect(await copies.check()).toEqual({ ...off, repaired: 0, pending: 0 });
+    expect(await copies.repair()).toEqual({ ...off, repaired: 3, pending: 0 });
+    expect(await copies.repair()).toMatchObject({ valid: 10, repaired: 0 });
+    expect(await lines.by('byCity').find({ city: 'Bern' }).count()).toBe(3);
+    expect((await get(4))?.city).toBeUndefined();
+  });
+
+  test('a declaration that comes to stored rows is backfilled, its index built', async () => {
+    const table = { name: 'later', families: { d: {} } };
+    @Entity({ table, name: 'Later' })
+    @RowKey(part('id'))
+    class Before {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:l', text) locationId?: string | null;
+    }
+    @Entity({ table, name: 'Later' })
+    @RowKey(part('id'))
+    @Denormalized(() => Location, { via: 'locationId', fields: { city: 'city' } })
+    class After {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:l', text) locationId?: string | null;
+      @Column('d:c', text) city?: string | null;
+    }
+    await db.add(Before);
+    await db.repository(Before).putMany([
+      { id: '1', locationId: 'a' },
+      { id: '2', locationId: 'b' },
+    ]);
+    await db.close();
+    db = await openMemory({ entities: [...entities, After], disk, clock });
+    expect(await db.denormalized(After).check()).toMatchObject({ missing: 2, valid: 0 });
+    expect(await db.denormalized(After).backfill()).toMatchObject({ repaired: 2 });
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    expect((await db.repository(After).get({ id: '1' }))?.city).toBe('Biel');
+  });
+});
+
+function getOf(target: typeof Visit, key: { id: string; at: number }) {
+  return new Get(compileSchema(entities).entity(target).mapper.rowOf(key));
+}
