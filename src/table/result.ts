@@ -23,6 +23,14 @@ export class Result {
     return this.cells.length === 0;
   }
 
+  /**
+   * Whether a replica of the region answered, which may lag behind the primary (`consistency: 'TIMELINE'`): rows may be
+   * missing, and values old. HBase's `Result.isStale`; false on the embedded engine.
+   */
+  get isStale(): boolean {
+    return false;
+  }
+
   /** The newest cell of a column, or undefined. */
   getLatest(family: string, qualifier: BytesLike): Cell | undefined {
     const wanted = toBytes(qualifier);
@@ -41,5 +49,12 @@ export class Result {
   getColumnCells(family: string, qualifier: BytesLike): Cell[] {
     const wanted = toBytes(qualifier);
     return this.cells.filter((cell) => cell.family === family && compareBytes(cell.qualifier, wanted) === 0);
+  }
+}
+
+/** What a replica answered. A class of its own, so that other results have no field for it. */
+export class StaleResult extends Result {
+  override get isStale(): boolean {
+    return true;
   }
 }

@@ -38,7 +38,7 @@ const isData = (request: Request): boolean =>
   request.method === 'Get' && !Buffer.from(request.param).includes('hbase:meta');
 const answerCell = ({ connection, id }: Request, value: string): true => {
   const cells = cellBlock([['r', 'f', 'q', 1, 4, value]]);
-  connection.reply(id, GetResponse, { result: { cellCount: 1 } }, cells);
+  connection.reply(id, GetResponse, { result: { cellCount: 1, stale: value === 'old' } }, cells);
   return true;
 };
 
@@ -78,6 +78,7 @@ describe('TIMELINE reads', () => {
       const table = (await open(primary, { primaryCallTimeout })).table('t');
       const result = await table.get(new Get('r').setConsistency('TIMELINE'));
       expect(Buffer.from(result.getValue('f', 'q')!).toString()).toBe('old');
+      expect(result.isStale).toBe(true);
       const asked = readGet(replica.of('Get')[0]!);
       expect(Buffer.from(asked.region.value).toString()).toContain('_0001.');
       expect(asked.get.consistency).toBe(1);
@@ -91,6 +92,7 @@ describe('TIMELINE reads', () => {
     const table = (await open(primary, { primaryCallTimeout: 2000 })).table('t');
     const result = await table.get(new Get('r').setConsistency('TIMELINE'));
     expect(Buffer.from(result.getValue('f', 'q')!).toString()).toBe('new');
+    expect(result.isStale).toBe(false);
     await table.get(new Get('r'));
     expect(replica.requests).toHaveLength(0);
   });

@@ -62,7 +62,7 @@ export const MultiRequest = message('MultiRequest', {
   regionAction: repeated(nested(1, RegionAction)),
   nonceGroup: bigUint64(2),
 });
-export const Result = message('Result', { cellCount: int32(2), exists: bool(3) });
+export const Result = message('Result', { cellCount: int32(2), exists: bool(3), stale: bool(4) });
 export const ResultOrException = message('ResultOrException', {
   index: uint32(1),
   result: nested(2, Result),
@@ -81,6 +81,7 @@ export const ScanMessage = message('Scan', {
   stopRow: bytes(4),
   includeStartRow: bool(21),
   reversed: bool(15),
+  readPoint: bigUint64(20),
 });
 export const ScanRequest = message('ScanRequest', {
   region: nested(1, RegionSpecifier),
@@ -97,7 +98,9 @@ export const ScanResponse = message('ScanResponse', {
   scannerId: bigUint64(2),
   moreResults: bool(3),
   ttl: uint32(4),
+  stale: bool(6),
   partial: repeated(bool(7)),
   moreResultsInRegion: bool(8),
   heartbeat: bool(9),
+  readPoint: bigUint64(11),
 });

@@ -15,6 +15,8 @@ interface Answer {
   readonly fail?: string;
   readonly drop?: boolean;
   readonly ttl?: number;
+  readonly stale?: boolean;
+  readonly readPoint?: bigint;
 }
 
 const SCANNER = 2n ** 63n + 5n;
@@ -76,6 +78,8 @@ describe('a scan', () => {
       moreResults: next.more ?? true,
       moreResultsInRegion: next.moreInRegion ?? true,
       heartbeat: next.heartbeat,
+      stale: next.stale,
+      readPoint: next.readPoint,
     };
     request.connection.reply(request.id, ScanResponse, value, cellBlock(cells));
   };
@@ -160,6 +164,41 @@ describe('a scan', () => {
     ];
     expect(await readAll(new Scan().setBatch(2))).toEqual(['a[12]+', 'a[34]']);
     expect(starts()).toEqual(['[', '[a']);
+  });
+
+  it('reads the rest of a row that was begun as of the moment of its beginning, other rows as they are', async () => {
+    script = [
+      { pieces: [['a:1', 'a:2'], ['a:3']], partial: [true, true], readPoint: 77n },
+      { drop: true },
+      {
+        pieces: [
+          ['a:1', 'a:2'],
+          ['a:3', 'a:4'],
+        ],
+        partial: [true, false],
+        readPoint: 77n,
+      },
+      { drop: true },
+      { pieces: [['b:1']], moreInRegion: false, readPoint: 90n },
+    ];
+    expect(await readAll(new Scan().setBatch(2))).toEqual(['a[12]+', 'a[34]', 'b[1]']);
+    const points = asked.filter(({ scan }) => scan !== undefined).map(({ scan }) => scan?.readPoint);
+    expect(points).toEqual([undefined, 77n, undefined]);
+  });
+
+  it('says of each row whether a replica gave it, whole or in pieces', async () => {
+    script = [
+      { pieces: [['a:1'], ['b:1']], stale: true },
+      { pieces: [['c:1']], partial: [true], stale: true },
+      { pieces: [['c:2']], partial: [false], stale: true },
+      { pieces: [['d:1']] },
+      { pieces: [['e:1']], partial: [true] },
+      { pieces: [['e:2']], moreInRegion: false },
+    ];
+    const stale: string[] = [];
+    for await (const result of engine.table('t').scan(new Scan()))
+      stale.push(`${text(result)} ${result.isStale}`);
+    expect(stale).toEqual(['a[1] true', 'b[1] true', 'c[12] true', 'd[1] false', 'e[12] false']);
   });
 
   it('asks for no more rows than its limit, and stops there whatever comes', async () => {

@@ -50,6 +50,7 @@ export interface ServerStatus extends ServerInfo {
 }
 
 const MEBIBYTE = 1 << 20;
+const FULL_NAME = 1;
 const ENCODED_NAME = 2;
 const LIVE_SERVERS = 2;
 
@@ -108,11 +109,11 @@ export class ClusterAdmin {
   }
 
   async assignRegion(region: string): Promise<void> {
-    await this.masters.call(master.assignRegion, { region: specifierOf(region) });
+    await this.masters.call(master.assignRegion, { region: fullSpecifierOf(region) });
   }
 
   async unassignRegion(region: string): Promise<void> {
-    await this.masters.call(master.unassignRegion, { region: specifierOf(region) });
+    await this.masters.call(master.unassignRegion, { region: fullSpecifierOf(region) });
   }
 
   async isBalancerEnabled(): Promise<boolean> {
@@ -171,6 +172,12 @@ function specifierOf(region: string): { type: number; value: Uint8Array } {
     );
   }
   return { type: ENCODED_NAME, value: Buffer.from(encoded, 'latin1') };
+}
+
+/** The master takes the digits for the whole name where it assigns and unassigns, and knows no such region. */
+function fullSpecifierOf(region: string): { type: number; value: Uint8Array } {
+  specifierOf(region);
+  return { type: FULL_NAME, value: fromStringBinary(region) };
 }
 
 function tableOf(region: string): string {

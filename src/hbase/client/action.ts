@@ -1,8 +1,9 @@
+import { EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError, TimeoutError } from '../../errors.js';
 import { CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
 import type { Get } from '../../table/get.js';
 import type { RowMutation } from '../../table/mutation.js';
-import { Result } from '../../table/result.js';
+import { Result, StaleResult } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
 import type { Region } from '../region/region.js';
 import { UnknownOutcomeError } from '../rpc/errors.js';
@@ -195,6 +196,7 @@ export class GetAction<T> extends Action<T> {
 
 /** The result of a get; a get that asks for existence only has no cells. */
 export function readGetResult(result: WireResult, get: Get): Result {
+  if (result.stale) return new StaleResult(result.cells.length === 0 ? EMPTY_BYTES : get.row, result.cells);
   return result.cells.length === 0 ? Result.EMPTY : new Result(get.row, result.cells);
 }
 

@@ -1,4 +1,4 @@
-import { Result } from '../../table/result.js';
+import { Result, StaleResult } from '../../table/result.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
 /** Rows that a scan has fetched, to be taken one after the other. */
@@ -39,6 +39,7 @@ export class BlockRows implements FetchedRows {
     private readonly counts: readonly number[],
     readonly firstRow: Uint8Array,
     readonly lastRow: Uint8Array,
+    private readonly isStale: boolean,
   ) {
     this.count = counts.length;
   }
@@ -54,6 +55,7 @@ export class BlockRows implements FetchedRows {
 
   take(): Result {
     const cells = this.reader.read(this.counts[this.taken++]!);
-    return new Result(cells[0]!.row, cells);
+    const { row } = cells[0]!;
+    return this.isStale ? new StaleResult(row, cells) : new Result(row, cells);
   }
 }

@@ -1,7 +1,7 @@
 import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/cell.js';
-import { Result } from '../../table/result.js';
+import { Result, StaleResult } from '../../table/result.js';
 
 /**
  * Puts the pieces that a scanner answers together to results: whole rows, or with a batch size runs of exactly that many
@@ -15,6 +15,8 @@ export class RowAssembler {
   private skipUpTo: Cell | undefined;
   /** The last cell handed out of a row whose end was not seen yet. */
   private lastOfOpenRow: Cell | undefined;
+  /** Whether what comes is of a replica. */
+  isStale = false;
   /** The last row of which everything was handed out. */
   lastCompleteRow: Uint8Array | undefined;
 
@@ -50,7 +52,7 @@ export class RowAssembler {
     if (this.heldRow.length > 0 && !equalBytes(row, this.heldRow)) this.completeHeld();
     if (this.heldRow.length === 0) {
       if (!mayGoOn && this.skipUpTo === undefined && this.batch === undefined) {
-        this.out.push(new Result(row, piece));
+        this.out.push(this.resultOf(row, piece));
         this.lastCompleteRow = row;
         return;
       }
@@ -67,7 +69,7 @@ export class RowAssembler {
   /** Says that no piece of the held row follows. */
   completeHeld(): void {
     if (this.heldRow.length === 0) return;
-    if (this.held.length > 0) this.out.push(new Result(this.heldRow, this.held));
+    if (this.held.length > 0) this.out.push(this.resultOf(this.heldRow, this.held));
     this.lastCompleteRow = this.heldRow;
     this.heldRow = EMPTY_BYTES;
     this.held = [];
@@ -82,12 +84,16 @@ export class RowAssembler {
     this.skipUpTo = this.lastOfOpenRow;
   }
 
+  private resultOf(row: Uint8Array, cells: Cell[], partial = false): Result {
+    return this.isStale ? new StaleResult(row, cells, partial) : new Result(row, cells, partial);
+  }
+
   /** Hands out runs of `batch` cells as long as at least one more cell of the row is known. */
   private handOutFull(batch: number): void {
     let from = 0;
     while (this.held.length - from > batch) {
       const run = this.held.slice(from, from + batch);
-      this.out.push(new Result(this.heldRow, run, true));
+      this.out.push(this.resultOf(this.heldRow, run, true));
       this.lastOfOpenRow = run[batch - 1]!;
       from += batch;
     }

@@ -37,6 +37,10 @@ export class ScanAnswer {
   moreResults = true;
   moreResultsInRegion = true;
   heartbeat = false;
+  /** Whether a replica answered. */
+  stale = false;
+  /** What an opened scanner sees: changes up to this number of the region's. */
+  readPoint: bigint | undefined;
   /** Milliseconds that the scanner lives without being asked. */
   ttl = 0;
 }
@@ -124,9 +128,11 @@ const FIELD = {
   moreResults: 3,
   ttl: 4,
   results: 5,
+  stale: 6,
   partial: 7,
   inRegion: 8,
   heartbeat: 9,
+  readPoint: 11,
 };
 
 /** Results without cells that an answer may have: HBase sends none. */
@@ -178,13 +184,19 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
       case FIELD.heartbeat:
         answer.heartbeat = reader.bool();
         break;
+      case FIELD.stale:
+        answer.stale = reader.bool();
+        break;
+      case FIELD.readPoint:
+        answer.readPoint = reader.bigVarint();
+        break;
       default:
         reader.skip(tag);
     }
   }
   const { list } = counts;
   const whole = answer.pieces.length === 0 && !partial.includes(true) && counts.empty === 0;
-  if (whole && list.length > 0) answer.rows = passRows(cells, list);
+  if (whole && list.length > 0) answer.rows = passRows(cells, list, answer.stale);
   else for (const count of list) answer.pieces.push(cells.read(count));
   for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
   return answer;
@@ -214,12 +226,12 @@ function tooMany(what: string): ProtocolError {
   return new ProtocolError(`An answer of a scan announces more ${what} than it has cells for.`);
 }
 
-function passRows(cells: CellReader, counts: readonly number[]): BlockRows {
+function passRows(cells: CellReader, counts: readonly number[], stale: boolean): BlockRows {
   const reader = cells.fork();
   cells.pass(counts[0]!);
   const firstRow = cells.passedRow();
   for (let i = 1; i < counts.length; i++) cells.pass(counts[i]!);
-  return new BlockRows(reader, counts, firstRow, cells.passedRow());
+  return new BlockRows(reader, counts, firstRow, cells.passedRow(), stale);
 }
 
 /** A repeated number, packed or not. */

@@ -65,6 +65,8 @@ export class HBaseScanner implements ResultScanner {
   private includeStart: boolean;
   /** Rows handed out or fetched, for the limit. */
   private rows = 0;
+  /** What the present region's first scanner saw (HBase's mvcc read point). */
+  private readPoint: bigint | undefined;
   private readonly timeout: number;
   private readonly signal: AbortSignal | undefined;
 
@@ -247,6 +249,8 @@ export class HBaseScanner implements ResultScanner {
     );
     this.slot.put(scanner);
     const position = {
+      // The rest of a row is of the same moment as its beginning. Not more: what lies between may be compacted away since.
+      readPoint: this.assembler.openRow === undefined || region.replicaId > 0 ? undefined : this.readPoint,
       startRow: this.start,
       includeStartRow: this.includeStart,
       maxResultSize: this.scan.maxResultSize ?? settings.scannerMaxResultSize,
@@ -254,7 +258,9 @@ export class HBaseScanner implements ResultScanner {
       readType:
         (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
     };
-    return this.accept(await scanner.open(position, rowsAtOnce, limit));
+    const answer = await scanner.open(position, rowsAtOnce, limit);
+    if (region.replicaId === 0 && answer.readPoint !== 0n) this.readPoint ??= answer.readPoint;
+    return this.accept(answer);
   }
 
   /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
@@ -274,6 +280,7 @@ export class HBaseScanner implements ResultScanner {
     const { assembler, fetched } = this;
     const before = fetched.length;
     this.checkOrder(answer);
+    assembler.isStale = answer.stale;
     const got = this.takeRows(answer.rows) || answer.pieces.length > 0;
     for (let i = 0; i < answer.pieces.length; i++) {
       const piece: Cell[] = answer.pieces[i]!;
@@ -349,6 +356,7 @@ export class HBaseScanner implements ResultScanner {
       return;
     }
     this.start = edge;
+    this.readPoint = undefined;
     this.includeStart = !reversed;
   }
 

@@ -125,6 +125,7 @@ const SCAN = {
   consistency: varintTag(16),
   caching: varintTag(17),
   familyTimeRange: bytesTag(19),
+  readPoint: varintTag(20),
   includeStartRow: varintTag(21),
   includeStopRow: varintTag(22),
   readType: varintTag(23),
@@ -152,6 +153,8 @@ export interface ScanPosition {
   readonly maxResultSize: number;
   readonly caching: number;
   readonly readType: number;
+  /** Changes of the region up to this number are seen; undefined: all that are complete. */
+  readonly readPoint?: bigint | undefined;
 }
 
 /** The fields of a `Scan`. */
@@ -159,6 +162,10 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   if (at.readType !== ReadType.Default) writer.varintField(SCAN.readType, at.readType);
   writer.boolField(SCAN.includeStopRow, scan.includeStopRow);
   writer.boolField(SCAN.includeStartRow, at.includeStartRow);
+  if (at.readPoint !== undefined) {
+    writer.bigVarint(at.readPoint);
+    writer.varint(SCAN.readPoint);
+  }
   writeFamilyTimeRanges(writer, SCAN.familyTimeRange, scan);
   writer.varintField(SCAN.caching, at.caching);
   if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
