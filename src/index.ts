@@ -1,6 +1,6 @@
 /**
  * `rowan-orm`: what every user needs. Beside it: `rowan-orm/codecs` (profiles, Avro by hand, codecs of one's own),
- * `rowan-orm/table` (the data model and the engines, without entities), `rowan-orm/hbase` (what only HBase has) and
+ * `rowan-orm/table` (the data model and the engines, without entities), `rowan-orm/jobs` (work over whole tables), `rowan-orm/hbase` (what only HBase has) and
  * `rowan-orm/testing`. Nothing else is public; docs/api lists all of it.
  */
 

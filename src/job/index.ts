@@ -1,19 +1,41 @@
-export { ndjsonFiles } from './pipeline/file-sink.js';
+export { avroFiles, type CsvOptions, csvFiles, ndjsonFiles } from './pipeline/file-sink.js';
+export {
+  avroSource,
+  type CsvSourceOptions,
+  csvSource,
+  type FileFormatName,
+  ndjsonSource,
+} from './pipeline/file-source.js';
+export { type Increments, type IncrementTarget, increments } from './pipeline/increments.js';
 export type { JobKey } from './pipeline/ordered-key.js';
 export {
   type Combiner,
   type Emit,
-  type FinishedJob,
+  FinishedJob,
   JobBuilder,
-  type MappedJob,
+  MappedJob,
   type Mapper,
-  type ReducedJob,
+  ReducedJob,
   type Reducer,
-  type SourceJob,
+  SourceJob,
   type StepContext,
 } from './pipeline/pipeline.js';
-export { entities, type PutTarget, type Sink, type SinkWriter, several } from './pipeline/sink.js';
-export { type JobSource, tableSource } from './pipeline/source.js';
+export {
+  entitySink,
+  type PutTarget,
+  type Sink,
+  type SinkWriter,
+  several,
+  type Tagged,
+} from './pipeline/sink.js';
+export { type JobQuery, type JobSource, tableSource } from './pipeline/source.js';
+export {
+  type SqlConnection,
+  type SqlDialect,
+  type SqlTableOptions,
+  type SqlValue,
+  sqlTable,
+} from './pipeline/sql-sink.js';
 export { runJob } from './runner.js';
 export type {
   Counters,
@@ -21,6 +43,7 @@ export type {
   JobOutcome,
   JobPhase,
   JobProgress,
+  JobReadable,
   JobRunOptions,
   RowRange,
   SplitContext,

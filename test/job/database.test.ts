@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Entity, RowKey, Table } from '../../decorators/index.js';
 import { float64, text } from '../../src/codec/index.js';
-import { entities } from '../../src/job/index.js';
+import { entitySink } from '../../src/job/index.js';
 import { part, recordType, salt, uint32 } from '../../src/key/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
@@ -57,7 +57,7 @@ test('a job over a query sees its entities and no others, and puts entities of a
     .map<[string, string], number>((visit, emit) => emit([visit.site, visit.page], 1))
     .combine((_, counts) => counts.reduce((sum, n) => sum + n, 0))
     .reduce(([site, page], counts) => ({ site, page, visits: counts.reduce((sum, n) => sum + n, 0) }))
-    .to(entities(totals));
+    .to(entitySink(totals));
   await job.run();
   const found = await totals.find({ site: 'b' }).all();
   expect(new Map(found.map(({ page, visits }) => [page, visits]))).toEqual(wanted);

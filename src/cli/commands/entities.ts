@@ -1,8 +1,8 @@
 /** `rowan entities export|import` (docs/tools.md). */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
-import { exportEntities, importEntities } from '../../job/tools/index.js';
+import { type EntityExportOptions, exportEntities, importEntities } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
@@ -14,11 +14,13 @@ interface EntityFlags {
   readonly name?: string;
   readonly json?: boolean;
   readonly skipBadLines?: boolean;
+  readonly format?: 'ndjson' | 'csv' | 'avro';
+  readonly separator?: string;
 }
 
 export function addEntityCommands(program: Command, context: CliContext): void {
-  const entities = program.command('entities').description('Entities as lines of JSON.');
-  command(entities, 'export', 'Writes the entities of a class into a folder, a line of JSON each.')
+  const entities = program.command('entities').description('Entities in files of NDJSON, CSV or Avro.');
+  command(entities, 'export', 'Writes the entities of a class into files of a folder.')
     .argument('<folder>', 'the folder; it is made when it is not there')
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
       withEntity(place, module, name, async (db, entity) => {
@@ -26,11 +28,11 @@ export function addEntityCommands(program: Command, context: CliContext): void {
         printOutcome(
           context,
           flags.json === true,
-          await exportEntities(db.engine, query, entity, folder, named(flags)),
+          await exportEntities(db.engine, query, entity, folder, optionsOf(flags)),
         );
       }),
     );
-  command(entities, 'import', 'Puts an entity for each line of JSON.')
+  command(entities, 'import', 'Puts an entity for each line, record or value of files.')
     .argument('<files...>', 'files, or a folder that the export wrote')
     .option(
       '--skip-bad-lines',
@@ -48,7 +50,7 @@ export function addEntityCommands(program: Command, context: CliContext): void {
             entity,
             files,
             {
-              ...named(flags),
+              ...optionsOf(flags),
               skipBadLines: flags.skipBadLines === true,
               onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
             },
@@ -67,12 +69,20 @@ function command(parent: Command, name: string, description: string): Command {
     .argument('<place>', PLACE)
     .argument('<module>', 'path of the compiled module of the entities')
     .argument('<entity>', "the entity's name")
+    .addOption(
+      new Option('--format <format>', 'of the files').choices(['ndjson', 'csv', 'avro']).default('ndjson'),
+    )
+    .option('--separator <character>', 'between the fields of CSV; default: a comma')
     .option('--name <name>', 'name of the job, under which it can be gone on with')
     .option('--json', 'the outcome as JSON');
 }
 
-function named({ name }: EntityFlags): { readonly name?: string } {
-  return name === undefined ? {} : { name };
+function optionsOf({ name, format, separator }: EntityFlags): EntityExportOptions {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(format === undefined ? {} : { format }),
+    ...(separator === undefined ? {} : { separator }),
+  };
 }
 
 async function withEntity(

@@ -46,17 +46,17 @@ class Cursor {
 
 type Look = (cursor: Cursor) => void;
 
-/** Looks through a value of the type; throws an Error that says what is wrong. */
-export type BoundsCheck = (bytes: Uint8Array) => void;
+/** Looks through values of the type, one unless told; throws an Error that says what is wrong. */
+export type BoundsCheck = (bytes: Uint8Array, values?: number) => void;
 
 /** The check of a type's values; undefined for types whose bytes announce no counts. */
 export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
   const looks = new Map<avsc.Type, Look>();
   const look = lookOf(type, looks);
   if (!hasCounts(type, new Set())) return undefined;
-  return (bytes) => {
+  return (bytes, values = 1) => {
     const cursor = new Cursor(bytes);
-    look(cursor);
+    for (let value = 0; value < values; value++) look(cursor);
     if (cursor.left > 0) throw new Error(`${cursor.left} bytes stand behind it`);
   };
 }

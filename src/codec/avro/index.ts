@@ -21,3 +21,4 @@ export {
   avroSchemaOf,
   type RecordOptions,
 } from './types.js';
+export { AvroValues } from './values.js';

@@ -29,7 +29,7 @@ export interface PutTarget<E> {
 }
 
 /** Puts entities. An entity that is put again by a later attempt replaces itself. */
-export function entities<E>(target: PutTarget<E>): Sink<E> {
+export function entitySink<E>(target: PutTarget<E>): Sink<E> {
   return {
     signature: `entities ${target.entityName}`,
     open: () => ({ write: (items) => target.putMany(items) }),

@@ -1,14 +1,14 @@
 /** What a job reads. */
 
 import type { Result, Scan } from '../../table/index.js';
-import type { RowRange } from '../types.js';
+import type { JobReadable, RowRange } from '../types.js';
 
-/** Rows of a table, made into items. */
+/** Rows of a table, or of what looks like one, made into items. */
 export interface JobSource<T> {
   /** Part of the job's signature. */
   readonly signature: string;
-  readonly table: string;
-  /** Empty: the whole table. */
+  readonly table: string | JobReadable;
+  /** Empty: the whole table. Of what is no table each range is one split. */
   readonly ranges: readonly RowRange[];
   scan(): Scan;
   /** Null: the row is none of the source's. */

@@ -3,9 +3,10 @@
 import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Engine, Put, Scan, type Table, tableDescriptor } from '../../table/index.js';
+import { LineFiles } from '../files/line-files.js';
+import { placeOfRow } from '../files/place.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobPhase, JobReadable, JobRunOptions, SplitContext } from '../types.js';
-import { LineFiles, placeOfRow } from './line-files.js';
 import { toolJobName, toolRun } from './selection.js';
 import { BadLine, TsvLayout, type TsvLine } from './tsv-layout.js';
 
@@ -36,7 +37,6 @@ export interface ImportTsvOptions {
 }
 
 /** A split reads about as much of a file. */
-const PIECE_BYTES = 32 << 20;
 
 /**
  * Imports the lines of text files. Counters: `lines`, `cells`, `bad lines`.
@@ -51,7 +51,7 @@ export async function importTsv(
 ): Promise<JobOutcome> {
   const layout = new TsvLayout(options.columns, options.separator, options.skipEmptyColumns === true);
   if (files.length === 0) throw new InvalidArgumentError('importtsv needs a file to read.');
-  const lines = await LineFiles.open(files, PIECE_BYTES);
+  const lines = await LineFiles.open(files);
   if (options.create === true && options.dryRun !== true) {
     const families = Object.fromEntries(layout.families.map((family) => [family, {}]));
     await ensureTable(engine.admin, tableDescriptor(table, families));

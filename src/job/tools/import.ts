@@ -13,12 +13,13 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
+import { FileScanner } from '../files/file-scanner.js';
+import { placeOfRow, rowOfPlace } from '../files/place.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.js';
 import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
 import { writeRows } from './copy.js';
 import { type ExportedFile, type ExportManifest, MANIFEST_FILE } from './export.js';
-import { FileScanner } from './file-scanner.js';
 import { toolJobName, toolRun } from './selection.js';
 
 export interface ImportOptions {
@@ -68,7 +69,7 @@ export async function importTable(
           open: (context) => ({
             async rows(frames) {
               for (const { row, cells } of frames) {
-                const { file, offset } = placeOf(row);
+                const { file, offset } = placeOfRow(row);
                 const name = manifest.files[file]!.name;
                 const rows = await rowsOfFrame(cells[0]!.value, name, offset);
                 for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
@@ -118,21 +119,8 @@ async function readManifest(folder: string): Promise<ExportManifest> {
   return manifest;
 }
 
-/** The place of a frame as a row: the number of its file (4 bytes), its offset (8 bytes). */
-function rowOfPlace(file: number, offset: number): Uint8Array {
-  const row = Buffer.alloc(12);
-  row.writeUInt32BE(file);
-  row.writeBigUInt64BE(BigInt(offset), 4);
-  return row;
-}
-
-function placeOf(row: Uint8Array): { file: number; offset: number } {
-  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
-  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
-}
-
 function fileRange(file: number): RowRange {
-  return { start: rowOfPlace(file, 0), stop: rowOfPlace(file + 1, 0) };
+  return { start: rowOfPlace({ file, offset: 0 }), stop: rowOfPlace({ file: file + 1, offset: 0 }) };
 }
 
 /** The frames of exported files as rows of a table, so that a job reads them as any other. */
@@ -145,7 +133,7 @@ class FrameTable implements JobReadable {
   ) {}
 
   scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOf(scan.startRow);
+    const { file, offset } = placeOfRow(scan.startRow);
     const found = this.files[file]!;
     return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
   }
@@ -178,7 +166,7 @@ class FrameScanner extends FileScanner {
     const payload = await this.read(at + FRAME_HEAD_BYTES, length);
     if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
     this.offset = at + FRAME_HEAD_BYTES + length;
-    const row = rowOfPlace(this.file, at);
+    const row = rowOfPlace({ file: this.file, offset: at });
     return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
   }
 

@@ -47,13 +47,20 @@ const things = fc.uniqueArray(
   fc.record(
     {
       id: fc.uint8Array({ minLength: 1, maxLength: 6 }),
-      text: fc.option(fc.string({ unit: 'grapheme' }), { nil: null }),
+      text: fc.option(
+        fc.oneof(
+          fc.string({ unit: 'grapheme' }),
+          fc.constantFrom('', '12', 'null', '"', '{}', 'a,"b"\r\nc', ' '),
+        ),
+        { nil: null },
+      ),
       number: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
       when: fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2999-01-01') }),
       json: fc.oneof(
         fc.constant({ $date: 'no date' }),
         fc.constant({ $object: { $bigint: '5' } }),
         fc.array(fc.string()),
+        fc.constantFrom('', 'true', 'x', '"', 5, true, 'a\nb'),
       ),
     },
     { requiredKeys: ['id'] },
@@ -61,25 +68,31 @@ const things = fc.uniqueArray(
   { selector: ({ id }) => Buffer.from(id).toString('hex'), maxLength: 12 },
 );
 
+const formats = ['ndjson', 'csv', 'avro'] as const;
+
 test('what is exported comes back, every value of it, and no other entity of the table', async () => {
   const repository = db.repository(Thing);
   const entity = db.schema.entity(Thing);
   let round = 0;
   await fc.assert(
-    fc.asyncProperty(things, async (all) => {
+    fc.asyncProperty(things, fc.constantFrom(...formats), async (all, format) => {
       const path = join(folder, String(round++));
+      for (const { id } of await repository.find({}, { fullScan: true }).all())
+        await repository.delete({ id });
       await repository.putMany(all.map((values) => Object.assign(new Thing(), values)));
       await db.repository(Other).put(Object.assign(new Other(), { id: Uint8Array.of(1), text: 'x' }));
       const query = repository.find({}, { fullScan: true });
       const before = await query.all();
       const name = `e${round}`;
-      const { counters } = await exportEntities(db.engine, query, entity, path, { name });
+      const { counters } = await exportEntities(db.engine, query, entity, path, { name, format });
       expect(counters['entities'] ?? 0).toBe(all.length);
       for (const { id } of all) await repository.delete({ id });
-      const imported = await importEntities(db.engine, repository, entity, [path], { name: `i${round}` });
+      const imported = await importEntities(db.engine, repository, entity, [path], {
+        name: `i${round}`,
+        format,
+      });
       expect(imported.counters['entities'] ?? 0).toBe(all.length);
       expect(await query.all()).toEqual(before);
-      for (const { id } of all) await repository.delete({ id });
     }),
     { numRuns: scaled(4, 40, 400) },
   );

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LineFiles } from '../../../src/job/files/line-files.js';
 import { type ImportTsvOptions, importTsv } from '../../../src/job/tools/import-tsv.js';
-import { LineFiles } from '../../../src/job/tools/line-files.js';
 import { type Result, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { memoryStore, type TestStore } from '../../store/engine/support.js';
@@ -129,7 +129,9 @@ test('pieces of files have every line once, wherever they are cut', async () => 
       async (lines, ended, pieceBytes) => {
         const text = lines.join('\n') + (ended && lines.length > 0 ? '\n' : '');
         const expected = text === '' ? [] : text.replace(/\n$/, '').split('\n');
-        const files = await LineFiles.open([await file('p', text), await file('q', 'last\n')], pieceBytes);
+        const files = await LineFiles.open([await file('p', text), await file('q', 'last\n')], {
+          pieceBytes,
+        });
         const found: Result[] = [];
         for (const { start, stop } of files.ranges) {
           const whole = await linesOf(files, new Scan().withStartRow(start).withStopRow(stop));

@@ -1,38 +1,22 @@
 /** The lines of text files as rows of a table, so that a job reads them as any other. */
 
-import { stat } from 'node:fs/promises';
 import { InvalidArgumentError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner } from './file-scanner.js';
+import { fileSize, placeOfRow, rowOfPlace } from './place.js';
 
 const CHUNK = 1 << 20;
+const PIECE_BYTES = 32 << 20;
 const NEWLINE = 0x0a;
+const QUOTE = 0x22;
 /** A line is no longer than this. */
 const LONGEST_LINE = 64 << 20;
 
-/** Where a line begins. */
-export interface LinePlace {
-  readonly file: number;
-  readonly offset: number;
-}
-
-/** A place as a row: the number of the file (4 bytes), the offset (8 bytes). */
-export function rowOfPlace({ file, offset }: LinePlace): Uint8Array {
-  const row = Buffer.alloc(12);
-  row.writeUInt32BE(file);
-  row.writeBigUInt64BE(BigInt(offset), 4);
-  return row;
-}
-
-export function placeOfRow(row: Uint8Array): LinePlace {
-  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
-  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
-}
-
 /**
  * Each line is a row, whose only cell has the line, without its end, as its value. A piece of a file begins at the first
- * line that begins in it and ends with the last such line.
+ * line that begins in it and ends with the last such line. `quoted`: a newline between double quotes is part of its line, as
+ * in CSV; each file is one piece then, for nobody can tell from its middle what is between quotes.
  */
 export class LineFiles implements JobReadable {
   readonly name = 'lines of files';
@@ -40,41 +24,39 @@ export class LineFiles implements JobReadable {
   private constructor(
     private readonly paths: readonly string[],
     readonly ranges: readonly RowRange[],
+    private readonly quoted: boolean,
   ) {}
 
   /**
-   * @param pieceBytes about how much of a file is one split.
+   * `pieceBytes`: about how much of a file is one split; default 32 MiB.
    * @throws InvalidArgumentError for a file that cannot be read.
    */
-  static async open(paths: readonly string[], pieceBytes: number): Promise<LineFiles> {
+  static async open(
+    paths: readonly string[],
+    {
+      pieceBytes = PIECE_BYTES,
+      quoted = false,
+    }: { readonly pieceBytes?: number; readonly quoted?: boolean } = {},
+  ): Promise<LineFiles> {
+    const piece = quoted ? Number.POSITIVE_INFINITY : pieceBytes;
     const ranges: RowRange[] = [];
     for (const [file, path] of paths.entries()) {
-      const size = await sizeOf(path);
-      for (let offset = 0; offset < Math.max(size, 1); offset += pieceBytes) {
-        const last = offset + pieceBytes >= size;
-        const stop = last ? { file: file + 1, offset: 0 } : { file, offset: offset + pieceBytes };
+      const size = await fileSize(path);
+      for (let offset = 0; offset < Math.max(size, 1); offset += piece) {
+        const last = offset + piece >= size;
+        const stop = last ? { file: file + 1, offset: 0 } : { file, offset: offset + piece };
         ranges.push({ start: rowOfPlace({ file, offset }), stop: rowOfPlace(stop) });
       }
     }
-    return new LineFiles(paths, ranges);
+    return new LineFiles(paths, ranges, quoted);
   }
 
   scan(scan: Scan): ResultScanner {
     const { file, offset } = placeOfRow(scan.startRow);
     const stop = placeOfRow(scan.stopRow);
     const end = stop.file > file ? Number.POSITIVE_INFINITY : stop.offset;
-    return new LineScanner(this.paths[file]!, file, offset, end, scan.includeStartRow);
+    return new LineScanner(this.paths[file]!, file, offset, end, scan.includeStartRow, this.quoted);
   }
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    const found = await stat(path);
-    if (found.isFile()) return found.size;
-  } catch (cause) {
-    throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
-  }
-  throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
 }
 
 class LineScanner extends FileScanner {
@@ -91,6 +73,7 @@ class LineScanner extends FileScanner {
     private readonly offset: number,
     private readonly end: number,
     private readonly inclusive: boolean,
+    private readonly quoted: boolean,
   ) {
     super(path);
     this.base = offset;
@@ -120,9 +103,16 @@ class LineScanner extends FileScanner {
 
   /** Where the line that begins at `at` ends: at its newline, or at the end of the file. */
   private async lineEnd(): Promise<number> {
+    let within = false;
     for (let from = this.at; ; ) {
       const found = this.buffer.indexOf(NEWLINE, from);
-      if (found >= 0) return found;
+      const seen = found >= 0 ? found : this.buffer.length;
+      if (this.quoted && hasOddQuotes(this.buffer, from, seen)) within = !within;
+      if (found >= 0 && !within) return found;
+      if (found >= 0) {
+        from = found + 1;
+        continue;
+      }
       if (this.atEnd) return this.buffer.length;
       if (this.buffer.length - this.at > LONGEST_LINE) {
         throw new InvalidArgumentError(
@@ -143,6 +133,12 @@ class LineScanner extends FileScanner {
     this.buffer = Buffer.concat([kept, chunk.subarray(0, bytesRead)]);
     this.atEnd = bytesRead === 0;
   }
+}
+
+function hasOddQuotes(bytes: Buffer, start: number, end: number): boolean {
+  let odd = false;
+  for (let at = start; at < end; at++) if (bytes[at] === QUOTE) odd = !odd;
+  return odd;
 }
 
 function withoutReturn(bytes: Buffer, start: number, end: number): number {

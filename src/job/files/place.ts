@@ -1,0 +1,56 @@
+/** Places in files as rows of a table, so that a job's splits and checkpoints say where in its files it stands. */
+
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InvalidArgumentError } from '../../errors.js';
+
+/** Where something begins: the number of the file among those of the job, and the byte. */
+export interface FilePlace {
+  readonly file: number;
+  readonly offset: number;
+}
+
+/** A place as a row: the number of the file (4 bytes), the offset (8 bytes). */
+export function rowOfPlace({ file, offset }: FilePlace): Uint8Array {
+  const row = Buffer.alloc(12);
+  row.writeUInt32BE(file);
+  row.writeBigUInt64BE(BigInt(offset), 4);
+  return row;
+}
+
+/** The place that a row is, or begins with. */
+export function placeOfRow(row: Uint8Array): FilePlace {
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
+  return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
+}
+
+/** @throws InvalidArgumentError for what is no file that can be read. */
+export async function fileSize(path: string): Promise<number> {
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return found.size;
+  } catch (cause) {
+    throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
+  }
+  throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
+}
+
+/**
+ * The files that paths name: those that a sink of this extension wrote into a folder, in their order, and files as they are.
+ * @throws InvalidArgumentError when there is none.
+ */
+export async function filesAt(paths: readonly string[], extension: string): Promise<string[]> {
+  const found = await Promise.all(paths.map((path) => filesOf(path, extension)));
+  const files = found.flat();
+  if (files.length > 0) return files;
+  throw new InvalidArgumentError(`There is no file to read: name .${extension} files, or a folder of them.`);
+}
+
+async function filesOf(path: string, extension: string): Promise<string[]> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) return [path];
+  const names = (await readdir(path)).filter(
+    (name) => name.startsWith('part-') && name.endsWith(`.${extension}`),
+  );
+  return names.sort().map((name) => join(path, name));
+}

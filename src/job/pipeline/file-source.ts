@@ -1,0 +1,175 @@
+/** Files as sources: what {@link ndjsonFiles}, `csvFiles` and `avroFiles` write, and such files of other programs. */
+
+import type { JsonValue } from '../../codec/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { fromTagged } from '../../mapper/tagged.js';
+import { type Result, Scan } from '../../table/index.js';
+import { AvroFiles, type AvroRow } from '../files/avro-files.js';
+import { checkSeparator, csvFields } from '../files/csv.js';
+import { LineFiles } from '../files/line-files.js';
+import { filesAt, placeOfRow } from '../files/place.js';
+import type { JobReadable, RowRange } from '../types.js';
+import type { JobQuery, JobSource } from './source.js';
+
+/** The formats of files that jobs read and write, by the ends of their names. */
+export type FileFormatName = 'ndjson' | 'csv' | 'avro';
+
+export interface CsvSourceOptions {
+  /** The names of the columns. Default: the first record of each file has them. */
+  readonly columns?: readonly string[];
+  /** One character between fields. Default `,`. */
+  readonly separator?: string;
+}
+
+/** An item of a file, where it begins and how it can be read. */
+export interface FileItem {
+  readonly path: string;
+  /** The byte at which its line, or the block that it stands in, begins. */
+  readonly offset: number;
+  /** @throws InvalidArgumentError, SyntaxError when it is none. */
+  read(): unknown;
+}
+
+/**
+ * The lines of JSON of files, or of the folder that `ndjsonFiles` wrote.
+ * A line that is no JSON ends the job with its file and byte.
+ */
+export function ndjsonSource(paths: readonly string[]): JobQuery<unknown> {
+  return reading(() => fileItems('ndjson', paths));
+}
+
+/**
+ * The records of files of CSV (RFC 4180), or of the folder that `csvFiles` wrote, as objects of texts by the names of the columns;
+ * fields that a record does not have are left out. A record that is none ends the job with its file and byte.
+ */
+export function csvSource(
+  paths: readonly string[],
+  options: CsvSourceOptions = {},
+): JobQuery<Record<string, string>> {
+  return reading(() => fileItems('csv', paths, options));
+}
+
+/**
+ * The values of Avro container files, or of the folder that `avroFiles` wrote, as each file's own schema says.
+ */
+export function avroSource<T = unknown>(paths: readonly string[]): JobQuery<T> {
+  return reading(() => fileItems('avro', paths));
+}
+
+function reading<T>(open: () => Promise<JobSource<FileItem>>): JobQuery<T> {
+  return {
+    async toSource() {
+      const source = await open();
+      return {
+        ...source,
+        load(row) {
+          const item = source.load(row) as FileItem | null;
+          return item === null ? null : readOrSay<T>(item);
+        },
+      };
+    },
+  };
+}
+
+function readOrSay<T>(item: FileItem): T {
+  try {
+    return item.read() as T;
+  } catch (cause) {
+    const { path, offset } = item;
+    throw new InvalidArgumentError(
+      `What begins at byte ${offset} of ${path} cannot be read: ${(cause as Error).message}`,
+      {
+        cause,
+        details: { file: path, offset },
+      },
+    );
+  }
+}
+
+/** The items of files, not yet read; null for what is none: empty lines, the names of columns. @throws InvalidArgumentError, CorruptionError for those that cannot be read. */
+export async function fileItems(
+  format: FileFormatName,
+  given: readonly string[],
+  options: CsvSourceOptions = {},
+): Promise<JobSource<FileItem>> {
+  const paths = await filesAt(given, format);
+  switch (format) {
+    case 'ndjson':
+      return ndjsonItems(paths, await LineFiles.open(paths));
+    case 'csv':
+      return csvItems(paths, options);
+    default: {
+      const files = await AvroFiles.open(paths);
+      return itemsOf('avro', paths, files, (row) => () => (row as AvroRow).item);
+    }
+  }
+}
+
+function ndjsonItems(paths: readonly string[], lines: LineFiles): JobSource<FileItem> {
+  return itemsOf('ndjson', paths, lines, (row) => {
+    const text = textOf(row);
+    return text.trim() === '' ? null : () => fromTagged(JSON.parse(text) as JsonValue);
+  });
+}
+
+async function csvItems(paths: readonly string[], options: CsvSourceOptions): Promise<JobSource<FileItem>> {
+  const separator = checkSeparator(options.separator ?? ',');
+  const lines = await LineFiles.open(paths, { quoted: true });
+  const columnsOf: (readonly string[])[] = [];
+  for (const range of lines.ranges)
+    columnsOf.push(options.columns ?? (await namesOf(lines, range, separator)));
+  const format = `csv ${JSON.stringify([separator, options.columns])}`;
+  return itemsOf(format, paths, lines, (row) => {
+    const { file, offset } = placeOfRow(row.row);
+    const text = offset === 0 ? withoutMark(textOf(row)) : textOf(row);
+    if (text === '' || (offset === 0 && options.columns === undefined)) return null;
+    return () => recordOf(columnsOf[file]!, csvFields(text, separator));
+  });
+}
+
+async function namesOf(lines: LineFiles, { start, stop }: RowRange, separator: string): Promise<string[]> {
+  const scanner = lines.scan(new Scan().withStartRow(start).withStopRow(stop));
+  try {
+    const first = await scanner.next();
+    return first === undefined ? [] : csvFields(withoutMark(textOf(first)), separator);
+  } finally {
+    await scanner.close();
+  }
+}
+
+function recordOf(columns: readonly string[], fields: readonly string[]): Record<string, string> {
+  if (fields.length > columns.length) {
+    throw new InvalidArgumentError(`It has ${fields.length} fields for ${columns.length} columns.`);
+  }
+  return Object.fromEntries(fields.map((field, at) => [columns[at]!, field]));
+}
+
+function itemsOf(
+  format: string,
+  paths: readonly string[],
+  files: JobReadable & { readonly ranges: readonly RowRange[] },
+  reader: (row: Result) => (() => unknown) | null,
+): JobSource<FileItem> {
+  return {
+    signature: `${format} ${JSON.stringify(paths)}`,
+    table: files,
+    ranges: files.ranges,
+    scan: () => new Scan(),
+    load(row) {
+      const read = reader(row);
+      if (read === null) return null;
+      const { file, offset } = placeOfRow(row.row);
+      return { path: paths[file]!, offset, read };
+    },
+  };
+}
+
+function textOf({ cells }: Result): string {
+  const { value } = cells[0]!;
+  return Buffer.from(value.buffer, value.byteOffset, value.length).toString();
+}
+
+/** Without the byte order mark that some programs begin files with. */
+function withoutMark(text: string): string {
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}

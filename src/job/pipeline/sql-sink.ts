@@ -1,0 +1,144 @@
+/** A table of a relational database as a sink (seed 003 section 55.4), by any driver. */
+
+import { InvalidArgumentError } from '../../errors.js';
+import { toTagged } from '../../mapper/tagged.js';
+import { describe } from '../../table/checks.js';
+import type { Sink, SinkWriter } from './sink.js';
+
+export type SqlDialect = 'postgres' | 'sqlite' | 'mysql';
+
+/** What a driver binds to a parameter. */
+export type SqlValue = string | number | bigint | boolean | Date | Uint8Array | null;
+
+/** A connection of any driver; each split that is worked has one of its own. */
+export interface SqlConnection {
+  /** Runs one statement, with values for its parameters, outside of a transaction. */
+  execute(sql: string, parameters: SqlValue[]): unknown;
+  close?(): void | Promise<void>;
+}
+
+export interface SqlTableOptions<T extends object> {
+  readonly dialect: SqlDialect;
+  readonly table: string;
+  /** The schema that the table is in. Default: the connection's own. */
+  readonly schema?: string;
+  /** Properties of the items, which are the columns. */
+  readonly columns: readonly (keyof T & string)[];
+  /**
+   * The columns of the table's primary key, or of a unique index: an item that is there is replaced, so that each stands
+   * there once whatever was interrupted. Without it items are only inserted, and those behind the last checkpoint may stand there twice.
+   */
+  readonly key?: readonly (keyof T & string)[];
+  /** Most items of one statement. Default 500; less where a statement would have more than 30,000 parameters. */
+  readonly rowsPerStatement?: number;
+  connect(): SqlConnection | Promise<SqlConnection>;
+}
+
+const ROWS = 500;
+/** SQLite takes 32,766 parameters in a statement, the others 65,535. */
+const MOST_PARAMETERS = 30_000;
+
+/**
+ * Writes items as rows of a relational table. Undefined is NULL, objects and lists are JSON as text; for SQLite Dates are ISO texts
+ * and booleans 0 and 1.
+ * @throws InvalidArgumentError for options that can never be right.
+ */
+export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T> {
+  const { dialect, table, schema, columns, key = [] } = options;
+  if (dialect !== 'postgres' && dialect !== 'sqlite' && dialect !== 'mysql') {
+    throw new InvalidArgumentError(
+      `The dialect of sqlTable is postgres, sqlite or mysql, not ${describe(dialect)}.`,
+    );
+  }
+  if (!Array.isArray(columns) || columns.length === 0) {
+    throw new InvalidArgumentError('sqlTable needs columns: the properties of the items that are stored.');
+  }
+  const stranger = key.find((column) => !columns.includes(column));
+  if (stranger !== undefined) {
+    throw new InvalidArgumentError(`The key of sqlTable has "${stranger}", which is none of its columns.`);
+  }
+  const rows = Math.min(
+    rowsPerStatement(options.rowsPerStatement),
+    Math.floor(MOST_PARAMETERS / columns.length),
+  );
+  return {
+    signature: `sql ${JSON.stringify([dialect, schema, table, columns, key])}`,
+    open: async () => new SqlWriter(options, rows, await options.connect()) as SinkWriter<T>,
+  };
+}
+
+function rowsPerStatement(rows: number = ROWS): number {
+  if (Number.isSafeInteger(rows) && rows >= 1) return rows;
+  throw new InvalidArgumentError(
+    `rowsPerStatement of sqlTable is a whole number from 1, not ${describe(rows)}.`,
+  );
+}
+
+class SqlWriter implements SinkWriter<Readonly<Record<string, unknown>>> {
+  constructor(
+    private readonly options: SqlTableOptions<never>,
+    private readonly rows: number,
+    private readonly connection: SqlConnection,
+  ) {}
+
+  async write(items: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+    const distinct = this.distinct(items);
+    for (let at = 0; at < distinct.length; at += this.rows) {
+      const some = distinct.slice(at, at + this.rows);
+      await this.connection.execute(
+        statementOf(this.options, some.length),
+        some.flatMap((row) => row.values),
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close?.();
+  }
+
+  /**
+   * The last item of each key, in the order of keys: one statement must not replace a row twice, and two that lock rows in
+   * different orders may wait for each other.
+   */
+  private distinct(items: readonly Readonly<Record<string, unknown>>[]): readonly { values: SqlValue[] }[] {
+    const { columns, key = [], dialect } = this.options as SqlTableOptions<Record<string, unknown>>;
+    const rows = items.map((item) => ({
+      name: JSON.stringify(key.map((column) => toTagged(item[column] ?? null))),
+      values: columns.map((column) => bound(item[column], dialect)),
+    }));
+    if (key.length === 0) return rows;
+    const byName = new Map(rows.map((row) => [row.name, row]));
+    return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
+
+function bound(value: unknown, dialect: SqlDialect): SqlValue {
+  if (value === undefined || value === null) return null;
+  if (value instanceof Date) return dialect === 'sqlite' ? value.toISOString() : value;
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length);
+  if (typeof value === 'boolean') return dialect === 'sqlite' ? Number(value) : value;
+  if (typeof value === 'object') return JSON.stringify(toTagged(value));
+  return value as SqlValue;
+}
+
+function statementOf(options: SqlTableOptions<never>, rows: number): string {
+  const { dialect, schema, table, columns, key = [] } = options as SqlTableOptions<Record<string, unknown>>;
+  const quote = dialect === 'mysql' ? '`' : '"';
+  const name = (text: string): string => `${quote}${text.replaceAll(quote, quote + quote)}${quote}`;
+  const target = schema === undefined ? name(table) : `${name(schema)}.${name(table)}`;
+  let parameter = 0;
+  const row = (): string =>
+    `(${columns.map(() => (dialect === 'postgres' ? `$${++parameter}` : '?')).join(', ')})`;
+  const values = Array.from({ length: rows }, row).join(', ');
+  const insert = `INSERT INTO ${target} (${columns.map(name).join(', ')}) VALUES ${values}`;
+  if (key.length === 0) return insert;
+  const others = columns.filter((column) => !key.includes(column));
+  if (dialect === 'mysql') {
+    const set = (others.length > 0 ? others : key).map(
+      (column) => `${name(column)} = VALUES(${name(column)})`,
+    );
+    return `${insert} ON DUPLICATE KEY UPDATE ${set.join(', ')}`;
+  }
+  const set = others.map((column) => `${name(column)} = excluded.${name(column)}`).join(', ');
+  return `${insert} ON CONFLICT (${key.map(name).join(', ')}) DO ${others.length > 0 ? `UPDATE SET ${set}` : 'NOTHING'}`;
+}

@@ -1,0 +1,213 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { csvFields, csvLine } from '../../src/job/files/csv.js';
+import {
+  avroFiles,
+  avroSource,
+  csvFiles,
+  csvSource,
+  JobBuilder,
+  ndjsonFiles,
+  ndjsonSource,
+  type Sink,
+  tableSource,
+} from '../../src/job/index.js';
+import type { JobQuery } from '../../src/job/pipeline/source.js';
+import type { JobRunOptions } from '../../src/job/types.js';
+import { type Engine, Put, type Result, Scan, tableDescriptor } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
+import { memoryStore } from '../store/engine/support.js';
+import { workerOn } from './support.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rowan-formats-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+interface Item {
+  readonly id: string;
+  readonly text: string;
+}
+
+const SCHEMA = {
+  type: 'record',
+  name: 'Item',
+  fields: ['id', 'text'].map((name) => ({ name, type: 'string' })),
+};
+
+/** A sink and a source of each format. */
+const FORMATS: readonly {
+  readonly name: string;
+  readonly sink: (folder: string) => Sink<Item>;
+  readonly source: (folder: string) => JobQuery<unknown>;
+}[] = [
+  { name: 'ndjson', sink: ndjsonFiles, source: (path) => ndjsonSource([path]) },
+  {
+    name: 'csv',
+    sink: (path) => csvFiles(path, { columns: ['id', 'text'] }),
+    source: (path) => csvSource([path]),
+  },
+  { name: 'avro', sink: (path) => avroFiles(path, SCHEMA), source: (path) => avroSource([path]) },
+];
+
+async function storeOf(texts: readonly string[]) {
+  const { engine } = await memoryStore();
+  await engine.admin.createTable(tableDescriptor('t', { f: {} }), [Buffer.from('r0003')]);
+  const puts = texts.map((text, i) => new Put(`r${String(i).padStart(4, '0')}`).addColumn('f', 't', text));
+  if (puts.length > 0) await engine.table('t').putAll(puts);
+  return engine;
+}
+
+const itemOf = (row: Result): Item => ({
+  id: Buffer.from(row.row).toString(),
+  text: Buffer.from(row.getValue('f', 't') ?? []).toString(),
+});
+
+function exporting(engine: Engine, sink: Sink<Item>) {
+  return new JobBuilder(engine, 'out')
+    .from(tableSource('t', () => new Scan()))
+    .map<number, Item>((row, emit) => emit(0, itemOf(row)))
+    .to(sink);
+}
+
+/** Every item that the source gives, as often as it gives it where nobody dies. */
+function collecting(engine: Engine, source: JobQuery<unknown>, into: Item[], name = 'in') {
+  return new JobBuilder(engine, name).from(source).to({
+    signature: 'list',
+    open: () => ({
+      write(items) {
+        into.push(...(items as Item[]));
+      },
+    }),
+  });
+}
+
+const SMALL: JobRunOptions = {
+  batchRows: 2,
+  checkpointRows: 3,
+  checkpointMs: 60_000,
+  parallel: 2,
+  leaseMs: 20,
+};
+
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: fc.constantFrom('"', '\n', '\r', ',', 'a', ' ') }),
+);
+
+describe.each(FORMATS)('files of $name', ({ sink, source }) => {
+  test('have every item once, whoever died when, and give each back', async () => {
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(text, { maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 3 }),
+        async (texts, deaths) => {
+          const engine = await storeOf(texts);
+          const path = join(folder, String(round++));
+          for (const lives of [...deaths, undefined]) {
+            const worker = workerOn(engine, lives === undefined ? {} : { lives });
+            await exporting(worker.engine, sink(path))
+              .run(SMALL)
+              .catch((error: unknown) => expect(error).toMatchObject({ code: 'ERR_CONNECTION' }));
+          }
+          const wanted = texts.map((each, i) => ({ id: `r${String(i).padStart(4, '0')}`, text: each }));
+          const found: Item[] = [];
+          await collecting(engine, source(path), found).run(SMALL);
+          expect(found.sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual(wanted);
+          // A reader that dies goes on: what it had not checkpointed comes again, nothing is missing.
+          const again: Item[] = [];
+          for (const lives of [...deaths, undefined]) {
+            const worker = workerOn(engine, lives === undefined ? {} : { lives });
+            await collecting(worker.engine, source(path), again, 'again')
+              .run(SMALL)
+              .catch((error: unknown) => expect(error).toMatchObject({ code: 'ERR_CONNECTION' }));
+          }
+          expect(new Set(again.map(({ id }) => id))).toEqual(new Set(wanted.map(({ id }) => id)));
+          await engine.close();
+        },
+      ),
+      { numRuns: scaled(2, 40, 400) },
+    );
+  });
+});
+
+test('records of CSV are read back as they were written', () => {
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1 }), fc.constantFrom(',', ';', '\t'), (fields, separator) => {
+      expect(csvFields(csvLine(fields, separator), separator)).toEqual(fields);
+    }),
+    { numRuns: scaled(30, 300, 3000) },
+  );
+});
+
+test('CSV of other programs: a byte order mark, ends of lines of Windows, names given, records that are too long', async () => {
+  const engine = await storeOf([]);
+  const path = join(folder, 'other.csv');
+  await writeFile(path, '\ufeffid;text\r\n1;"a\r\n""b"""\r\n\r\n2;\r\n3\r\n');
+  const found: Item[] = [];
+  await collecting(engine, csvSource([path], { separator: ';' }), found).run(SMALL);
+  expect(found).toEqual([{ id: '1', text: 'a\r\n"b"' }, { id: '2', text: '' }, { id: '3' }]);
+  const named: Item[] = [];
+  await writeFile(path, '1,x\n2,y,z\n');
+  await expect(
+    collecting(engine, csvSource([path], { columns: ['id', 'text'] }), named).run({ restart: true }),
+  ).rejects.toThrow(`What begins at byte 4 of ${path} cannot be read: It has 3 fields for 2 columns.`);
+  await engine.close();
+});
+
+describe('Avro files that are damaged or hostile', () => {
+  async function read(bytes: Uint8Array): Promise<Item[]> {
+    const engine = await storeOf([]);
+    const path = join(folder, 'given.avro');
+    await writeFile(path, bytes);
+    const found: Item[] = [];
+    try {
+      await collecting(engine, avroSource([path]), found).run(SMALL);
+      return found;
+    } finally {
+      await engine.close();
+    }
+  }
+
+  async function written(): Promise<Buffer> {
+    const engine = await storeOf(['one', 'two']);
+    await exporting(engine, avroFiles(join(folder, 'w'), SCHEMA)).run();
+    await engine.close();
+    return readFile(join(folder, 'w', (await readdir(join(folder, 'w')))[0]!));
+  }
+
+  test('any cut or changed byte is noticed, or changes nothing but the header', async () => {
+    const bytes = await written();
+    const whole = await read(bytes);
+    expect(whole).toHaveLength(2);
+    const header = bytes.indexOf(bytes.subarray(-16)) + 16;
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: bytes.length - header - 1 }), async (cut) => {
+        await expect(read(bytes.subarray(0, bytes.length - cut))).rejects.toMatchObject({
+          code: 'ERR_CORRUPTION',
+        });
+      }),
+      { numRuns: scaled(3, 30, 300) },
+    );
+    await expect(read(Buffer.from('Obj\x02'))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+    await expect(read(Buffer.alloc(0))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+  });
+
+  test('counts that no file could hold are refused at once', async () => {
+    const bytes = await written();
+    const sync = bytes.subarray(-16);
+    const header = bytes.subarray(0, bytes.indexOf(sync) + 16);
+    const data = deflateRawSync(Buffer.alloc(0));
+    const many = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0x07]);
+    const block = Buffer.concat([many, Buffer.of(2 * data.length), data, sync]);
+    await expect(read(Buffer.concat([header, block]))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+    const long = Buffer.concat([Buffer.of(2), many, sync]);
+    await expect(read(Buffer.concat([header, long]))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+  });
+});
