@@ -8,6 +8,7 @@ export default defineConfig({
       'test/hbase/**/*.test.ts',
       // Suites of both engines.
       'test/decorators/on-the-engine.test.ts',
+      'test/indexes/indexes.test.ts',
       'test/query/entity-query.test.ts',
       'test/query/key-ranges.test.ts',
       'test/repository/*.test.ts',

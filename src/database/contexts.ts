@@ -16,10 +16,14 @@ import {
   type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
+  IndexedExecutor,
+  IndexedRows,
   IndexParticipant,
+  ReadRepair,
   RemoteExecutor,
   Repository,
   type RepositoryContext,
+  RowGate,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
@@ -47,6 +51,7 @@ export interface ContextSource {
 export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
+  private readonly gates = new Map<string, RowGate>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly participants = new Map<EntityClass, readonly ChangeParticipant[]>();
   /** Applies changes of any entity's rows with what takes part in them. */
@@ -77,6 +82,16 @@ export class Contexts {
     const participants = this.participantsOf(schema);
     const indexes = source.indexesOf(schema);
     const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
+    if (indexing !== undefined && !('atomic' in access.table)) {
+      const rows = new IndexedRows(access.table, indexing.entries.table, indexes!.indexes, shared.now);
+      const gate = this.gate(access.table.name);
+      return {
+        access: { ...access, indexing: { ...indexing, repair: new ReadRepair(rows) } },
+        executor: new IndexedExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
+        putsAlone: false,
+        ...shared,
+      };
+    }
     return {
       access: indexing === undefined ? access : { ...access, indexing },
       executor:
@@ -86,6 +101,13 @@ export class Contexts {
       putsAlone: participants.length === 0,
       ...shared,
     };
+  }
+
+  /** One for each table. */
+  private gate(name: string): RowGate {
+    const gate = this.gates.get(name) ?? new RowGate();
+    this.gates.set(name, gate);
+    return gate;
   }
 
   /** What takes part in the changes of an entity: what belongs into its rows first, then entries, then what follows from both. */
@@ -140,7 +162,9 @@ export class Contexts {
     if (executor === undefined) {
       const { table } = this.tableAccess(name);
       executor =
-        'atomic' in table ? new EmbeddedExecutor(table as CommittingTable, []) : new RemoteExecutor(table);
+        'atomic' in table
+          ? new EmbeddedExecutor(table as CommittingTable, [])
+          : new RemoteExecutor(table, this.gate(name));
       this.executors.set(name, executor);
     }
     return executor;

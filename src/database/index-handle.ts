@@ -100,9 +100,14 @@ export class IndexHandle {
   }
 }
 
-/** @throws InvalidArgumentError when the sample is no share. */
+/** @throws InvalidArgumentError when the sample is no share, or the time none. */
 function checked(doing: string, options: VerifyOptions): VerifyOptions {
-  const { sample } = options;
+  const { sample, settledAfter } = options;
+  if (settledAfter !== undefined && !(Number.isSafeInteger(settledAfter) && settledAfter >= 0)) {
+    throw new InvalidArgumentError(
+      `${doing}: settledAfter is a number of milliseconds, 0 or more, not ${describe(settledAfter)}.`,
+    );
+  }
   if (sample === undefined || (typeof sample === 'number' && sample > 0 && sample <= 1)) return options;
   throw new InvalidArgumentError(`${doing}: sample is a share above 0 and up to 1, not ${describe(sample)}.`);
 }

@@ -1,9 +1,9 @@
 /** The indexes of an open database: what keeps them, and which of them can be asked. */
 
-import { toHex } from '../bytes/index.js';
+import { equalBytes, startsWithBytes, toHex } from '../bytes/index.js';
 import { checkIndexes, ensureIndexes, type IndexStates, type LiveTables } from '../ddl/index.js';
 import { QueryError, SchemaError, UnsupportedError } from '../errors.js';
-import type { EntityIndexes } from '../indexes/index.js';
+import { type EntityIndexes, SHADOW_QUALIFIER } from '../indexes/index.js';
 import { entityIndexes, type IndexAccess, type IndexState } from '../query/index.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
@@ -16,12 +16,13 @@ export class Indexing {
 
   constructor(private readonly engine: Engine) {}
 
-  /** @throws SchemaError naming every condition that is none; UnsupportedError where the engine cannot keep indexes. */
+  /** @throws SchemaError naming every condition that is none, and what the engine could not keep. */
   check(entities: readonly EntitySchema[]): void {
     const problems: string[] = [];
     for (const schema of entities) {
       if (schema.indexes.length === 0) continue;
-      this.requireCommits(schema);
+      const problem = this.shadowProblem(schema);
+      if (problem !== undefined) problems.push(problem);
       try {
         entityIndexes(schema);
       } catch (error) {
@@ -53,7 +54,6 @@ export class Indexing {
     if (schema.indexes.length === 0) return undefined;
     let access = this.byEntity.get(schema);
     if (access === undefined) {
-      this.requireCommits(schema);
       const indexes: EntityIndexes = entityIndexes(schema);
       access = { indexes, stateOf: (index) => this.stateOf(index) };
       this.byEntity.set(schema, access);
@@ -81,12 +81,23 @@ export class Indexing {
     );
   }
 
-  private requireCommits(schema: EntitySchema): void {
-    if ('commit' in this.engine.table(schema.table.descriptor.name)) return;
-    throw new UnsupportedError(
-      `${schema.name} has indexes (${schema.indexes.map(({ name }) => name).join(', ')}), which HBase cannot keep yet: only the embedded engine ` +
-        'writes a row and its entries in one step. Leave out @Index, or keep a table of your own with batch().',
-      { details: { entity: schema.name } },
+  /** Where entries are written around the row, the row must have a marker, and a cell beside it for what they are of. */
+  private shadowProblem(schema: EntitySchema): string | undefined {
+    const { name, marker, columns } = schema;
+    if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
+    if (marker === undefined)
+      return `${name}: on HBase an entity with indexes has a marker. Leave out marker: false.`;
+    const taken = columns.find(
+      ({ family, qualifier, kind }) =>
+        family === marker.family &&
+        (kind === 'columns'
+          ? startsWithBytes(SHADOW_QUALIFIER, qualifier)
+          : equalBytes(qualifier, SHADOW_QUALIFIER)),
+    );
+    if (taken === undefined) return undefined;
+    return (
+      `${name}.${taken.property}: on HBase an entity with indexes has a cell "${marker.family}:_x" of its own beside the marker. ` +
+      'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
     );
   }
 }

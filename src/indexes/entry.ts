@@ -2,10 +2,12 @@
  * An entry of an index: one row of the index's table with one cell. docs/indexes.md has the bytes.
  *
  *     row    id 4 | the elements of the index | the data row, unless the index is unique
- *     value  state 1 | of a unique index: length of the data row (varint), data row
+ *     value  state 1 | where it is 2, the token of the change that wrote it, 8
+ *            | of a unique index: length of the data row (varint), data row
  *            | for each included column: 0, or length + 1 (varint) and the bytes of its cell
  */
 
+import { randomBytes } from 'node:crypto';
 import {
   concatBytes,
   copyBytes,
@@ -26,6 +28,12 @@ export const ENTRY_QUALIFIER: Uint8Array = Uint8Array.of(0x5f);
 export const VERIFIED = 1;
 /** The entry was written before the data row, which decides whether it holds (HBase only). FROZEN. */
 export const UNVERIFIED = 2;
+/**
+ * The qualifier, beside that of the marker, of the cell that says which change the entries of a row are of: its token
+ * (HBase only). FROZEN.
+ */
+export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
+const TOKEN_LENGTH = 8;
 
 export interface IndexEntry {
   readonly row: Uint8Array;
@@ -35,6 +43,8 @@ export interface IndexEntry {
 /** What the value of an entry holds. */
 export interface EntryContent {
   readonly state: number;
+  /** Of an unverified entry: the change that wrote it. */
+  readonly token: Uint8Array | undefined;
   /** The row of the entity. */
   readonly dataRow: Uint8Array;
   /** The cells of the included columns, in their order; undefined where the entity has none. */
@@ -50,10 +60,9 @@ export function encodeEntryValue(
   index: IndexSchema,
   dataRow: Uint8Array,
   cells: readonly (Uint8Array | undefined)[],
-  state = VERIFIED,
 ): Uint8Array {
-  if (!index.unique && cells.length === 0) return state === VERIFIED ? PLAIN_VALUE : Uint8Array.of(state);
-  const parts: Uint8Array[] = [Uint8Array.of(state)];
+  if (!index.unique && cells.length === 0) return PLAIN_VALUE;
+  const parts: Uint8Array[] = [PLAIN_VALUE];
   if (index.unique) parts.push(varint(dataRow.length), dataRow);
   for (const cell of cells) {
     parts.push(varint(cell === undefined ? 0 : cell.length + 1));
@@ -64,12 +73,23 @@ export function encodeEntryValue(
 
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
 
+/** What no other change has: by it one knows again what one wrote. */
+export function newToken(): Uint8Array {
+  return new Uint8Array(randomBytes(TOKEN_LENGTH));
+}
+
+/** The value of a verified entry as a change writes it before its row. */
+export function unverifiedValue(value: Uint8Array, token: Uint8Array): Uint8Array {
+  return concatBytes(Uint8Array.of(UNVERIFIED), token, value.subarray(1));
+}
+
 /** @throws RowanError `ERR_CORRUPTION` when the bytes are none of an entry. */
 export function decodeEntry(index: IndexSchema, row: Uint8Array, value: Uint8Array): EntryContent {
   const reader = new EntryReader(index);
   reader.read(row, value, 0, value.length);
   return {
     state: reader.state,
+    token: reader.state === VERIFIED ? undefined : copyBytes(value, 1, 1 + TOKEN_LENGTH),
     dataRow: reader.dataRow,
     cells: index.included.map((_, i) =>
       reader.starts[i]! < 0 ? undefined : copyBytes(value, reader.starts[i], reader.ends[i]),
@@ -103,7 +123,9 @@ export class EntryReader {
     const state = start < end ? bytes[start]! : 0;
     if (state !== VERIFIED && state !== UNVERIFIED) throw broken(index, row);
     this.state = state;
-    numbers.reset(bytes, start + 1, end);
+    const from = state === VERIFIED ? start + 1 : start + 1 + TOKEN_LENGTH;
+    if (from > end) throw broken(index, row);
+    numbers.reset(bytes, from, end);
     if (index.unique) {
       const to = this.behind(row, numbers.read(), end);
       this.dataRow = copyBytes(bytes, numbers.position, to);

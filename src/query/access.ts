@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import type { QueryListener } from './events.js';
-import type { IndexAccess } from './index-access.js';
+import type { EntryRepair, IndexAccess } from './index-access.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 
 /** A table, and the same table again if it answers without leaving the thread. */
@@ -18,7 +18,14 @@ export interface TableAccess {
    */
   readonly recover?: ((error: unknown) => Promise<void> | undefined) | undefined;
   /** The indexes of the entity that is read, with the table of their entries; undefined where it has none. */
-  readonly indexing?: { readonly access: IndexAccess; readonly entries: TableAccess } | undefined;
+  readonly indexing?:
+    | {
+        readonly access: IndexAccess;
+        readonly entries: TableAccess;
+        /** Of engines that write entries before and after the row. */
+        readonly repair?: EntryRepair;
+      }
+    | undefined;
   /** The repositories of other entities of the database. */
   readonly related?: RelatedReaders | undefined;
   /** Told of every query when it has ended. */

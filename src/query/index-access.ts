@@ -1,7 +1,7 @@
 /** What queries know of an entity's indexes. */
 
 import { QueryError } from '../errors.js';
-import { type CompiledWhere, EntityIndexes } from '../indexes/index.js';
+import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../indexes/index.js';
 import type { EntitySchema, IndexSchema } from '../schema/types.js';
 import { FOREVER } from '../table/index.js';
 import { conjuncts, describeCondition, impliesPresence } from './condition.js';
@@ -15,6 +15,11 @@ import { WhereBuilder } from './where.js';
  * program that does not know it has written since.
  */
 export type IndexState = 'building' | 'active' | 'disabled';
+
+/** Told of entries that were met unverified. It answers at once, and what it does about them is done behind the query. */
+export interface EntryRepair {
+  note(entry: { readonly index: EntityIndex; readonly row: Uint8Array }): void;
+}
 
 /** The indexes of an entity where a database is open. */
 export interface IndexAccess {

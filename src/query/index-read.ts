@@ -8,6 +8,7 @@ import {
   type EntryContent,
   EntryReader,
   INDEX_FAMILY,
+  VERIFIED,
 } from '../indexes/index.js';
 import { MARKER_VALUE } from '../schema/types.js';
 import { Get, LATEST_TIMESTAMP, RawRow, type Result, type SyncTable } from '../table/index.js';
@@ -68,7 +69,7 @@ function followEntries(
   rows: TableAccess,
   options: ReadOptions,
 ): RowCursor {
-  if (plan.covered) return new CoveredCursor(plan, entries, options);
+  if (plan.covered) return new CoveredCursor(plan, reading, entries, rows, options);
   const { sync } = rows;
   return sync !== undefined && plan.spec.schema.key.dictionaries === undefined
     ? new NearCursor(plan, reading, entries, sync, options)
@@ -156,7 +157,13 @@ class CoveredCursor extends StepCursor {
   /** Whether values stand in the entry's row. */
   private readonly decodes: boolean;
 
-  constructor(plan: IndexPlan, entries: RowCursor, options: ReadOptions) {
+  constructor(
+    plan: IndexPlan,
+    private readonly reading: ReadPlan,
+    entries: RowCursor,
+    private readonly rows: TableAccess,
+    options: ReadOptions,
+  ) {
     super(plan, entries, options);
     this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
   }
@@ -166,6 +173,7 @@ class CoveredCursor extends StepCursor {
     const { reader } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
     reader.read(entry.row, bytes, start, end);
+    if (reader.state !== VERIFIED) return this.rowBehind(copyBytes(entry.row), reader.dataRow);
     into.begin(reader.dataRow);
     const values = this.decodes ? use.index.index.layout.decode(entry.row) : undefined;
     for (let i = 0; i < covering.length; i++) {
@@ -183,6 +191,19 @@ class CoveredCursor extends StepCursor {
     const { key } = use.index.schema;
     if (key.dictionaries === undefined) return this.give(entry.row, into);
     return loadTexts([key], [into.toResult()]).then(() => this.give(entry.row, into));
+  }
+
+  /** An unverified entry says nothing: its row does. */
+  private async rowBehind(entry: Uint8Array, dataRow: Uint8Array): Promise<boolean> {
+    const { plan, rows, options } = this;
+    const { index } = plan.use;
+    rows.indexing?.repair?.note({ index, row: entry });
+    const get = new Get(dataRow);
+    applyHints(get, options);
+    const row = await rows.table.get(get, options);
+    await loadTexts([index.schema.key], [row]);
+    countRow(options, row);
+    return isMeant(plan, this.reading, entry, row) && this.give(entry, row);
   }
 }
 
@@ -324,11 +345,13 @@ class LookupCursor extends EntryCursor {
   }
 
   private take(): OpenEntry {
-    const { index } = this.plan.use.index;
+    const { index } = this.plan.use;
     const { row } = this.entries;
     const key = copyBytes(row!.row);
     const value = valueIn(row!, INDEX_FAMILY, ENTRY_QUALIFIER) ?? EMPTY_BYTES;
-    return { row: key, content: decodeEntry(index, key, value) };
+    const content = decodeEntry(index.index, key, value);
+    if (content.state !== VERIFIED) this.rows.indexing?.repair?.note({ index, row: key });
+    return { row: key, content };
   }
 
   private lookUp(): Promise<void> {

@@ -18,7 +18,7 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
-export { entityIndexes, type IndexAccess, type IndexState } from './index-access.js';
+export { type EntryRepair, entityIndexes, type IndexAccess, type IndexState } from './index-access.js';
 export type { IndexUse } from './index-plan.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';

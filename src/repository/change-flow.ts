@@ -19,7 +19,7 @@ import {
 } from '../table/index.js';
 import type { ChangeImage, ChangeParticipant, EntityChange, OwnColumn } from './executor.js';
 import { asAction } from './row-access.js';
-import { RowImage } from './row-image.js';
+import { isPlain, RowImage } from './row-image.js';
 
 /** Rows of entities that one change may take along: all of them are one turn of the event loop and one record of the log. */
 export const MOST_FOLLOWING = 10_000;
@@ -76,7 +76,7 @@ export class ChangeFlow {
     let { mutations } = change;
     let after: RowImage;
     let result: Result;
-    if (this.isPlain(before, mutations)) {
+    if (isPlain(before, mutations, this.now())) {
       after = before.after(mutations);
       const own = ownColumns({ ...change, after }, participants, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
@@ -100,18 +100,6 @@ export class ChangeFlow {
       }
     }
     return result;
-  }
-
-  /** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */
-  private isPlain(before: RowImage, mutations: readonly RowMutation[]): boolean {
-    for (const mutation of mutations) {
-      if (!('cells' in mutation)) continue;
-      if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
-      for (const { timestamp } of mutation.cells) if (timestamp !== LATEST_TIMESTAMP) return false;
-    }
-    const now = this.now();
-    for (const { timestamp } of before.all()) if (timestamp > now) return false;
-    return true;
   }
 }
 

@@ -39,7 +39,19 @@ export class EntryLife {
     return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
   }
 
-  private endOfColumn({ family, qualifier }: ColumnSchema, cell: CellOf, now: number): number {
+  /** Milliseconds that what stands beside the marker has left; undefined: without end. */
+  remainingOfMarker(cell: CellOf, now: number): number | undefined {
+    const { marker } = this.schema;
+    if (!this.ends || marker === undefined) return undefined;
+    const end = Math.min(this.endOfRow(cell, now), this.endOfColumn(marker, cell, now));
+    return Number.isFinite(end) ? Math.max(1, end - now) + GRACE : undefined;
+  }
+
+  private endOfColumn(
+    { family, qualifier }: Pick<ColumnSchema, 'family' | 'qualifier'>,
+    cell: CellOf,
+    now: number,
+  ): number {
     const lifetime = this.lifetimes.get(family);
     const found = lifetime === undefined ? undefined : cell(family, qualifier);
     return found === undefined ? Number.POSITIVE_INFINITY : settled(found.timestamp, now) + lifetime!;

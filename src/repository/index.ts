@@ -14,6 +14,7 @@ export { ConditionalWrite } from './conditional.js';
 export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export { EntryLife } from './entry-life.js';
+export { deleteOf, putOf } from './entry-planner.js';
 export type {
   ChangeExecutor,
   ChangeImage,
@@ -23,13 +24,17 @@ export type {
   FollowUp,
 } from './executor.js';
 export type { HistoryOptions } from './history.js';
-export { deleteOf, IndexParticipant, putOf } from './index-participant.js';
+export { IndexParticipant } from './index-participant.js';
 export type { BulkWriteOptions, WriteOptions } from './options.js';
 export { EntityReader, type IndexFinder } from './reader.js';
+export { IndexedExecutor } from './remote/indexed-executor.js';
+export { IndexedRows } from './remote/indexed-rows.js';
+export { ReadRepair } from './remote/read-repair.js';
 export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
+export { RowGate } from './row-gate.js';
 export { RowImage } from './row-image.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './scattered.js';
 export type * from './types.js';

@@ -1,7 +1,14 @@
 /** The newest cells of a row, before a change and after it. */
 
 import { compareBytes, concatBytes, equalBytes, toLatin1 } from '../bytes/index.js';
-import { Cell, CellType, type Result, Result as Row, type RowMutation } from '../table/index.js';
+import {
+  Cell,
+  CellType,
+  LATEST_TIMESTAMP,
+  type Result,
+  Result as Row,
+  type RowMutation,
+} from '../table/index.js';
 
 /** Rows of more cells are looked up by a map of the columns. */
 const FEW_CELLS = 24;
@@ -125,6 +132,17 @@ export class RowImage {
     const cell = new Cell(this.row, family, qualifier, timestamp, CellType.Put, value);
     this.cells.set(nameOf(family, qualifier), cell);
   }
+}
+
+/** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */
+export function isPlain(before: RowImage, mutations: readonly RowMutation[], now: number): boolean {
+  for (const mutation of mutations) {
+    if (!('cells' in mutation)) continue;
+    if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
+    for (const { timestamp } of mutation.cells) if (timestamp !== LATEST_TIMESTAMP) return false;
+  }
+  for (const { timestamp } of before.all()) if (timestamp > now) return false;
+  return true;
 }
 
 function compareColumns(a: Cell, b: Cell): number {

@@ -3,11 +3,18 @@
 import { describe, expect, test } from 'vitest';
 import { toBytes, toHex } from '../../src/bytes/index.js';
 import { KeyError } from '../../src/errors.js';
-import { decodeEntry, encodeEntryValue, UNVERIFIED, VERIFIED } from '../../src/indexes/index.js';
+import {
+  decodeEntry,
+  encodeEntryValue,
+  UNVERIFIED,
+  unverifiedValue,
+  VERIFIED,
+} from '../../src/indexes/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Person } from './entities.js';
 
 const { indexes } = compileSchema([Person]).entity(Person);
+const TOKEN = Uint8Array.of(0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8);
 const byName = (name: string) => indexes.find((index) => index.name === name)!;
 
 describe('an entry', () => {
@@ -24,7 +31,9 @@ describe('an entry', () => {
     const byEmail = byName('byEmail');
     expect(toHex(byEmail.id)).toBe('f329f1a2');
     expect(toHex(byEmail.layout.encode({ email: 'a@x' }))).toBe(`${toHex(byEmail.id)}614078`);
-    expect(toHex(encodeEntryValue(byEmail, toBytes('row'), [], UNVERIFIED))).toBe('0203726f77');
+    expect(toHex(unverifiedValue(encodeEntryValue(byEmail, toBytes('row'), []), TOKEN))).toBe(
+      '02a1a2a3a4a5a6a7a803726f77',
+    );
     expect(toHex(encodeEntryValue(byName('spread'), toBytes('row'), []))).toBe('01');
   });
 
@@ -34,6 +43,13 @@ describe('an entry', () => {
     const value = encodeEntryValue(index, toBytes('r'), [toBytes('abc'), undefined]);
     expect(decodeEntry(index, row, value)).toEqual({
       state: VERIFIED,
+      token: undefined,
+      dataRow: toBytes('r'),
+      cells: [toBytes('abc'), undefined],
+    });
+    expect(decodeEntry(index, row, unverifiedValue(value, TOKEN))).toEqual({
+      state: UNVERIFIED,
+      token: TOKEN,
       dataRow: toBytes('r'),
       cells: [toBytes('abc'), undefined],
     });

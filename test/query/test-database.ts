@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { schemaTableDescriptor } from '../../src/codec/index.js';
 import { connect, type Database, open, type TableHandling } from '../../src/database.js';
+import { systemTables } from '../../src/ddl/index.js';
 import { connectHBase } from '../../src/hbase/engine.js';
 import { dictionaryTableDescriptor } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
@@ -124,7 +125,8 @@ class HBaseTestStore implements TestStore {
 }
 
 function tablesOf(entities: readonly EntityClass[]): string[] {
-  return compileSchema(entities).tables.map(({ descriptor }) => descriptor.name);
+  const schema = compileSchema(entities);
+  return [...schema.tables, ...systemTables(schema)].map(({ descriptor }) => descriptor.name);
 }
 
 /** What was read of a table. */

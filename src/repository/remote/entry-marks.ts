@@ -1,0 +1,260 @@
+/**
+ * What changes do to the table of entries: they mark those that they touch as unverified before the row is written, and
+ * verify or remove them after it. Whoever comes later marks anew; so nobody undoes what another has begun.
+ */
+
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, unverifiedValue } from '../../indexes/index.js';
+import {
+  type BatchAction,
+  type BatchOutcome,
+  type Cell,
+  CheckAndMutate,
+  Get,
+  type OperationOptions,
+  type RowMutation,
+  type Table,
+} from '../../table/index.js';
+import { deleteOf, type EntryPlanner, putOf } from '../entry-planner.js';
+import type { DataRows } from './data-rows.js';
+import type { Mark, RowWork, Suspect } from './row-work.js';
+
+/**
+ * Milliseconds after which an unverified entry is nobody's who still works on it: a change writes its row within
+ * {@link WINDOW} of its first mark, or begins anew. The rest is for clocks that differ.
+ */
+export const SETTLED = 30_000;
+/** Milliseconds from the first mark to the end of the row's own write. */
+export const WINDOW = 10_000;
+
+/** An entry as it stands. */
+export interface Standing {
+  readonly cell: Cell;
+  readonly holder: Uint8Array;
+  readonly token: Uint8Array | undefined;
+}
+
+export class EntryMarks {
+  constructor(
+    private readonly table: Table,
+    private readonly planner: EntryPlanner,
+    private readonly rows: DataRows,
+    private readonly now: () => number,
+    private readonly settledAfter: number,
+  ) {}
+
+  /** Marks every entry that the works touch. A work that cannot go on is failed, or put off. */
+  async mark(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
+    const marks = works.flatMap((work) => work.changes.map((change) => this.markOf(work, change)));
+    for (const [work, mark] of marks) work.note(mark);
+    const actions = marks.map(([work, mark]) => this.firstStep(work, mark));
+    const answers = await this.batch(actions, options);
+    const contested = marks.filter(([work], i) => !this.settled(work, answers[i]!));
+    if (contested.length === 0) return;
+    await this.contest(works, contested, options);
+    await this.release(works.filter((work) => work.isPutOff));
+  }
+
+  private markOf(work: RowWork, change: RowWork['changes'][number]): readonly [RowWork, Mark] {
+    const { index, row, was, is } = change;
+    return [work, { index, row, change, value: unverifiedValue((is ?? was)!.value, work.token) }];
+  }
+
+  /** Entries of a unique index are taken only as they are expected. */
+  private firstStep(work: RowWork, mark: Mark): BatchAction {
+    const { index, change } = mark;
+    const put = this.putOf(work, mark);
+    if (!index.index.unique) return put;
+    return change.was === undefined
+      ? CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put)
+      : ifStill(change.was.value, put);
+  }
+
+  private putOf(work: RowWork, { index, row, value, change }: Mark): RowMutation {
+    const ttl = change.is === undefined ? this.planner.remaining(index, work.image) : change.ttl;
+    return putOf({ row, value }, ttl);
+  }
+
+  /** Whether the step was made, or the work has failed by it. */
+  private settled(work: RowWork, answer: BatchOutcome): boolean {
+    if (!answer.ok) work.fail(answer.error);
+    return !answer.ok || answer.success !== false;
+  }
+
+  /** Entries of unique indexes that are not as they were expected: of others, of earlier attempts, of nobody any more. */
+  private async contest(
+    works: readonly RowWork[],
+    contested: readonly (readonly [RowWork, Mark])[],
+    options: OperationOptions | undefined,
+  ): Promise<void> {
+    const open = contested.filter(([work]) => !work.isDone);
+    const found = await this.standing(
+      open.map(([, mark]) => mark),
+      options,
+    );
+    const here = new Set(works.filter((work) => !work.isDone).map(({ row }) => toLatin1(row)));
+    const steps: [RowWork, BatchAction][] = [];
+    for (const [i, [work, mark]] of open.entries()) {
+      const step = await this.nextStep(work, mark, found[i], here, options);
+      if (step !== undefined) steps.push([work, step]);
+    }
+    const answers = await this.batch(
+      steps.map(([, step]) => step),
+      options,
+    );
+    for (const [i, [work]] of steps.entries()) if (!this.settled(work, answers[i]!)) work.isPutOff = true;
+  }
+
+  private async nextStep(
+    work: RowWork,
+    mark: Mark,
+    found: Standing | undefined,
+    here: ReadonlySet<string>,
+    options: OperationOptions | undefined,
+  ): Promise<BatchAction | undefined> {
+    const { index, row, change } = mark;
+    const put = this.putOf(work, mark);
+    if (found === undefined) {
+      if (change.is !== undefined) return CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put);
+      work.drop(change);
+      return undefined;
+    }
+    const { holder, token, cell } = found;
+    if (equalBytes(holder, work.row)) return ifStill(cell.value, put);
+    if (change.is === undefined) {
+      work.drop(change);
+      return undefined;
+    }
+    const { stored, shadow } = await this.rows.load(holder, options);
+    if (this.planner.bears(index, stored, row)) {
+      if (here.has(toLatin1(holder))) work.isPutOff = true;
+      else if (work.change === undefined) {
+        work.taken++;
+        work.drop(change);
+      } else work.fail(this.planner.taken(index, row, holder));
+      return undefined;
+    }
+    // Its row has been written since, or nobody can be about to write it.
+    if (token === undefined || (shadow !== undefined && equalBytes(token, shadow)) || this.isSettled(cell))
+      return ifStill(cell.value, put);
+    work.isPutOff = true;
+    return undefined;
+  }
+
+  /** Whether nobody works on an unverified entry any more. */
+  isSettled(cell: Cell): boolean {
+    return this.remaining(cell) <= 0;
+  }
+
+  /** Milliseconds until an unverified entry is settled. */
+  remaining(cell: Cell): number {
+    return cell.timestamp + this.settledAfter - this.now();
+  }
+
+  /** Lets go of values that were claimed, so that two that wait for each other do not wait for ever. */
+  private async release(works: readonly RowWork[]): Promise<void> {
+    const claims = works.flatMap(({ marks }) =>
+      [...marks.values()].filter(({ index, change }) => index.index.unique && change.was === undefined),
+    );
+    await this.remove(claims);
+  }
+
+  /** Removes entries that are as they were marked. */
+  async remove(marks: readonly Mark[]): Promise<void> {
+    const found = await this.standing(marks, undefined);
+    const actions: BatchAction[] = [];
+    for (const [i, { row, value }] of marks.entries()) {
+      const cell = found[i]?.cell;
+      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(removal(row, cell));
+    }
+    await this.batch(actions, undefined);
+  }
+
+  /** Verifies what the rows have now, and removes what they had. Answers the works one of whose new entries was not there. */
+  async settle(works: readonly RowWork[]): Promise<RowWork[]> {
+    const marks = works.flatMap((work) =>
+      [...work.marks.values()]
+        .filter(({ change }) => work.changes.includes(change))
+        .map((mark): [RowWork, Mark] => [work, mark]),
+    );
+    const kept = marks.filter(([, { change }]) => change.is !== undefined);
+    const gone = marks.filter(([, { change }]) => change.is === undefined);
+    const answers = await this.batch(
+      kept.map(([, { value, change }]) => ifStill(value, putOf(change.is!, change.ttl))),
+      undefined,
+    );
+    await this.remove(gone.map(([, mark]) => mark));
+    const lost = kept.filter((_, i) => {
+      const answer = answers[i]!;
+      return answer.ok && answer.success === false;
+    });
+    return [...new Set(lost.map(([work]) => work))];
+  }
+
+  /** Removes entries of rows that are not there: those that are nobody's, and such as `mine` were written with. */
+  async removeStray(suspects: readonly Suspect[], mine: ReadonlyMap<string, Mark>): Promise<number> {
+    const found = await this.standing(suspects, undefined);
+    const actions: BatchAction[] = [];
+    for (const [i, { row }] of suspects.entries()) {
+      const standing = found[i];
+      if (standing === undefined) continue;
+      const { cell, token } = standing;
+      const own = mine.get(toLatin1(row))?.value;
+      const isOwn = own !== undefined && equalBytes(own, cell.value);
+      if (token === undefined || isOwn || this.isSettled(cell)) actions.push(removal(row, cell));
+    }
+    await this.batch(actions, undefined);
+    return actions.length;
+  }
+
+  async standing(
+    entries: readonly Suspect[],
+    options: OperationOptions | undefined,
+  ): Promise<(Standing | undefined)[]> {
+    if (entries.length === 0) return [];
+    const found = await this.table.getAll(
+      entries.map(({ row }) => new Get(row)),
+      options,
+    );
+    return found.map((result, i) => {
+      const cell = result.getLatest(INDEX_FAMILY, ENTRY_QUALIFIER);
+      if (cell === undefined) return undefined;
+      const { index, row } = entries[i]!;
+      const { dataRow: holder, token } = decodeEntry(index.index, row, cell.value);
+      return { cell, holder, token };
+    });
+  }
+
+  /** Makes unverified entries what they are to be, if they are still as they were found. */
+  async decide(
+    decisions: readonly {
+      readonly row: Uint8Array;
+      readonly cell: Cell;
+      readonly put: RowMutation | undefined;
+    }[],
+  ): Promise<void> {
+    await this.batch(
+      decisions.map(({ row, cell, put }) =>
+        put === undefined ? removal(row, cell) : ifStill(cell.value, put),
+      ),
+      undefined,
+    );
+  }
+
+  private async batch(
+    actions: readonly BatchAction[],
+    options: OperationOptions | undefined,
+  ): Promise<BatchOutcome[]> {
+    return actions.length === 0 ? [] : this.table.batch(actions, options);
+  }
+}
+
+/** A change of an entry that still has the value. */
+function ifStill(value: Uint8Array, action: RowMutation): CheckAndMutate {
+  return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
+}
+
+/** Up to its own time: a later entry of the same millisecond's delete would not be seen. */
+function removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
+  return ifStill(value, deleteOf(row, timestamp));
+}

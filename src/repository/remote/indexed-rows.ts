@@ -1,0 +1,320 @@
+/**
+ * Rows changed together with their entries on an engine that has one step for a row and no more (docs/indexes.md):
+ * entries are marked unverified, the row is written if it is still as it was read, entries are verified or removed. What
+ * is broken off leaves unverified entries, which every reader holds against the row.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { ConflictError, RowanError } from '../../errors.js';
+import { type EntityIndex, type EntityIndexes, encodeEntryValue } from '../../indexes/index.js';
+import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
+import { type Change, checked, type Expectation, getIf } from '../change.js';
+import { type EntryChange, EntryPlanner } from '../entry-planner.js';
+import type { ChangeOutcome } from '../executor.js';
+import { isPlain, RowImage } from '../row-image.js';
+import { DataRows } from './data-rows.js';
+import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
+import { type Mark, RowWork, type Suspect } from './row-work.js';
+
+/** How often a change is begun anew when others write its row, or claim its values, at the same time. */
+const ATTEMPTS = 64;
+/** The longest wait between two attempts, ms. */
+const LONGEST_WAIT = 100;
+/**
+ * Milliseconds between what is seen of a row or entry and what is written for it: a delete hides what is written in its
+ * millisecond, whoever wrote it (R32).
+ */
+const TICK = 2;
+
+/** What mending a row came to. */
+export interface Mended {
+  readonly error: RowanError | undefined;
+  /** Its values of unique indexes that another entity has. */
+  readonly taken: number;
+  /** Entries written or removed. */
+  readonly entries: number;
+}
+
+export class IndexedRows {
+  readonly planner: EntryPlanner;
+  readonly rows: DataRows;
+  readonly entries: EntryMarks;
+
+  constructor(
+    table: Table,
+    entries: Table,
+    readonly indexes: EntityIndexes,
+    private readonly now: () => number,
+    /** Milliseconds after which an unverified entry is nobody's who may still write its row. */
+    settledAfter: number = SETTLED,
+  ) {
+    this.planner = new EntryPlanner(indexes, now);
+    this.rows = new DataRows(table, indexes.schema);
+    this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
+  }
+
+  /** Changes of rows that are all different. */
+  async apply(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    const works = changes.map((change) => new RowWork(change.row, change));
+    await this.drive(works, options);
+    await this.withdraw(works);
+    return works.map(({ outcome }) => outcome!);
+  }
+
+  /** Makes the entries of rows what they are to be; `suspects` of each: entries that may be none of its. */
+  async mend(
+    rows: readonly { readonly row: Uint8Array; readonly suspects?: readonly Suspect[] }[],
+    mine: ReadonlyMap<string, Mark> = NO_MARKS,
+    options?: OperationOptions,
+  ): Promise<Mended[]> {
+    const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects));
+    await this.drive(works, options);
+    const mended: Mended[] = [];
+    for (const work of works) {
+      const error = work.outcome!.ok ? undefined : work.outcome!.error;
+      const stray = work.image.isEmpty && error === undefined;
+      const removed = stray ? await this.entries.removeStray(work.suspects, mine) : 0;
+      mended.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
+    }
+    return mended;
+  }
+
+  private async drive(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const open = works.filter(({ isDone }) => !isDone);
+      if (open.length === 0) return;
+      if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+      try {
+        await this.round(open, options);
+      } catch (error) {
+        if (!(error instanceof RowanError)) throw error;
+        for (const work of open) work.fail(error);
+      }
+    }
+    for (const work of works) {
+      work.fail(
+        new ConflictError(
+          `A row of ${this.indexes.schema.name} was changed by others, or a value of a unique index was being claimed, at each of ` +
+            `${ATTEMPTS} attempts. Try again later.`,
+          { retryable: true },
+        ),
+      );
+    }
+  }
+
+  private async round(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
+    await this.load(works, options);
+    const seen = sleep(TICK);
+    for (const work of works) this.attempt(work, () => this.plan(work));
+    const planned = works.filter(({ isDone }) => !isDone);
+    const began = performance.now();
+    await this.entries.mark(planned, options);
+    const marked = sleep(TICK);
+    await seen;
+    const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
+    // Too late: the marks may be taken for abandoned before the row is written.
+    if (ready.length === 0 || performance.now() - began > WINDOW / 2) return;
+    const written = await this.write(ready, options);
+    await marked;
+    await this.finish(written);
+  }
+
+  private attempt(work: RowWork, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+      work.fail(error);
+    }
+  }
+
+  /** Reads the rows, and has those fail that are not as their writers expect. */
+  private async load(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
+    const filtered = works.filter(({ change }) => change?.expects.some(({ kind }) => kind === 'filter'));
+    const [loaded, held] = await Promise.all([
+      this.rows.loadAll(
+        works.map(({ row }) => row),
+        options,
+      ),
+      filtered.length === 0
+        ? []
+        : this.rows.table.getAll(
+            filtered.map(({ row, change }) => getIf(row, change!.expects)),
+            options,
+          ),
+    ]);
+    for (const [i, work] of works.entries()) {
+      work.begin(RowImage.of(work.row, loaded[i]!.stored), loaded[i]!.shadow);
+      const unmet = work.change?.expects.some((expectation) => !isMet(work.image, expectation));
+      if (unmet) work.fail(work.change!.mismatch!());
+    }
+    for (const [i, work] of filtered.entries()) if (held[i]!.isEmpty) work.fail(work.change!.mismatch!());
+  }
+
+  private plan(work: RowWork): void {
+    if (work.isDone) return;
+    const { image, change } = work;
+    if (change === undefined) {
+      this.planMending(work);
+      return;
+    }
+    const { mutations, seen } = change.resolve(image);
+    this.planner.refuse(mutations);
+    const after = image.after(mutations);
+    work.mutations = mutations;
+    work.isOpenEnded = !isPlain(image, mutations, this.now());
+    const changes = work.isOpenEnded
+      ? [...this.all(image, true), ...this.all(after, true)]
+      : this.planner.changes(image, after);
+    work.changes = this.withEarlier(work, changes, after);
+    work.renews = !this.planner.leavesEntries(image, after) || work.isOpenEnded;
+    work.expects = this.rows.unchanged(loadedOf(work), [...change.expects, ...seen]);
+    if (!work.renews || (after.isEmpty && !work.isOpenEnded)) return;
+    const ttl = this.planner.life.remainingOfMarker(
+      (family, qualifier) => after.cell(family, qualifier),
+      this.now(),
+    );
+    work.mutations = [...mutations, this.rows.shadowPut(work.row, work.token, ttl)];
+  }
+
+  /** The row stays, its shadow is renewed: whoever has planned by what it was before begins anew. */
+  private planMending(work: RowWork): void {
+    const { image, shadow, row } = work;
+    const entries = this.all(image, false);
+    const strange = work.suspects
+      .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
+      .map((suspect) => blank(suspect, row));
+    work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
+    work.renews = true;
+    work.expects = this.rows.unchanged(loadedOf(work), []);
+    if (image.isEmpty) {
+      work.mutations = [this.rows.shadowDelete(row)];
+      if (shadow === undefined) work.outcome = NOTHING_DONE;
+      return;
+    }
+    if (work.changes.length === 0) work.outcome = NOTHING_DONE;
+    const ttl = this.planner.life.remainingOfMarker(
+      (family, qualifier) => image.cell(family, qualifier),
+      this.now(),
+    );
+    work.mutations = [this.rows.shadowPut(row, work.token, ttl)];
+  }
+
+  /** All entries of a row: as if they were new, or as such that it has. */
+  private all(image: RowImage, had: boolean): EntryChange[] {
+    const { all } = this.indexes;
+    return this.indexes.entriesOf(image.toResult()).flatMap((entries, i) => {
+      const index = all[i]!;
+      const ttl = this.planner.remaining(index, image);
+      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl }));
+    });
+  }
+
+  /** With what an earlier attempt has marked, to be put right with the rest. */
+  private withEarlier(work: RowWork, changes: readonly EntryChange[], after: RowImage): EntryChange[] {
+    const rows = new Set(changes.map(({ row }) => toLatin1(row)));
+    const unique = changes.length === rows.size ? [...changes] : uniqueByRow(changes);
+    const earlier = [...work.marks].filter(([name]) => !rows.has(name));
+    if (earlier.length === 0) return unique;
+    const kept = this.all(after, true);
+    for (const [, mark] of earlier) {
+      const still = kept.find(({ row }) => equalBytes(row, mark.row));
+      unique.push(still ?? blank(mark, work.row));
+    }
+    return unique;
+  }
+
+  private async write(works: readonly RowWork[], options: OperationOptions | undefined): Promise<RowWork[]> {
+    const timeout = Math.min(options?.timeout ?? WINDOW, WINDOW);
+    for (const work of works) work.isSent = true;
+    const answers = await this.rows.table.batch(
+      works.map(({ row, expects, mutations }) => checked(row, expects, mutations)),
+      { ...options, timeout },
+    );
+    return works.filter((work, i) => {
+      const answer = answers[i]!;
+      if (!answer.ok) work.fail(answer.error);
+      else if (answer.success === false) work.isSent = false;
+      else work.outcome = written(answer);
+      return answer.ok && answer.success !== false;
+    });
+  }
+
+  /** What fails here stays unverified: it is held against the row by every reader, and put right by one of them. */
+  private async finish(works: readonly RowWork[]): Promise<void> {
+    const touching = works.filter(({ changes }) => changes.length > 0);
+    if (touching.length === 0) return;
+    try {
+      const lost = await this.entries.settle(touching.filter(({ isOpenEnded }) => !isOpenEnded));
+      const open = touching.filter(({ isOpenEnded }) => isOpenEnded);
+      // Who saw the row missing may have marked before another removed it again.
+      const torn = [...open, ...lost.filter(({ image, change }) => image.isEmpty && change !== undefined)];
+      for (const work of torn) {
+        const suspects = [...work.marks.values()];
+        await this.mend([{ row: work.row, suspects }], work.marks);
+      }
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+    }
+  }
+
+  /** Puts right what changes have marked that were refused. Nothing of those whose row may yet be written. */
+  private async withdraw(works: readonly RowWork[]): Promise<void> {
+    for (const work of works) {
+      if (work.outcome!.ok || work.isSent || work.marks.size === 0) continue;
+      try {
+        await this.mend([{ row: work.row, suspects: [...work.marks.values()] }], work.marks);
+      } catch (error) {
+        if (!(error instanceof RowanError)) throw error;
+      }
+    }
+  }
+}
+
+const NOTHING_DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
+const NO_MARKS: ReadonlyMap<string, Mark> = new Map();
+
+function loadedOf({ image, shadow }: RowWork): {
+  readonly stored: Result;
+  readonly shadow: Uint8Array | undefined;
+} {
+  return { stored: image.toResult(), shadow };
+}
+
+/** What the row is known to be. Filters are asked of the engine. */
+function isMet(image: RowImage, expectation: Expectation): boolean {
+  if (expectation.kind === 'filter') return true;
+  const value = image.value(expectation.family, expectation.qualifier);
+  switch (expectation.kind) {
+    case 'absent':
+      return value === undefined;
+    case 'present':
+      return value !== undefined;
+    case 'equal':
+      return value !== undefined && equalBytes(value, expectation.value);
+  }
+}
+
+/** An entry that is to go, of which only the row is known. */
+function blank(
+  { index, row }: { readonly index: EntityIndex; readonly row: Uint8Array },
+  dataRow: Uint8Array,
+): EntryChange {
+  const cells = index.index.included.map(() => undefined);
+  return {
+    index,
+    row,
+    was: { row, value: encodeEntryValue(index.index, dataRow, cells) },
+    is: undefined,
+    ttl: undefined,
+  };
+}
+
+function uniqueByRow(changes: readonly EntryChange[]): EntryChange[] {
+  return [...new Map(changes.map((change) => [toLatin1(change.row), change])).values()];
+}
+
+function written(answer: BatchOutcome & { readonly ok: true }): ChangeOutcome {
+  return { ok: true, result: answer.result };
+}

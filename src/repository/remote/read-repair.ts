@@ -1,0 +1,74 @@
+/** What queries do about unverified entries that they meet: in the background, and nobody waits for it. */
+
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import type { EntryRepair } from '../../query/index.js';
+import type { Cell, RowMutation } from '../../table/index.js';
+import { putOf } from '../entry-planner.js';
+import { RowImage } from '../row-image.js';
+import type { IndexedRows } from './indexed-rows.js';
+import type { Suspect } from './row-work.js';
+
+/** Entries that wait at the most; those beyond are met again. */
+const MOST = 1024;
+
+export class ReadRepair implements EntryRepair {
+  private readonly waiting = new Map<string, Suspect>();
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly rows: IndexedRows) {}
+
+  note(suspect: Suspect): void {
+    if (this.waiting.size >= MOST) return;
+    this.waiting.set(toLatin1(suspect.row), suspect);
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+    });
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.size > 0) {
+      const suspects = [...this.waiting.values()];
+      this.waiting.clear();
+      try {
+        await this.repair(suspects);
+      } catch (error) {
+        // Whoever reads the entries next tries again.
+        if (!(error instanceof RowanError)) throw error;
+      }
+    }
+  }
+
+  /**
+   * An entry of the change that its row has seen last is decided on by the row: whoever changes the row now marks the
+   * entry anew. One of another change may be of somebody who is about to write the row, unless it is old.
+   */
+  private async repair(suspects: readonly Suspect[]): Promise<void> {
+    const { entries, rows, planner, indexes } = this.rows;
+    const standing = await entries.standing(suspects, undefined);
+    const open = suspects.flatMap((suspect, i) => {
+      const found = standing[i];
+      return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
+    });
+    if (open.length === 0) return;
+    const loaded = await rows.loadAll(
+      open.map(({ holder }) => holder),
+      undefined,
+    );
+    const decisions: { row: Uint8Array; cell: Cell; put: RowMutation | undefined }[] = [];
+    for (const [i, { suspect, token, cell, holder }] of open.entries()) {
+      const { stored, shadow } = loaded[i]!;
+      const { index, row } = suspect;
+      if (shadow !== undefined && equalBytes(token, shadow)) {
+        const entry = indexes
+          .entriesOf(stored)
+          [indexes.all.indexOf(index)]!.find((one) => equalBytes(one.row, row));
+        const ttl = planner.remaining(index, RowImage.of(holder, stored));
+        decisions.push({ row, cell, put: entry && putOf(entry, ttl) });
+      } else if (entries.isSettled(cell)) {
+        await this.rows.mend([{ row: holder, suspects: [suspect] }]);
+      }
+    }
+    await entries.decide(decisions);
+  }
+}
