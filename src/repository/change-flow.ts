@@ -12,7 +12,6 @@ import {
   CellType,
   Delete,
   Get,
-  LATEST_TIMESTAMP,
   Put,
   type Result,
   type RowMutation,

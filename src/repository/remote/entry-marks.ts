@@ -191,13 +191,17 @@ export class EntryMarks {
     return [...new Set(lost.map(([work]) => work))];
   }
 
-  /** Removes entries of rows that are not there: those that are nobody's, and such as `mine` were written with. */
-  async removeStray(suspects: readonly Suspect[], mine: ReadonlyMap<string, Mark>): Promise<number> {
+  /** Removes entries of a row that is not there: those that are nobody's, and such as `mine` were written with. */
+  async removeStray(
+    of: Uint8Array,
+    suspects: readonly Suspect[],
+    mine: ReadonlyMap<string, Mark>,
+  ): Promise<number> {
     const found = await this.standing(suspects, undefined);
     const actions: BatchAction[] = [];
     for (const [i, { row }] of suspects.entries()) {
       const standing = found[i];
-      if (standing === undefined) continue;
+      if (standing === undefined || !equalBytes(standing.holder, of)) continue;
       const { cell, token } = standing;
       const own = mine.get(toLatin1(row))?.value;
       const isOwn = own !== undefined && equalBytes(own, cell.value);

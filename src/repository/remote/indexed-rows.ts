@@ -74,10 +74,16 @@ export class IndexedRows {
     for (const work of works) {
       const error = work.outcome!.ok ? undefined : work.outcome!.error;
       const stray = work.image.isEmpty && error === undefined;
-      const removed = stray ? await this.entries.removeStray(work.suspects, mine) : 0;
+      const removed = stray ? await this.removeStray(work, mine) : 0;
       mended.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
     }
     return mended;
+  }
+
+  private removeStray(work: RowWork, mine: ReadonlyMap<string, Mark>): Promise<number> {
+    const own = new Map([...mine, ...work.marks]);
+    const suspects = new Map([...work.suspects, ...own.values()].map((one) => [toLatin1(one.row), one]));
+    return this.entries.removeStray(work.row, [...suspects.values()], own);
   }
 
   private async drive(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
@@ -168,7 +174,8 @@ export class IndexedRows {
       ? [...this.all(image, true), ...this.all(after, true)]
       : this.planner.changes(image, after);
     work.changes = this.withEarlier(work, changes, after);
-    work.renews = !this.planner.leavesEntries(image, after) || work.isOpenEnded;
+    // Who marks an entry that another has marked must keep that other from writing the row.
+    work.renews = work.changes.length > 0 || work.isOpenEnded || !this.planner.leavesEntries(image, after);
     work.expects = this.rows.unchanged(loadedOf(work), [...change.expects, ...seen]);
     if (!work.renews || (after.isEmpty && !work.isOpenEnded)) return;
     const ttl = this.planner.life.remainingOfMarker(

@@ -1,0 +1,79 @@
+/** Programs that end in the middle of a write: an engine whose calls fail from the n-th change that is sent on. */
+
+import { RowanError } from '../../../src/errors.js';
+import type { BatchAction, Engine, Table } from '../../../src/table/index.js';
+
+/** How the program ends: before its n-th change has been sent, or when it was made and nobody has heard. */
+export interface Death {
+  /** Changes that are made before. */
+  readonly after: number;
+}
+
+export class Mortal {
+  /** Calls and changes of rows that were let through. */
+  steps = 0;
+  private dies = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly engine: Engine) {}
+
+  /** From now on so many reads and changes of single rows are let through. */
+  dieAfter(steps: number): void {
+    this.steps = 0;
+    this.dies = steps;
+  }
+
+  live(): void {
+    this.dieAfter(Number.POSITIVE_INFINITY);
+  }
+
+  get isDead(): boolean {
+    return this.steps > this.dies;
+  }
+
+  /** The engine as the program sees it. */
+  get mortal(): Engine {
+    return new Proxy(this.engine, {
+      get: (target, name) => {
+        if (name === 'table') return (table: string) => this.wrap(target.table(table));
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  }
+
+  private wrap(table: Table): Table {
+    return new Proxy(table, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function' || name === 'scan') return value;
+        if (name === 'batch') return (actions: readonly BatchAction[]) => this.batch(target, actions);
+        return async (...args: unknown[]) => {
+          if (this.isDead || ++this.steps > this.dies) throw lost();
+          const answer: unknown = await value.apply(target, args);
+          if (this.steps >= this.dies) throw this.end();
+          return answer;
+        };
+      },
+    });
+  }
+
+  /** The rows of a batch are changed one after another, and the program may end between any two. */
+  private async batch(table: Table, actions: readonly BatchAction[]) {
+    if (this.isDead) throw lost();
+    const left = Math.max(0, this.dies - this.steps);
+    const sent = actions.slice(0, left);
+    this.steps += sent.length;
+    const answers = sent.length === 0 ? [] : await table.batch(sent);
+    if (sent.length < actions.length || this.steps >= this.dies) throw this.end();
+    return answers;
+  }
+
+  private end(): RowanError {
+    this.steps = this.dies + 1;
+    return lost();
+  }
+}
+
+function lost(): RowanError {
+  return new RowanError('ERR_CONNECTION', 'The program has ended.', { details: { outcome: 'unknown' } });
+}
