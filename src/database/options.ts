@@ -81,6 +81,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   walSegmentSize: true,
   maxWalSegments: true,
   walPreparedSize: true,
+  maxCellSize: true,
   compaction: true,
   timeToPurgeDeletes: true,
   automatic: true,

@@ -5,6 +5,7 @@ import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js
 import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
 import type { FamilyWork } from './background/family-work.js';
 import { prepareCodecs } from './codec/index.js';
+import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
 import type { Lifecycle } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
@@ -22,6 +23,7 @@ export interface CatalogParts {
   readonly work: FamilyWork;
   readonly pressure: Pressure;
   readonly chunkPool: ChunkPool;
+  readonly environment: StoreEnvironment;
 }
 
 export class Catalog {
@@ -213,7 +215,8 @@ export class Catalog {
       );
       return new Region(number, id, startKey, endKey, stores);
     });
-    return { state: new TableState(id, descriptor, familyNumbers, enabled, regions), edits };
+    const { maxCellSize } = this.parts.environment.settings;
+    return { state: new TableState(id, descriptor, familyNumbers, enabled, regions, maxCellSize), edits };
   }
 
   private add(state: TableState): void {

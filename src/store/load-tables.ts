@@ -7,8 +7,13 @@ import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
 import { TableState } from './table-state.js';
 
-/** @throws CorruptionError when a file is not what was written. */
-export function loadTables(state: VersionState, ledger: FileLedger, pool: ChunkPool): TableState[] {
+/** `maxCellSize`: bytes of the largest cell that they take. @throws CorruptionError when a file is not what was written. */
+export function loadTables(
+  state: VersionState,
+  ledger: FileLedger,
+  pool: ChunkPool,
+  maxCellSize: number,
+): TableState[] {
   const regionsOf = new Map<number, RegionEntry[]>();
   for (const region of state.regions.values()) {
     const known = regionsOf.get(region.table);
@@ -19,7 +24,14 @@ export function loadTables(state: VersionState, ledger: FileLedger, pool: ChunkP
     const regions = (regionsOf.get(table.id) ?? [])
       .sort((a, b) => Buffer.compare(a.startKey, b.startKey))
       .map((region) => loadRegion(table, region, ledger, pool));
-    return new TableState(table.id, table.descriptor, table.familyNumbers, table.enabled, regions);
+    return new TableState(
+      table.id,
+      table.descriptor,
+      table.familyNumbers,
+      table.enabled,
+      regions,
+      maxCellSize,
+    );
   });
 }
 

@@ -52,6 +52,11 @@ export interface EmbeddedOptions {
    * 0 for none; default 16 MiB.
    */
   readonly walPreparedSize?: number;
+  /**
+   * Bytes of the largest cell that is taken, row, qualifier and value together, at most 256 MiB; default 10 MiB, as
+   * `hbase.client.keyvalue.maxsize`. Cells that are stored are read whatever it is.
+   */
+  readonly maxCellSize?: number;
   readonly compaction?: Partial<CompactionSettings>;
   /** Milliseconds that major compactions keep delete markers after their timestamp; default 0 (R61). */
   readonly timeToPurgeDeletes?: number;
@@ -96,6 +101,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     walSegmentSize: options.walSegmentSize ?? 64 * MiB,
     maxWalSegments: options.maxWalSegments ?? 8,
     walPreparedSize: Math.min(options.walPreparedSize ?? 16 * MiB, options.walSegmentSize ?? 64 * MiB),
+    maxCellSize: options.maxCellSize ?? 10 * MiB,
     compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
     automatic,
@@ -149,6 +155,8 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   walSegmentSize: integer(1, GiB),
   maxWalSegments: integer(1, 1_000_000),
   walPreparedSize: integer(0, GiB),
+  // What the log and files take in one piece has room for several.
+  maxCellSize: integer(1, 256 * MiB),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
   automatic: kind('boolean'),

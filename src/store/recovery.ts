@@ -90,7 +90,7 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
   const cache = new BlockCache(settings.blockCacheSize);
   const ledger = new FileLedger(environment, files, cache);
   const chunkPool = new ChunkPool(settings.memstoreFlushSize);
-  const tables = loadTables(state, ledger, chunkPool);
+  const tables = loadTables(state, ledger, chunkPool, settings.maxCellSize);
   await prepareCodecs(codecsOf(tables));
   const rowClock = new RowClock(settings.clock);
   rowClock.restore(state.clock);

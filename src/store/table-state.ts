@@ -8,9 +8,6 @@ import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 import { SerialQueue } from './serial-queue.js';
 
-/** The largest cell, key and value together (`hbase.client.keyvalue.maxsize`): 10 MiB. */
-export const MAX_CELL_BYTES = 10 * 1024 * 1024;
-
 export class TableState {
   /** Changes of its regions and families, and of the files they have from outside, which come one after the other. */
   readonly changes = new SerialQueue();
@@ -26,6 +23,8 @@ export class TableState {
     public enabled: boolean,
     /** In key order, without gaps. Replaced as a whole when a region is split. */
     public regions: readonly Region[],
+    /** Bytes of the largest cell that is taken. */
+    private readonly maxCellSize: number,
   ) {}
 
   get name(): string {
@@ -72,10 +71,10 @@ export class TableState {
         if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
       }
       const bytes = row.length + cell.qualifier.length + cell.value.length;
-      if (bytes > MAX_CELL_BYTES) {
+      if (bytes > this.maxCellSize) {
         throw new InvalidArgumentError(
-          `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${MAX_CELL_BYTES}. ` +
-            'Spread the value over several columns.',
+          `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
+            'Open the store with a larger maxCellSize, or spread the value over several columns.',
           { details: { table: this.name, family: cell.family } },
         );
       }
