@@ -112,6 +112,8 @@ export interface ColumnBuilder<Name extends string> {
   createdAt(column: Name): PropertyDefinition<Date, true>;
   /** As `@UpdatedAt`. */
   updatedAt(column: Name): PropertyDefinition<Date, true>;
+  /** As `@DeletedAt`. */
+  deletedAt(column: Name): PropertyDefinition<Date, true>;
   /** As `@Ttl`. */
   ttl(): PropertyDefinition<number, true>;
 }
@@ -217,6 +219,7 @@ const builder = {
   version: (column: string) => role(column, int53, 'version'),
   createdAt: (column: string) => role(column, date, 'createdAt'),
   updatedAt: (column: string) => role(column, date, 'updatedAt'),
+  deletedAt: (column: string) => role(column, date, 'deletedAt'),
   ttl: () => new Definition((declaration, property) => declaration.ttls.push(property)),
 };
 

@@ -89,7 +89,7 @@ export interface EntityDeclaration {
 }
 
 /** What a property is for beyond holding a value. */
-export type ColumnRole = 'version' | 'createdAt' | 'updatedAt';
+export type ColumnRole = 'version' | 'createdAt' | 'updatedAt' | 'deletedAt';
 
 interface StoredProperty {
   /** The decorator's name, for messages. */

@@ -48,6 +48,15 @@ export function UpdatedAt(
   return roleDecorator('UpdatedAt', 'updatedAt', column, codec);
 }
 
+/**
+ * The time at which the entity was deleted: with it `delete`, `deleteMany`, `deletePrefix`, `deleteAll` and their like in batches and
+ * behind `check` set this time and leave the row, and reads and updates pass such rows over, unless they say `withDeleted`.
+ * `restore` brings one back, `purge` deletes it for good. The entity needs its marker.
+ */
+export function DeletedAt(column: ColumnName): PropertyDecoratorOf<Date> {
+  return roleDecorator('DeletedAt', 'deletedAt', column, date) as PropertyDecoratorOf<Date>;
+}
+
 function roleDecorator(
   decorator: string,
   role: ColumnRole,

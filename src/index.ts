@@ -71,7 +71,7 @@ export type {
 export { Packed, type PackedOptions } from '../decorators/packed.js';
 export { Reference, References, type ReferencesOptions } from '../decorators/reference.js';
 export { Required } from '../decorators/required.js';
-export { CreatedAt, UpdatedAt, Version } from '../decorators/roles.js';
+export { CreatedAt, DeletedAt, UpdatedAt, Version } from '../decorators/roles.js';
 export {
   type CheckedClass,
   type KeyRow,

@@ -65,6 +65,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     const entities = schemas.map((schema) =>
       emptySpec(schema, parseKeyConditions(schema.name, schema.key, prefix), {
         fullScan: options.fullScan ?? false,
+        withDeleted: options.withDeleted,
       }),
     );
     const spec = { entities, reversed: false, limit: undefined, timeRange: undefined };

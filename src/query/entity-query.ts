@@ -34,6 +34,7 @@ import type { IndexPlan, IndexUse } from './index-plan.js';
 import { planIndex } from './index-plan.js';
 import { indexReadPlan } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
+import { livingConditions } from './living.js';
 import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
@@ -360,13 +361,13 @@ function indexIdentity({ use }: IndexPlan): string {
 export function emptySpec(
   schema: EntitySchema,
   key: QuerySpec['key'],
-  base: Partial<BaseSpec> & { readonly fullScan: boolean },
+  base: Partial<BaseSpec> & { readonly fullScan: boolean; readonly withDeleted?: boolean | undefined },
   through?: IndexUse,
 ): QuerySpec {
   return {
     schema,
     key,
-    where: NOTHING,
+    where: base.withDeleted === true ? NOTHING : livingConditions(schema),
     selected: undefined,
     reversed: base.reversed ?? false,
     limit: base.limit,

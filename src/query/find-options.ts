@@ -15,6 +15,8 @@ export interface ReadOptionsOf extends OperationOptions {
   readonly consistency?: Consistency | undefined;
   /** Whether blocks that are read are kept in the block cache; default true. False for reads of what is not read again. */
   readonly cacheBlocks?: boolean | undefined;
+  /** Whether rows that were deleted and left (`@DeletedAt`) are read too; default false. */
+  readonly withDeleted?: boolean | undefined;
 }
 
 /** Options of `find` and `collection`. */
@@ -32,7 +34,7 @@ export interface FindOptions extends ReadOptionsOf {
   readonly join?: JoinStrategy | undefined;
 }
 
-const READ: readonly string[] = ['signal', 'timeout', 'consistency', 'cacheBlocks'];
+const READ: readonly string[] = ['signal', 'timeout', 'consistency', 'cacheBlocks', 'withDeleted'];
 const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join'];
 
 /** @throws QueryError on options that can never be right, and on unknown ones. */
@@ -44,6 +46,7 @@ export function checkFindOptions(options: FindOptions, doing = 'find'): FindOpti
   checkJoin(options.join);
   checkConsistency(options.consistency);
   checkFlag('cacheBlocks', options.cacheBlocks);
+  checkFlag('withDeleted', options.withDeleted);
   return options;
 }
 
@@ -56,6 +59,7 @@ export function checkReadOptions(
   if (options === undefined) return;
   checkNames(doing, options, READ);
   checkFlag('cacheBlocks', options.cacheBlocks);
+  checkFlag('withDeleted', options.withDeleted);
   checkConsistency(options.consistency);
   checkSupported(options, access);
 }

@@ -20,6 +20,7 @@ export {
 } from './find-options.js';
 export { type EntryRepair, entityIndexes, type IndexAccess, type IndexState } from './index-access.js';
 export type { IndexUse } from './index-plan.js';
+export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';
 export { resolverOf } from './resolver.js';

@@ -2,12 +2,12 @@
 
 import { QueryError, RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
-import { resolverOf } from '../query/index.js';
+import { livingFilter, resolverOf } from '../query/index.js';
 import { pushCondition } from '../query/pushdown.js';
 import { type Where, WhereBuilder } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import type { Filter } from '../table/index.js';
+import { type Filter, filters } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
 import type { WriteOptions } from './options.js';
 import { keyText, type RepositoryContext } from './row-access.js';
@@ -19,6 +19,8 @@ import type { WriteCompiler } from './write-compiler.js';
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {
   const parsed = new WhereBuilder<C>(resolverOf(schema)).read(condition);
   const filter = pushCondition(parsed, schema.columnsByProperty, true, true);
+  const living = livingFilter(schema);
+  if (filter !== undefined && living !== undefined) return filters.all(living, filter);
   if (filter === undefined) {
     throw new QueryError(
       `check on ${schema.name}: the engine cannot decide ${describeCondition(parsed)}. Check columns for equality, absence, ` +

@@ -1,6 +1,8 @@
 /** Objects that stand in for the caller's. */
 
+import { InvalidArgumentError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 
 type Entity = Record<string, unknown>;
 
@@ -22,4 +24,31 @@ export function restoring(entity: Entity, properties: readonly string[]): () => 
       entity[property] = before[index];
     });
   };
+}
+
+/** A copy of the patch, prepared by the hooks and checks of an update. @throws InvalidArgumentError when it is none. */
+export async function preparedPatch<P extends object>(
+  schema: EntitySchema,
+  key: object,
+  patch: P,
+  now: () => number,
+): Promise<P> {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+    throw new InvalidArgumentError(
+      `${schema.name}.update takes an object with the properties to change, not ${describe(patch)}.`,
+      { details: { entity: schema.name } },
+    );
+  }
+  const { beforeUpdate, beforeWrite } = schema.lifecycle;
+  let copy: Entity = { ...(patch as Entity) };
+  if (beforeUpdate !== undefined) {
+    const draft = draftOf(schema, key as Entity, copy);
+    await beforeUpdate(draft);
+    copy = { ...draft };
+    for (const { name } of schema.key.parts) {
+      if (copy[name] === (key as Entity)[name] && !(name in patch)) delete copy[name];
+    }
+  }
+  await beforeWrite?.(copy, 'update', now());
+  return copy as P;
 }

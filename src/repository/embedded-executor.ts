@@ -83,6 +83,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
         : undefined;
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
     const { mutations } = change.resolve(before);
+    if (mutations.length === 0) return Result.EMPTY;
     const { operation } = change;
     const table = this.table.name;
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });

@@ -11,6 +11,7 @@ import {
   emptySpec,
   type FindOptions,
   type IndexUse,
+  livingFilter,
   EntityQuery as Query,
   type ReadOptions,
   RowLoader,
@@ -33,7 +34,7 @@ import type {
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { Get, type TimeRange } from '../table/index.js';
+import { type Filter, Get, type TimeRange } from '../table/index.js';
 import { randomSalt } from './row-access.js';
 import type { PlainOf } from './types.js';
 
@@ -60,6 +61,9 @@ export class EntityReader<C extends KeyedClass> {
   /** Columns of parts of which the key keeps only a digest or a bucket: a row must have the values asked for. */
   private readonly storedParts: readonly ColumnSchema[];
 
+  /** What the row of an entity must pass that may be deleted and left. */
+  private readonly living: Filter | undefined;
+
   /** Changes the rows of queries; undefined where they are only read. */
   protected readonly changer: RowChanger | undefined;
 
@@ -75,6 +79,7 @@ export class EntityReader<C extends KeyedClass> {
     this.deterministic = schema.key.deterministic;
     this.dictionaries = schema.key.dictionaries;
     this.storedParts = storedParts(schema);
+    this.living = livingFilter(schema);
   }
 
   /**
@@ -166,11 +171,14 @@ export class EntityReader<C extends KeyedClass> {
     checkKey(this.schema, 'exists', key);
     this.refuseRandom('exists');
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
-    const get = this.getOf(known, options, readColumns(this.schema, this.storedParts, [], undefined));
-    if (this.storedParts.length === 0) {
+    const deleted = this.schema.columns.filter(({ property }) => property === this.schema.deletedProperty);
+    const needed = [...this.storedParts, ...deleted];
+    const get = this.getOf(known, options, readColumns(this.schema, needed, [], undefined));
+    if (needed.length === 0) {
       return this.access.table.exists(get.setCheckExistenceOnly(true), options);
     }
     const result = await this.access.table.get(get, options);
+    if (result.isEmpty) return false;
     return this.storedParts.every(({ property, codec, family, qualifier }) => {
       const stored = result.getValue(family, qualifier);
       return stored !== undefined && Buffer.compare(stored, codec.encode(Reflect.get(key, property))) === 0;
@@ -231,7 +239,8 @@ export class EntityReader<C extends KeyedClass> {
           why: 'it was asked for by name',
           others: [],
         };
-        const spec = emptySpec(schema, {}, { timeRange, fullScan: options.fullScan ?? false }, through);
+        const { fullScan = false, withDeleted } = options;
+        const spec = emptySpec(schema, {}, { timeRange, fullScan, withDeleted }, through);
         return new Query<C>(access, spec, options);
       },
     } as IndexFinder<C, Name>;
@@ -240,7 +249,8 @@ export class EntityReader<C extends KeyedClass> {
   protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {
     const { schema, timeRange } = this;
     const key = parseKeyConditions(schema.name, schema.key, prefix);
-    const spec = emptySpec(schema, key, { timeRange, fullScan: options.fullScan ?? false });
+    const { fullScan = false, withDeleted } = options;
+    const spec = emptySpec(schema, key, { timeRange, fullScan, withDeleted });
     return new Query<C>(this.access, spec, options, this.changer);
   }
 
@@ -257,6 +267,7 @@ export class EntityReader<C extends KeyedClass> {
       checkReadOptions('get', options, this.access);
       applyHints(get, options);
     }
+    if (this.living !== undefined && options?.withDeleted !== true) get.setFilter(this.living);
     return get;
   }
 

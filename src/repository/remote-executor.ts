@@ -48,23 +48,29 @@ export class RemoteExecutor implements ChangeExecutor {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
         const { mutations, seen } = change.resolve(before);
+        if (mutations.length === 0) {
+          if (await this.meets(change, options)) return Result.EMPTY;
+          throw change.mismatch!();
+        }
         const expectations = [...change.expects, ...seen];
         if (expectations.length === 0)
           return applyAction(this.table, asAction(change.row, mutations), options);
         const check = checked(change.row, expectations, mutations);
         const { success, result } = await this.table.checkAndMutate(check, options);
         if (success) return result ?? Result.EMPTY;
-        if (change.expects.length > 0) {
-          const held =
-            seen.length > 0 && !(await this.table.get(getIf(change.row, change.expects), options)).isEmpty;
-          if (!held) throw change.mismatch!();
-        }
+        if (change.expects.length > 0 && !(seen.length > 0 && (await this.meets(change, options))))
+          throw change.mismatch!();
       }
       throw new ConflictError(
         `The ${change.operation} found its row changed by others at each of ${ATTEMPTS} attempts. Try again later.`,
         { retryable: true },
       );
     });
+  }
+
+  /** Whether the row is now as the caller expects it. */
+  private async meets({ row, expects }: Change, options: OperationOptions | undefined): Promise<boolean> {
+    return expects.length === 0 || !(await this.table.get(getIf(row, expects), options)).isEmpty;
   }
 
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {

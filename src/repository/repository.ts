@@ -1,6 +1,6 @@
 /** The repository: what is done with the entities of one class. */
 
-import { ConflictError, InvalidArgumentError, ofItem, RowanError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, ofItem, RowanError, UnsupportedError } from '../errors.js';
 import type { Where } from '../query/index.js';
 import type {
   CheckedPrefix,
@@ -160,29 +160,67 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   async upsert(entity: Input<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
     for (;;) {
+      let conflict: ConflictError;
       try {
         await this.insert(entity, options);
         return 'inserted';
       } catch (error) {
         // A conflict over a unique index is none over the key, and would come again.
         if (!(error instanceof ConflictError) || error.details['index'] !== undefined) throw error;
+        conflict = error;
       }
       try {
         await this.update(entity as unknown as KeyOf<C>, patch, options);
         return 'updated';
       } catch (error) {
-        // Deleted in between: insert again.
+        // Deleted in between: insert again. One that was deleted and left would be in the way each time.
         if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
+        if (await this.isLeft(entity as unknown as KeyOf<C>)) throw conflict;
       }
     }
   }
 
-  /** Deletes the entity, its whole row. No error when there is none. */
+  private async isLeft(key: KeyOf<C>): Promise<boolean> {
+    return this.schema.deletedProperty !== undefined && (await this.exists(key, { withDeleted: true }));
+  }
+
+  /** Deletes the entity, its whole row; with `@DeletedAt` the row stays and says when. No error when there is none. */
   async delete(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
     const row = await loadRowOfKey(this.schema, key, 'delete', false);
     const before = this.compiler.beforeDelete(key);
     if (before !== undefined) await before;
     await this.run(this.compiler.delete(row, key, options), options);
+  }
+
+  /**
+   * Brings back an entity that was deleted and left (`@DeletedAt`). One that is there stays as it is.
+   * @throws RowanError `ERR_NOT_FOUND` when there is none; UnsupportedError when the entity has no `@DeletedAt`.
+   */
+  async restore(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
+    this.requireDeletedAt('restore');
+    const row = await loadRowOfKey(this.schema, key, 'restore', false);
+    await this.run(this.compiler.restore(row, key, options), options);
+  }
+
+  /**
+   * Deletes the entity for good, whether it was deleted and left before (`@DeletedAt`) or not. No error when there is none.
+   * @throws UnsupportedError when the entity has no `@DeletedAt`: then `delete` does it.
+   */
+  async purge(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
+    this.requireDeletedAt('purge');
+    const row = await loadRowOfKey(this.schema, key, 'purge', false);
+    const before = this.compiler.beforeDelete(key);
+    if (before !== undefined) await before;
+    await this.run(this.compiler.purge(row, key, options), options);
+  }
+
+  private requireDeletedAt(doing: string): void {
+    const { name, deletedProperty } = this.schema;
+    if (deletedProperty !== undefined) return;
+    throw new UnsupportedError(
+      `${name}.${doing}: ${name} has no @DeletedAt, so that delete removes its rows. Declare a property with @DeletedAt to keep them.`,
+      { details: { entity: name } },
+    );
   }
 
   /** Deletes many entities, each row for itself, in one call. @throws the first failure when any failed. */

@@ -1,20 +1,22 @@
 /** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
 
-import { ConflictError, InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { ConflictError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
+import { livingFilter } from '../query/living.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
-import { Delete, filters, Get, type RowMutation } from '../table/index.js';
+import { Delete, Get, type RowMutation } from '../table/index.js';
 import type { Change, ChangeOperation, Deferred, Expectation } from './change.js';
-import { draftOf, restoring, thawed } from './drafts.js';
+import { draftOf, preparedPatch, restoring, thawed } from './drafts.js';
 import { checkEntity, checkRequired } from './entity-checks.js';
-import { Expiry } from './expiry.js';
+import { Expiry, type Life } from './expiry.js';
 import { applyWriteOptions, type WriteOptions } from './options.js';
 import { PlainPuts } from './plain-puts.js';
+import { type Counted, Presence } from './presence.js';
 import { dropDynamic, isMissing, joinDeletes } from './replacement.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
+import { Sequel } from './sequel.js';
 import { VersionLock } from './version-lock.js';
 
 type Entity = Record<string, unknown>;
@@ -40,13 +42,15 @@ export class WriteCompiler {
   private readonly required: readonly ColumnSchema[];
   /** Properties that the repository sets, and puts back when a write fails. */
   private readonly stamped: readonly string[];
+  private readonly presence: Presence;
+  private readonly sequel: Sequel;
 
   constructor(
     private readonly schema: EntitySchema,
     /** The engine's time, ms. */
     private readonly now: () => number,
     /** Where what follows a write waits; undefined: it does not. */
-    private readonly deferred?: Deferred,
+    deferred?: Deferred,
   ) {
     const { lifecycle } = schema;
     this.lock = VersionLock.of(schema);
@@ -59,9 +63,12 @@ export class WriteCompiler {
       ({ required, property }) => required && property !== schema.versionProperty,
     );
     this.stamped = lifecycle.stamped;
+    this.presence = new Presence(schema);
+    this.sequel = new Sequel(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
+    const { deletedAt } = this.presence;
     const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
-    this.plain = watched || lock || expiry ? undefined : new PlainPuts(schema, required);
+    this.plain = watched || lock || expiry || deletedAt ? undefined : new PlainPuts(schema, required);
   }
 
   /**
@@ -108,25 +115,8 @@ export class WriteCompiler {
   }
 
   /** A copy of the patch, prepared by the hooks and checks of an update. */
-  async preparePatch<P extends object>(key: object, patch: P): Promise<P> {
-    if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-      throw new InvalidArgumentError(
-        `${this.schema.name}.update takes an object with the properties to change, not ${describe(patch)}.`,
-        { details: { entity: this.schema.name } },
-      );
-    }
-    const { beforeUpdate, beforeWrite } = this.schema.lifecycle;
-    let copy: Entity = { ...(patch as Entity) };
-    if (beforeUpdate !== undefined) {
-      const draft = Object.assign(Object.create(this.schema.target.prototype as object) as Entity, key, copy);
-      await beforeUpdate(draft);
-      copy = { ...draft };
-      for (const { name } of this.schema.key.parts) {
-        if (copy[name] === (key as Entity)[name] && !(name in patch)) delete copy[name];
-      }
-    }
-    await beforeWrite?.(copy, 'update', this.now());
-    return copy as P;
+  preparePatch<P extends object>(key: object, patch: P): Promise<P> {
+    return preparedPatch(this.schema, key, patch, this.now);
   }
 
   /** Runs the hooks that come before a delete. */
@@ -136,7 +126,12 @@ export class WriteCompiler {
 
   put(prepared: Prepared, options: WriteOptions | undefined): Change {
     const row = this.schema.mapper.rowOf(prepared.entity);
-    return this.putOf(prepared, row, this.mutationsOf(prepared.entity, row, options), options);
+    return this.putOf(
+      prepared,
+      row,
+      this.mutationsOf(this.presence.revived(prepared.entity), row, options),
+      options,
+    );
   }
 
   private putOf(
@@ -163,11 +158,14 @@ export class WriteCompiler {
       );
     }
     const row = rowOfKey(schema, entity, 'insert');
-    return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
+    // An entity that has ended may leave the time of its deletion a little longer than its marker.
+    const stored = this.expiry === undefined ? entity : this.presence.revived(entity);
+    return this.whole('insert', entity, row, undo, this.mutationsOf(stored, row, options), options, {
       expects: [{ kind: 'absent', family: marker.family, qualifier: marker.qualifier }],
       mismatch: () =>
         new ConflictError(
-          `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it.`,
+          `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
+            `${this.presence.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
           { details: { entity: schema.name } },
         ),
     });
@@ -204,15 +202,25 @@ export class WriteCompiler {
     };
   }
 
-  /** @throws what the patch says wrong. `expects`: the conditions of a check, whose mismatch is then `mismatch`. */
+  /** Brings back an entity that was deleted and left; one that is there stays as it is. */
+  restore(row: Uint8Array, key: Readonly<Entity>, options: WriteOptions | undefined): Change {
+    const patch = { [this.presence.deletedAt!.property]: null };
+    return this.update(row, key, patch, options, undefined, 'deleted too');
+  }
+
+  /**
+   * @param condition of a check, whose mismatch goes before that of an entity that is not there
+   * @throws what the patch says wrong
+   */
   update(
     row: Uint8Array,
     key: Readonly<Entity>,
     patch: object,
     options: WriteOptions | undefined,
     condition?: Condition,
+    counted: Counted = 'living',
   ): Change {
-    const { schema, lock } = this;
+    const { schema, lock, presence } = this;
     const { afterUpdate } = schema.lifecycle;
     const given = { ...(patch as Entity) };
     const life = this.expiry?.lifeOf(given, options);
@@ -222,34 +230,31 @@ export class WriteCompiler {
     const builder = new RowBuilder(schema, row, options?.timestamp).set(given as never);
     const mutations = builder.build(life?.own !== undefined || expected !== undefined);
     applyWriteOptions(mutations, options);
-    const exists = this.existence();
-    const settled = this.hook('update', afterUpdate && (() => afterUpdate(draftOf(schema, key, given))));
+    const there = presence.expect(counted);
+    const settled = this.sequel.hook(
+      'update',
+      afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
+    );
     const missing = condition?.mismatch ?? (() => notFound(schema, key));
     const base = { operation: 'update' as const, row, settled, failed: undefined };
     if (lock === undefined && life === undefined) {
       return {
         ...base,
-        expects: [...(condition?.expects ?? []), exists],
+        expects: [...(condition?.expects ?? []), ...there],
         mismatch: missing,
         reads: undefined,
         resolve: () => ({ mutations, seen: NOTHING }),
       };
     }
-    const { marker } = schema;
-    const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
-    lock?.addTo(reads);
-    if (marker !== undefined && life === undefined) reads.addColumn(marker.family, marker.qualifier);
-    else if (marker === undefined) for (const family of schema.families) reads.addFamily(family);
     return {
       ...base,
       expects: condition?.expects ?? NOTHING,
       mismatch: missing,
-      reads,
+      reads: this.readsOf(row, life),
       resolve: (before) => {
         const image = before!;
-        const there = marker === undefined ? !image.isEmpty : image.value(marker.family, marker.qualifier);
-        if (there === undefined || there === false) throw missing();
-        const seen: Expectation[] = [exists];
+        if (!presence.isIn(image, counted)) throw missing();
+        const seen = [...there];
         let changed: readonly RowMutation[] = mutations;
         if (lock !== undefined) {
           const stored = lock.stored(image);
@@ -265,7 +270,33 @@ export class WriteCompiler {
     };
   }
 
+  /** Deletes the row; of an entity with `@DeletedAt` only says so in it. */
   delete(
+    row: Uint8Array,
+    key: Readonly<Entity>,
+    options: WriteOptions | undefined,
+    condition?: Condition,
+  ): Change {
+    const { presence, schema } = this;
+    const { deletedAt } = presence;
+    if (deletedAt === undefined) return this.purge(row, key, options, condition);
+    const patch = { [deletedAt.property]: new Date(this.now()) };
+    const update = this.update(row, key, patch, options, condition);
+    const { afterDelete } = schema.lifecycle;
+    return {
+      ...update,
+      expects: condition?.expects ?? NOTHING,
+      mismatch: condition?.mismatch,
+      reads: update.reads ?? this.readsOf(row, undefined),
+      // What is not there, or was deleted before, stays as it is.
+      resolve: (before) =>
+        presence.isIn(before!, 'living') ? update.resolve(before) : { mutations: NOTHING, seen: NOTHING },
+      settled: this.sequel.hook('delete', afterDelete && (() => afterDelete(draftOf(schema, key, patch)))),
+    };
+  }
+
+  /** Deletes the row, whatever it holds. */
+  purge(
     row: Uint8Array,
     key: Readonly<Entity>,
     options: WriteOptions | undefined,
@@ -281,7 +312,7 @@ export class WriteCompiler {
       mismatch: condition?.mismatch,
       reads: undefined,
       resolve: () => ({ mutations: [del], seen: NOTHING }),
-      settled: this.hook('delete', afterDelete && (() => afterDelete(draftOf(this.schema, key, {})))),
+      settled: this.sequel.hook('delete', afterDelete && (() => afterDelete(draftOf(this.schema, key, {})))),
       failed: undefined,
     };
   }
@@ -313,12 +344,12 @@ export class WriteCompiler {
     return { ...change, expects: [...expects, ...change.expects], mismatch };
   }
 
-  /** That the row is an entity's. */
-  private existence(): Expectation {
-    const { marker } = this.schema;
-    return marker === undefined
-      ? { kind: 'filter', filter: filters.firstKeyOnly() }
-      : { kind: 'present', family: marker.family, qualifier: marker.qualifier };
+  /** What an update must see of the row where it depends on what is stored. */
+  private readsOf(row: Uint8Array, life: Life | undefined): Get {
+    const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
+    this.lock?.addTo(reads);
+    this.presence.addTo(reads, life !== undefined);
+    return reads;
   }
 
   private mutationsOf(entity: Entity, row: Uint8Array, options: WriteOptions | undefined): RowMutation[] {
@@ -350,49 +381,17 @@ export class WriteCompiler {
       reads: life && expiry!.reads(row, life),
       resolve: (before) =>
         life === undefined ? { mutations, seen: NOTHING } : expiry!.apply(mutations, before!, life),
-      settled: this.afterWrite(operation, entity, failed),
+      settled: this.sequel.afterWrite(operation, entity, failed),
       failed,
     };
-  }
-
-  private afterWrite(
-    operation: ChangeOperation,
-    entity: Entity,
-    failed: (() => void) | undefined,
-  ): Change['settled'] {
-    const { lock, deferred } = this;
-    const { afterWrite } = this.schema.lifecycle;
-    const after = afterWrite && (() => afterWrite(entity));
-    if (lock === undefined)
-      return deferred && failed
-        ? () => deferred.add({ operation, undo: failed, after })
-        : this.hook(operation, after);
-    const { property } = lock;
-    const before = entity[property];
-    const next = lock.next(before);
-    return () => {
-      entity[property] = next;
-      if (deferred === undefined) return after?.();
-      const undo = (): void => {
-        entity[property] = before;
-        failed?.();
-      };
-      deferred.add({ operation, undo, after });
-    };
-  }
-
-  /** A hook that follows the write, or the transaction that it is part of. */
-  private hook(operation: ChangeOperation, after: Change['settled']): Change['settled'] {
-    const { deferred } = this;
-    if (after === undefined || deferred === undefined) return after;
-    return () => deferred.add({ operation, undo: undefined, after });
   }
 
   /** A get of everything the entity stores. */
   get(row: Uint8Array): Get {
     const get = new Get(row);
     applyReadSet(get, this.readSet);
-    return get;
+    const living = livingFilter(this.schema);
+    return living === undefined ? get : get.setFilter(living);
   }
 }
 

@@ -25,6 +25,7 @@ export interface CompiledEntity {
   readonly columns: CompiledColumns;
   readonly marker: EntitySchema['marker'];
   readonly versionProperty: string | undefined;
+  readonly deletedProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
   readonly indexes: readonly IndexSchema[];
@@ -61,7 +62,8 @@ export function compileEntity(
     key,
     columns,
     marker: markerOf(source, columns, markerFamily, problems),
-    versionProperty: onlyRole(source, 'version', problems),
+    versionProperty: versionOf(source, key, problems),
+    deletedProperty: deletedOf(source, problems),
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle(source),
     relations: compileRelations(source, storedNames(key, columns), problems),
@@ -121,6 +123,37 @@ function onlyRole(source: CollectedEntity, role: string, problems: Problems): st
     );
   }
   return found[0]?.property;
+}
+
+/** Where each put makes a row of its own there is no version before it. */
+function versionOf(
+  source: CollectedEntity,
+  key: KeyLayout | undefined,
+  problems: Problems,
+): string | undefined {
+  const property = onlyRole(source, 'version', problems);
+  if (property !== undefined && key?.deterministic === false) {
+    problems.add(
+      source.name,
+      property,
+      'It has @Version, and the salt of its key is drawn at random: each put makes a row of its own.',
+      "Leave out assign: 'random', or the version.",
+    );
+  }
+  return property;
+}
+
+function deletedOf(source: CollectedEntity, problems: Problems): string | undefined {
+  const property = onlyRole(source, 'deletedAt', problems);
+  if (property !== undefined && source.declaration.marker === false) {
+    problems.add(
+      source.name,
+      property,
+      'It has @DeletedAt and no marker, so nothing would tell whether there is a row to be deleted.',
+      'Leave out marker: false, or @DeletedAt.',
+    );
+  }
+  return property;
 }
 
 function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {

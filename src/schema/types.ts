@@ -123,6 +123,8 @@ export interface EntitySchema<E extends object = object> {
   readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
   /** The property that optimistic locking counts up (`@Version`), or undefined. */
   readonly versionProperty: string | undefined;
+  /** The property that holds the time of a deletion which leaves the row (`@DeletedAt`), or undefined. */
+  readonly deletedProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
   /** In the order of their declaration. */
