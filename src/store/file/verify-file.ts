@@ -21,9 +21,9 @@ export interface VerifiedFile {
   readonly bytes: number;
 }
 
-/** Blocks, and cells, that are looked at between two steps. */
-const BLOCKS_PER_STEP = 16;
+/** What is looked at between two steps: so many cells, or bytes of blocks or cells. */
 const CELLS_PER_STEP = 2000;
+const BYTES_PER_STEP = 512 * 1024;
 
 /**
  * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order; that
@@ -33,7 +33,14 @@ const CELLS_PER_STEP = 2000;
  */
 export function* verifySteps(reader: SortedFileReader): Generator<void, VerifiedFile> {
   let blocks = 0;
-  for (const _ of describeBlocks(reader)) if (++blocks % BLOCKS_PER_STEP === 0) yield;
+  let bytes = 0;
+  for (const { rawLength } of describeBlocks(reader)) {
+    blocks++;
+    bytes += rawLength;
+    if (bytes < BYTES_PER_STEP) continue;
+    yield;
+    bytes = 0;
+  }
   verifyCover(reader);
   yield* verifyCells(reader);
   return { cells: reader.meta.cells, blocks, bytes: reader.size };
@@ -68,14 +75,22 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   const bloom = new BloomKey();
   const cursor = reader.cursor({ cacheBlocks: false });
   const lastSeek = new SeekKey();
+  let cells = 0;
+  let bytes = 0;
   for (cursor.seekToFirst(); cursor.valid; cursor.next()) {
     const offset = cursor.blockOffset;
     if (!last.advance(cursor)) throw corruption(path, offset, `cell ${facts.cells} is out of order`);
-    facts.add(cursor, last.sameRow, last.sameColumn, plainBytes(cursor));
+    const size = plainBytes(cursor);
+    facts.add(cursor, last.sameRow, last.sameColumn, size);
     verifyBloom(reader, cursor, bloom);
     if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, facts.cells > 1 ? lastSeek : undefined);
     copyKey(cursor, lastSeek);
-    if (facts.cells % CELLS_PER_STEP === 0) yield;
+    cells++;
+    bytes += size;
+    if (cells < CELLS_PER_STEP && bytes < BYTES_PER_STEP) continue;
+    yield;
+    cells = 0;
+    bytes = 0;
   }
   cursor.close();
   const found = facts.finish(last, meta.dataBlocks, meta.bloomKeys);

@@ -14,6 +14,13 @@ export class WrittenCells {
   private refs: CellRef[] = [];
 
   add(memstore: Memstore, ref: CellRef): void {
+    if (this.refs.length === 0) {
+      // Most writes have one cell: arrays that grow would take room for many at once, for each of them.
+      this.memstores = [memstore];
+      this.starts = [0];
+      this.refs = [ref];
+      return;
+    }
     if (memstore !== this.memstores[this.memstores.length - 1]) {
       this.memstores.push(memstore);
       this.starts.push(this.refs.length);
