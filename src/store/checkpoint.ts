@@ -20,9 +20,9 @@ const COPY_BYTES = 1 << 20;
 
 /**
  * Makes a store in `target`, a folder that is not there yet, with every write acknowledged so far, but for those of
- * `SKIP_WAL` that are in no file. Sorted files and
- * closed log segments are linked (copied where the disk has no links), the open segment is copied. It is made in
- * `target.partial`, which a file CHECKPOINT marks as such, and renamed when it is whole.
+ * `SKIP_WAL` that are in no file; of writes that are not answered yet it may have some. Sorted files and closed log
+ * segments are linked (copied where the disk has no links), the open segment is copied. It is made in `target.partial`,
+ * which a file CHECKPOINT marks as such, and renamed when it is whole.
  * @throws InvalidArgumentError when `target` exists, or `target.partial` and it is not what a checkpoint left; RowanError
  *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */

@@ -18,6 +18,8 @@ import { Model } from './model.js';
 
 export const STORE = '/data/db';
 
+type Value = string | undefined;
+
 /** What may be found of a script's states: those from `least` to `most`. */
 export interface Promised {
   readonly states: readonly string[];
@@ -194,22 +196,43 @@ export class Workload {
   }
 
   private modelPut(row: string, value: string): void {
-    this.model.set('t', row, 'a:v', value);
-    this.model.set('t', row, 'b:v', value);
+    this.modelSet(row, value, value);
+  }
+
+  private modelSet(row: string, a: Value, b: Value): void {
+    this.model.set('t', row, 'a:v', a);
+    this.model.set('t', row, 'b:v', b);
   }
 
   /** Puts that are made in one turn, of both families each. */
   private async group(): Promise<void> {
     const count = 1 + Math.floor(this.random() * 5);
     const writes: Promise<void>[] = [];
+    const puts: { readonly row: string; readonly value: string; readonly before: readonly Value[] }[] = [];
     for (let i = 0; i < count; i++) {
       const row = this.row();
       const value = this.value();
+      puts.push({ row, value, before: ['a:v', 'b:v'].map((column) => this.model.get('t', row, column)) });
       this.begin(() => this.modelPut(row, value));
       writes.push(this.engine.table('t').put(this.put(row, value)));
     }
-    await Promise.all(writes);
-    this.answered();
+    const outcomes = await Promise.allSettled(writes);
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed === undefined) {
+      this.answered();
+      return;
+    }
+    // What the log lost was rejected; what came behind it in the turn may have been written all the same.
+    if (outcomes.indexOf(failed) < outcomes.findLastIndex(({ status }) => status === 'fulfilled')) {
+      this.begin(() => {
+        for (const { row, before } of puts.toReversed()) this.modelSet(row, before[0], before[1]);
+        puts.forEach(({ row, value }, i) => {
+          if (outcomes[i]!.status === 'fulfilled') this.modelPut(row, value);
+        });
+      });
+      this.answered();
+    }
+    throw failed.reason;
   }
 
   private async increment(): Promise<void> {

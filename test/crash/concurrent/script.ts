@@ -61,12 +61,12 @@ export class Script {
   async look(): Promise<void> {
     const acknowledgedUntil = this.history.now;
     const found = await observe(this.engine);
-    this.note(found, acknowledgedUntil);
+    this.note(found, acknowledgedUntil, this.lifeBegun);
   }
 
-  private note(found: Observed, acknowledgedUntil: number): void {
+  private note(found: Observed, acknowledgedUntil: number, doubtfulUntil: number): void {
     const demand = { acknowledgedUntil, begunUntil: this.history.now, syncedOnly: false };
-    this.looks.push({ found, demand: { ...demand, doubtfulUntil: this.lifeBegun } });
+    this.looks.push({ found, demand: { ...demand, doubtfulUntil } });
   }
 
   private async copy(): Promise<void> {
@@ -75,7 +75,8 @@ export class Script {
     await this.engine.checkpoint(path);
     const copy = await openEmbedded(path, { ...this.options.store, automatic: false });
     try {
-      this.note(await observe(copy), acknowledgedUntil);
+      // A copy is a life of its own: it may have what the log had when its sync failed.
+      this.note(await observe(copy), acknowledgedUntil, this.history.now);
       await copy.verify();
     } finally {
       await copy.close();
