@@ -121,6 +121,7 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   slowCall: true,
   telemetry: true,
   connectionAttributes: true,
+  cellBlockCompression: true,
 };
 
 /** Options of `openAdmin`. */

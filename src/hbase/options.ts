@@ -3,6 +3,7 @@ import { describe } from '../table/checks.js';
 import type { HBaseEvent } from './observe/events.js';
 import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
 import type { ResolveAddress, ServerAddress } from './rpc/address.js';
+import { type CellBlockCompression, COMPRESSIONS } from './rpc/cell-block-compression.js';
 import type { TlsOptions } from './rpc/transport.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
 
@@ -87,6 +88,11 @@ export interface HBaseOptions {
   readonly telemetry?: TelemetryApi;
   /** Names and values that go with every connection, and stand in HBase's slow log (2.6); default: none. */
   readonly connectionAttributes?: Readonly<Record<string, string>>;
+  /**
+   * Have cells compressed on their way, both ways; default: not. It costs both sides time, and is for slow networks. Others
+   * of Hadoop's codecs are not spoken (`hbase.client.rpc.compressor`).
+   */
+  readonly cellBlockCompression?: CellBlockCompression;
 }
 
 /** Discovery as ZooKeeper knows it: read only, a connection that is closed after each look. */
@@ -132,6 +138,7 @@ export interface HBaseSettings {
   readonly slowCall: number;
   readonly telemetry: TelemetryApi | undefined;
   readonly connectionAttributes: Readonly<Record<string, string>>;
+  readonly cellBlockCompression: CellBlockCompression | undefined;
 }
 
 const MEBIBYTE = 1 << 20;
@@ -192,6 +199,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     slowCall: number('slowCall', 1000, 0),
     telemetry: checkTelemetry(options.telemetry),
     connectionAttributes: attributesOf(options.connectionAttributes),
+    cellBlockCompression: compressionOf(options.cellBlockCompression),
   };
 }
 
@@ -210,6 +218,12 @@ function attributesOf(attributes: HBaseOptions['connectionAttributes']): Readonl
   throw new InvalidArgumentError(
     `connectionAttributes is an object of texts, { application: "billing" }, not ${describe(attributes)}.`,
   );
+}
+
+function compressionOf(value: HBaseOptions['cellBlockCompression']): CellBlockCompression | undefined {
+  if (value === undefined || Object.hasOwn(COMPRESSIONS, value)) return value;
+  const known = Object.keys(COMPRESSIONS).join("' or '");
+  throw new InvalidArgumentError(`cellBlockCompression is '${known}', not ${describe(value)}.`);
 }
 
 function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zookeeper']> {

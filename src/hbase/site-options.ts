@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 import type { HBaseOptions } from './options.js';
+import { type CellBlockCompression, COMPRESSIONS } from './rpc/cell-block-compression.js';
 import { kerberosAuthenticator } from './security/kerberos.js';
 import type { Protection } from './security/protection.js';
 import { readSite, type Site } from './site.js';
@@ -48,7 +49,16 @@ export function optionsOf(site: Site): HBaseOptions {
     }
     numbers[option as keyof typeof NUMBERS] = Number(value);
   }
-  return { ...numbers, ...placeOf(site), ...securityOf(site) };
+  return { ...numbers, ...placeOf(site), ...securityOf(site), ...compressionOf(site) };
+}
+
+/** Compression that is not spoken here is done without: servers answer each connection as it asks for. */
+function compressionOf(site: Site): Pick<HBaseOptions, 'cellBlockCompression'> {
+  const name = site.get('hbase.client.rpc.compressor');
+  for (const [compression, { codecClass }] of Object.entries(COMPRESSIONS)) {
+    if (name === codecClass) return { cellBlockCompression: compression as CellBlockCompression };
+  }
+  return {};
 }
 
 /** Where the cluster is: by the registry that is named, or by what there is. `hbase.masters` may also be a number. */

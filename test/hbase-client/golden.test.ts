@@ -57,7 +57,7 @@ describe('bytes on the wire', () => {
 
   it('frames a get', () => {
     const region = ascii('t,,1700000000000.3e7c693fad145c1b69daad40c4b268c6.');
-    expect(written((writer) => writeFrame(writer, new GetCall('Get', 60_000), 1))).toBe(
+    expect(written((writer) => writeFrame(writer, new GetCall('Get', 60_000), 1, undefined))).toBe(
       golden(
         `00000057 0d 08011a03476574200138e0d403 48 0a360801 1232 ${region} 120e 0a027231 1206 0a0166 120171 3001`,
       ),

@@ -4,6 +4,11 @@ import { connectShared } from './connect.js';
 import { describeTable } from './smoke.js';
 
 describeTable('an HBase table', () => connectShared());
+for (const cellBlockCompression of ['gzip', 'deflate'] as const) {
+  describeTable(`an HBase table, cells by ${cellBlockCompression}`, () =>
+    connectShared({ cellBlockCompression }),
+  );
+}
 
 it('a cluster is found by ZooKeeper too', async () => {
   const byMasters = await connectShared();

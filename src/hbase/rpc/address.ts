@@ -1,3 +1,4 @@
+import type { CellBlockCompression } from './cell-block-compression.js';
 import type { TlsOptions } from './transport.js';
 
 /** A server as the cluster names it. */
@@ -32,4 +33,5 @@ export interface ConnectionSettings {
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
   readonly connectionAttributes: Readonly<Record<string, string>>;
+  readonly cellBlockCompression: CellBlockCompression | undefined;
 }

@@ -11,6 +11,7 @@ import { ProtoWriter } from '../wire/proto-writer.js';
 import { AbandonedCalls } from './abandoned-calls.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
 import { asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
+import { unpackCells } from './cell-block-compression.js';
 import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
@@ -187,7 +188,7 @@ export class Connection {
     const mark = this.writer.mark();
     const id = this.nextId;
     try {
-      writeFrame(this.writer, call, id);
+      writeFrame(this.writer, call, id, this.settings.cellBlockCompression);
     } catch (error) {
       this.writer.rewind(mark);
       call.onUnsendable(cannotBeSent(call, error));
@@ -276,10 +277,16 @@ export class Connection {
 
   private read(buffer: Buffer, messageEnd: number, end: number, take: (frame: ResponseFrame) => void): void {
     const { reader, cells } = this;
+    const { cellBlockCompression, maxFrameSize, maxAnswerCells } = this.settings;
     try {
       reader.end = messageEnd;
       reader.enter();
-      cells.reset(buffer, messageEnd, end, this.settings.maxAnswerCells);
+      if (cellBlockCompression === undefined || messageEnd === end) {
+        cells.reset(buffer, messageEnd, end, maxAnswerCells);
+      } else {
+        const block = unpackCells(cellBlockCompression, buffer.subarray(messageEnd, end), maxFrameSize);
+        cells.reset(block, 0, block.length, maxAnswerCells);
+      }
       take(this.frame);
     } finally {
       cells.release();

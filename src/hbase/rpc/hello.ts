@@ -6,6 +6,7 @@ import { LastWord } from '../security/last-word.js';
 import { ConnectionHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
 import type { ConnectionSettings, ServerAddress, ServiceName } from './address.js';
+import { COMPRESSIONS } from './cell-block-compression.js';
 import { withTimeout } from './with-timeout.js';
 
 export const AuthCode = { Simple: 0x50, Kerberos: 0x51, Digest: 0x52 } as const;
@@ -26,13 +27,16 @@ export function preamble(auth: AuthCode): Uint8Array {
 export function connectionHeader(
   user: string | undefined,
   service: ServiceName,
-  attributes: Readonly<Record<string, string>> = {},
+  settings: Partial<Pick<ConnectionSettings, 'connectionAttributes' | 'cellBlockCompression'>> = {},
 ): Uint8Array {
+  const { connectionAttributes = {}, cellBlockCompression } = settings;
   const header = encodeMessage(ConnectionHeader, {
     userInfo: user === undefined ? undefined : { effectiveUser: user },
     serviceName: service,
     cellBlockCodecClass: 'org.apache.hadoop.hbase.codec.KeyValueCodec',
-    attribute: Object.entries(attributes).map(([name, value]) => ({
+    cellBlockCompressorClass:
+      cellBlockCompression === undefined ? undefined : COMPRESSIONS[cellBlockCompression].codecClass,
+    attribute: Object.entries(connectionAttributes).map(([name, value]) => ({
       name,
       value: Buffer.from(value, 'utf8'),
     })),
@@ -60,17 +64,13 @@ export interface Greeted {
 export async function sayHello(
   socket: Socket,
   to: { readonly address: ServerAddress; readonly key: string; readonly service: ServiceName },
-  settings: Pick<ConnectionSettings, 'user' | 'systemUser' | 'connectTimeout' | 'connectionAttributes'>,
+  settings: ConnectionSettings,
   authenticator: Authenticator,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const hello = preamble(authenticator.code);
   if (authenticator.negotiate === undefined) {
-    const header = connectionHeader(
-      settings.user ?? settings.systemUser,
-      to.service,
-      settings.connectionAttributes,
-    );
+    const header = connectionHeader(settings.user ?? settings.systemUser, to.service, settings);
     socket.write(Buffer.concat([hello, header]));
     return { header: Buffer.alloc(0), layer: undefined, lastWord: undefined };
   }
@@ -82,6 +82,6 @@ export async function sayHello(
     signal,
   );
   const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
-  const header = Buffer.from(connectionHeader(user, to.service, settings.connectionAttributes));
+  const header = Buffer.from(connectionHeader(user, to.service, settings));
   return { header, layer, lastWord: new LastWord(to.key) };
 }

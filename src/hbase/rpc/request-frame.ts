@@ -1,6 +1,7 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { type ProtoWriter, utf8Name } from '../wire/proto-writer.js';
 import type { Call } from './call.js';
+import { type CellBlockCompression, packCells } from './cell-block-compression.js';
 import { ProtocolError } from './errors.js';
 
 const CALL_ID = 8;
@@ -16,9 +17,15 @@ const TIMEOUT = 56;
  *
  *     int32 length of the rest | varint, RequestHeader | varint, request message | cell block
  */
-export function writeFrame(writer: ProtoWriter, call: Call, id: number): void {
+export function writeFrame(
+  writer: ProtoWriter,
+  call: Call,
+  id: number,
+  compression: CellBlockCompression | undefined,
+): void {
   const frame = writer.mark();
   call.writeCells(writer);
+  if (compression !== undefined && writer.mark() > frame) packCells(compression, writer, frame);
   const cellBlock = writer.mark() - frame;
 
   const param = writer.mark();

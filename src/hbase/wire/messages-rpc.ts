@@ -37,6 +37,7 @@ export const ConnectionHeader = message('ConnectionHeader', {
   userInfo: nested(1, UserInformation),
   serviceName: string(2),
   cellBlockCodecClass: string(3),
+  cellBlockCompressorClass: string(4),
   versionInfo: nested(5, VersionInfo),
   /** Since 2.6. */
   attribute: repeated(nested(7, NameBytesPair)),
