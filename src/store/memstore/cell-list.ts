@@ -1,8 +1,7 @@
 /**
  * The order of a memstore's cells: leaves of up to 256 places under one flat directory. A leaf is found by 96 bits of
  * the row of its first cell, taken behind the prefix that all rows share (keys like "user000123" would all look alike
- * else); a place in a leaf by 48 bits taken behind what the rows of the leaf share. Cells themselves are compared only
- * where these are equal. A directory of some ten thousand leaves is cheaper to shift at a split than a tree of nodes is
+ * else); a place in a leaf as {@link Leaf} says. Cells themselves are compared only where these are equal. A directory of some ten thousand leaves is cheaper to shift at a split than a tree of nodes is
  * to walk at every search.
  */
 
@@ -116,7 +115,9 @@ export class CellList {
     if (high > 0) {
       const { arena, leaves, firsts, seconds, shared } = this;
       const { row, rowOffset, rowLength } = key;
-      const prefix = seekPrefix(arena, leaves[0]!.refs[0]!, shared, row, rowOffset, rowLength);
+      const any = leaves[0]!.refs[0]!;
+      const { bytes } = arena.chunks[chunkOf(any)]!;
+      const prefix = seekPrefix(bytes, offsetOf(any) + CELL_HEADER_BYTES, shared, row, rowOffset, rowLength);
       const second = prefixOf(row, rowOffset, rowLength, shared + PREFIX_BYTES);
       while (low < high) {
         const middle = (low + high + 1) >>> 1;

@@ -99,20 +99,53 @@ export function sharedWith(
   return same;
 }
 
+/** A byte of a row, 0 behind its end. */
+export function byteAt(row: Uint8Array, offset: number, length: number, at: number): number {
+  return at < length ? row[offset + at]! : 0;
+}
+
+/** A byte of a cell's row, 0 behind its end. */
+export function byteOfRef(arena: CellArena, ref: CellRef, at: number): number {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const offset = offsetOf(ref);
+  const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
+  return byteAt(chunk.bytes, offset + CELL_HEADER_BYTES, length, at);
+}
+
+/** The first place from `start` on where a cell's row differs from another, zeros behind their ends; the longer's end if none. */
+export function differenceFrom(
+  arena: CellArena,
+  ref: CellRef,
+  row: Uint8Array,
+  offset: number,
+  length: number,
+  start: number,
+): number {
+  const { bytes, ints } = arena.chunks[chunkOf(ref)]!;
+  const own = offsetOf(ref);
+  const ownLength = ints[(own >>> 2) + 6]! & 0xffff;
+  const first = own + CELL_HEADER_BYTES;
+  const shorter = Math.min(length, ownLength);
+  const longer = Math.max(length, ownLength);
+  let at = start;
+  while (at < shorter && bytes[first + at] === row[offset + at]) at++;
+  if (at < shorter) return at;
+  while (at < longer && byteAt(row, offset, length, at) === byteAt(bytes, first, ownLength, at)) at++;
+  return Math.max(at, start);
+}
+
 /**
- * The prefix of a row that need not begin with the `shared` bytes that the rows of some sorted cells, `of` one of them,
- * begin with: -1 when it sorts before all of them, Infinity when behind.
+ * The prefix of a row that need not begin with the `shared` bytes at `start` that some sorted rows begin with: -1 when
+ * it sorts before all of them, Infinity when behind.
  */
 export function seekPrefix(
-  arena: CellArena,
-  of: CellRef,
+  bytes: Uint8Array,
+  start: number,
   shared: number,
   row: Uint8Array,
   offset: number,
   length: number,
 ): number {
-  const { bytes } = arena.chunks[chunkOf(of)]!;
-  const start = offsetOf(of) + CELL_HEADER_BYTES;
   for (let i = 0; i < shared; i++) {
     if (i >= length) return -1;
     const difference = row[offset + i]! - bytes[start + i]!;

@@ -1,11 +1,15 @@
+import { copyBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { LATEST_TIMESTAMP } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import type { CellArena, CellRef } from './arena.js';
 import { CELL_HEADER_BYTES, chunkOf, offsetOf } from './arena.js';
 import {
+  byteAt,
+  byteOfRef,
   compareInRow,
   compareRefs,
   compareToKey,
+  differenceFrom,
   prefixOfRef,
   seekPrefix,
   sharedWith,
@@ -18,35 +22,44 @@ const LEAST_DIFFERENT = 1 / 16;
 /** The length of rows that are not all as long. */
 const MIXED = -1;
 
-/** A run of up to 256 cells in order. */
+/**
+ * A run of up to 256 cells in order. A place is found by two numbers of each row that stand in the leaf: 48 bits behind
+ * what all its rows share, and 48 bits behind what those share whose first numbers are equal (the rows of one customer,
+ * the pages of one domain). Cells, which are somewhere else in memory, are compared only where both are equal.
+ */
 export class Leaf {
   count = 0;
-  /** Bytes that its rows begin with; the prefixes are taken behind them. */
+  /** Bytes that its rows begin with: there are `shared`, behind which the first prefixes are taken. */
+  private head: Uint8Array = EMPTY_BYTES;
   private shared = 0;
+  /** Where the second prefixes are taken: rows whose first ones are equal are the same up to there, zeros at their ends. */
+  private deep = PREFIX_BYTES;
   /** The length of its rows; -1 when they are not all as long. */
   private rowLength = MIXED;
   private readonly prefixes: Float64Array;
+  private readonly seconds: Float64Array;
   readonly refs: Uint32Array;
 
   constructor(private readonly arena: CellArena) {
-    // Side by side, since a search looks into both.
-    const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 4));
+    // Side by side, since a search looks into all.
+    const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 8 + 4));
     this.prefixes = new Float64Array(buffer, 0, LEAF_CAPACITY);
-    this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
+    this.seconds = new Float64Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
+    this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 16, LEAF_CAPACITY);
   }
 
   /** The index of the first cell at or after `key`; `count` when there is none. */
   locate(key: SeekKey): number {
-    const { arena, prefixes, refs, count } = this;
-    if (count === 0) return 0;
-    const prefix = seekPrefix(arena, refs[0]!, this.shared, key.row, key.rowOffset, key.rowLength);
+    const { row, rowOffset, rowLength } = key;
+    if (this.findAlike(row, rowOffset, rowLength)) return this.from;
+    const { arena, seconds, refs } = this;
+    const second = prefixOf(row, rowOffset, rowLength, this.deep);
     const atRow = this.isRowStart(key);
-    let from = 0;
-    let to = count;
+    let { from, to } = this;
     while (from < to) {
       const middle = (from + to) >>> 1;
-      const at = prefixes[middle]!;
-      if (at < prefix || (at === prefix && !atRow && compareToKey(arena, refs[middle]!, key) < 0))
+      const at = seconds[middle]!;
+      if (at < second || (at === second && !atRow && compareToKey(arena, refs[middle]!, key) < 0))
         from = middle + 1;
       else to = middle;
     }
@@ -57,26 +70,68 @@ export class Leaf {
   private isRowStart(key: SeekKey): boolean {
     return (
       key.rowLength === this.rowLength &&
-      this.rowLength - this.shared <= PREFIX_BYTES &&
+      this.rowLength - this.deep <= PREFIX_BYTES &&
       key.qualifierLength === 0 &&
       key.timestamp >= LATEST_TIMESTAMP &&
       key.type === TYPE_MAXIMUM
     );
   }
 
-  /** As `locate`, for a cell of the arena whose row begins as those of the leaf do. */
+  /** As `locate`, for a cell of the arena. */
   locateRef(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
-    const { arena, prefixes, refs } = this;
-    const prefix = prefixOf(row, offset, length, this.shared);
-    let from = 0;
-    let to = this.count;
+    if (this.findAlike(row, offset, length)) return this.from;
+    const { arena, seconds, refs } = this;
+    const second = prefixOf(row, offset, length, this.deep);
+    let { from, to } = this;
     while (from < to) {
       const middle = (from + to) >>> 1;
-      const at = prefixes[middle]!;
-      if (at < prefix || (at === prefix && compareRefs(arena, refs[middle]!, ref) < 0)) from = middle + 1;
+      const at = seconds[middle]!;
+      if (at < second || (at === second && compareRefs(arena, refs[middle]!, ref) < 0)) from = middle + 1;
       else to = middle;
     }
     return from;
+  }
+
+  /** Where `findAlike` found its rows. */
+  private from = 0;
+  private to = 0;
+
+  /**
+   * Sets `from` and `to` around the cells whose rows are as this one is up to `deep`. True when there are none: `from`
+   * is where such a row belongs.
+   */
+  private findAlike(row: Uint8Array, offset: number, length: number): boolean {
+    const { prefixes, count, shared } = this;
+    const prefix = seekPrefix(this.head, 0, shared, row, offset, length);
+    let from = 0;
+    let to = count;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (prefixes[middle]! < prefix) from = middle + 1;
+      else to = middle;
+    }
+    this.from = from;
+    if (from === count || prefixes[from] !== prefix) return true;
+    to = count;
+    let low = from + 1;
+    while (low < to) {
+      const middle = (low + to) >>> 1;
+      if (prefixes[middle] === prefix) low = middle + 1;
+      else to = middle;
+    }
+    this.to = to;
+    const between = this.compareBetween(this.refs[from]!, row, offset, length);
+    if (between > 0) this.from = to;
+    return between !== 0;
+  }
+
+  /** Compares a row to a cell's, of the same first prefix, by what stands between the prefixes. */
+  private compareBetween(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
+    const start = this.shared + PREFIX_BYTES;
+    const { deep } = this;
+    if (start >= deep) return 0;
+    const at = differenceFrom(this.arena, ref, row, offset, length, start);
+    return at >= deep ? 0 : byteAt(row, offset, length, at) - byteOfRef(this.arena, ref, at);
   }
 
   /**
@@ -97,30 +152,53 @@ export class Leaf {
   /** Makes it ready for a cell of this row. `shared`: bytes that all rows of the memstore, this one too, begin with. */
   fit(row: Uint8Array, shared: number): void {
     if (this.count === 0) {
+      this.head = copyBytes(row, 0, shared);
       this.shared = shared;
+      this.deep = shared + PREFIX_BYTES;
       this.rowLength = row.length;
       return;
     }
     if (row.length !== this.rowLength) this.rowLength = MIXED;
     if (this.shared <= shared) return;
-    const same = sharedWith(this.arena, this.refs[0]!, row, 0, row.length);
+    const { head } = this;
+    let same = 0;
+    while (same < this.shared && same < row.length && head[same] === row[same]) same++;
     if (same < this.shared) this.retake(same);
   }
 
   /** Puts a cell in; there is room, and the leaf fits its row. */
   insert(index: number, ref: CellRef, row: Uint8Array): void {
-    const { prefixes, refs, count } = this;
+    const { prefixes, seconds, refs, count } = this;
     if (index < count) {
       prefixes.copyWithin(index + 1, index, count);
+      seconds.copyWithin(index + 1, index, count);
       refs.copyWithin(index + 1, index, count);
     }
     prefixes[index] = prefixOf(row, 0, row.length, this.shared);
+    seconds[index] = prefixOf(row, 0, row.length, this.deep);
     refs[index] = ref;
     this.count++;
+    if (this.deep > this.shared + PREFIX_BYTES) this.keepAlike(index, row);
+  }
+
+  /** Takes the second prefixes less deep where the row at `index` is not as those beside it of the same first prefix. */
+  private keepAlike(index: number, row: Uint8Array): void {
+    const { prefixes, count } = this;
+    const beside =
+      index > 0 && prefixes[index - 1] === prefixes[index]
+        ? index - 1
+        : index + 1 < count && prefixes[index + 1] === prefixes[index]
+          ? index + 1
+          : -1;
+    if (beside < 0) return;
+    const start = this.shared + PREFIX_BYTES;
+    const same = differenceFrom(this.arena, this.refs[beside]!, row, 0, row.length, start);
+    if (same < this.deep) this.retakeSeconds(same);
   }
 
   remove(index: number): void {
     this.prefixes.copyWithin(index, index + 1, this.count);
+    this.seconds.copyWithin(index, index + 1, this.count);
     this.refs.copyWithin(index, index + 1, this.count);
     this.count--;
   }
@@ -129,9 +207,12 @@ export class Leaf {
   split(at: number): Leaf {
     const right = new Leaf(this.arena);
     right.prefixes.set(this.prefixes.subarray(at, this.count));
+    right.seconds.set(this.seconds.subarray(at, this.count));
     right.refs.set(this.refs.subarray(at, this.count));
     right.count = this.count - at;
+    right.head = this.head;
     right.shared = this.shared;
+    right.deep = this.deep;
     right.rowLength = this.rowLength;
     this.count = at;
     this.sharpen();
@@ -144,18 +225,55 @@ export class Leaf {
     const { arena, prefixes, refs, count } = this;
     let different = 1;
     for (let i = 1; i < count; i++) if (prefixes[i] !== prefixes[i - 1]) different++;
-    if (different >= count * LEAST_DIFFERENT) return;
-    // In a sorted run the first and the last share what all do.
-    const last = refs[count - 1]!;
-    const chunk = arena.chunks[chunkOf(last)]!;
-    const offset = offsetOf(last);
-    const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
-    const shared = sharedWith(arena, refs[0]!, chunk.bytes, offset + CELL_HEADER_BYTES, length);
-    if (shared > this.shared) this.retake(shared);
+    if (different === count) return;
+    if (different < count * LEAST_DIFFERENT) {
+      // In a sorted run the first and the last share what all do.
+      const last = refs[count - 1]!;
+      const chunk = arena.chunks[chunkOf(last)]!;
+      const offset = offsetOf(last);
+      const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
+      const shared = sharedWith(arena, refs[0]!, chunk.bytes, offset + CELL_HEADER_BYTES, length);
+      if (shared > this.shared) {
+        this.retake(shared);
+        return;
+      }
+    }
+    const deep = this.deepest();
+    if (deep > this.deep) this.retakeSeconds(deep);
   }
 
   private retake(shared: number): void {
+    const { arena, prefixes, refs } = this;
+    const chunk = arena.chunks[chunkOf(refs[0]!)]!;
+    const start = offsetOf(refs[0]!) + CELL_HEADER_BYTES;
+    this.head = copyBytes(chunk.bytes, start, start + shared);
     this.shared = shared;
-    for (let i = 0; i < this.count; i++) this.prefixes[i] = prefixOfRef(this.arena, this.refs[i]!, shared);
+    for (let i = 0; i < this.count; i++) prefixes[i] = prefixOfRef(arena, refs[i]!, shared);
+    this.retakeSeconds(this.deepest());
+  }
+
+  private retakeSeconds(deep: number): void {
+    this.deep = deep;
+    for (let i = 0; i < this.count; i++) this.seconds[i] = prefixOfRef(this.arena, this.refs[i]!, deep);
+  }
+
+  /** Up to where rows of equal first prefixes are the same: in a sorted run the first and the last of them tell. */
+  private deepest(): number {
+    const { arena, prefixes, refs, count } = this;
+    const start = this.shared + PREFIX_BYTES;
+    let deep = Number.POSITIVE_INFINITY;
+    for (let from = 0; from < count; ) {
+      let to = from;
+      while (to + 1 < count && prefixes[to + 1] === prefixes[from]) to++;
+      if (to > from) {
+        const chunk = arena.chunks[chunkOf(refs[to]!)]!;
+        const offset = offsetOf(refs[to]!);
+        const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
+        const first = offset + CELL_HEADER_BYTES;
+        deep = Math.min(deep, differenceFrom(arena, refs[from]!, chunk.bytes, first, length, start));
+      }
+      from = to + 1;
+    }
+    return deep === Number.POSITIVE_INFINITY ? start : deep;
   }
 }

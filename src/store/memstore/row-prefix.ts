@@ -10,6 +10,7 @@ export const PREFIX_BYTES = 6;
 export function prefixOf(row: Uint8Array, offset: number, length: number, skipped: number): number {
   const from = offset + skipped;
   const end = offset + length;
+  if (from >= end) return 0;
   let high = 0;
   let low = 0;
   if (from + PREFIX_BYTES <= end) {

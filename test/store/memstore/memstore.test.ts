@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareBytes, toBytes } from '../../../src/bytes/index.js';
+import { compareBytes, toBytes, toHex } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore, SharedMemstoreCursor } from '../../../src/store/memstore/memstore.js';
 import { CellType } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 
 interface Entry {
   row: Uint8Array;
@@ -57,6 +58,10 @@ const bytes = fc.oneof(
   fc
     .tuple(fc.nat(3), fc.nat(600), fc.constantFrom('', '', '', '\0'))
     .map(([head, tail, end]) => toBytes(`of the sensor ${head}\0\0${String(tail).padStart(4, '0')}${end}`)),
+  // Many rows of few beginnings, which mostly go on alike.
+  fc
+    .tuple(fc.nat(3), fc.constantFrom('.www/', '.www/', '.www/', '.www', '.wwx/', '.www\0'), fc.nat(600))
+    .map(([site, behind, page]) => toBytes(`site-a${site}${behind}page-${page}`)),
 );
 const row = bytes.map((value) => (value.length === 0 ? Uint8Array.of(7) : value));
 const type = fc.constantFrom(...Object.values(CellType));
@@ -152,6 +157,36 @@ describe('memstore', () => {
         }
       }),
       { numRuns: 60 },
+    );
+  });
+
+  test('finds rows among many that begin alike and go on alike but for a few', () => {
+    const site = fc
+      .tuple(fc.nat(4), fc.integer({ min: 0, max: 40 }), fc.nat(900))
+      .map(([name, odd, page]) => {
+        const behind = odd === 0 ? '.ww' : odd === 1 ? '.wwx/' : odd === 2 ? '.www' : '.www/of/';
+        return toBytes(`site-a${name}${behind}page-${page}${odd === 3 ? '\0' : ''}`);
+      });
+    fc.assert(
+      fc.property(fc.array(site, { minLength: 1500, maxLength: 1500 }), (rows) => {
+        const memstore = new Memstore(new ChunkPool(0));
+        const none = new Uint8Array(0);
+        // Every other is only looked for.
+        const added = rows.filter((_, i) => i % 2 === 0);
+        added.forEach((each, seq) => void memstore.add(each, none, 1, CellType.Put, seq, 0, none));
+        const sorted = [...added].sort(compareBytes);
+        const cursor = memstore.cursor();
+        const found: Uint8Array[] = [];
+        for (let more = cursor.seekToFirst(); more; more = cursor.next()) found.push(at(cursor).row);
+        expect(found.map((each) => toHex(each))).toEqual(sorted.map((each) => toHex(each)));
+        const key = new SeekKey();
+        for (const each of rows) {
+          const next = sorted.find((other) => compareBytes(other, each) >= 0);
+          expect(cursor.seek(key.setRow(each))).toBe(next !== undefined);
+          if (next !== undefined) expect(toHex(at(cursor).row)).toBe(toHex(next));
+        }
+      }),
+      { numRuns: scaled(3, 20, 200) },
     );
   });
 
