@@ -243,6 +243,8 @@ export interface RelationDeclaration {
   /** For parts of the other's key the properties of this one. */
   readonly via: Readonly<Record<string, string>>;
   readonly max?: number | undefined;
+  /** Referential rules, as they were given. */
+  readonly rule?: { readonly onDelete?: 'restrict' | 'cascade' | 'setNull'; readonly exists?: boolean };
 }
 
 /** Properties that are copies of another entity's. What was given is checked when the schema is compiled. */

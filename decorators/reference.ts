@@ -6,6 +6,20 @@ export type RelatedType<E extends object, Key extends readonly string[]> = () =>
   ...args: never[]
 ) => E) & { readonly key: Key };
 
+/** What becomes of the entities that name one which is deleted. */
+export type OnDelete = 'restrict' | 'cascade' | 'setNull';
+
+/** Options of `@Reference`: referential rules, on the embedded engine (docs/relations.md). */
+export interface ReferenceOptions {
+  /**
+   * When the other is deleted: `restrict` refuses it with ERR_REFERENCE, `cascade` deletes this one too, `setNull` takes the
+   * properties away that name it. In the same step. Default: nothing.
+   */
+  readonly onDelete?: OnDelete;
+  /** Whether a write that names an entity which is not there is refused with ERR_REFERENCE. Default: with `onDelete`. */
+  readonly exists?: boolean;
+}
+
 /** Options of `@References`. */
 export interface ReferencesOptions {
   /** Entities that one may have at most; more are an error where they are read. Default 1000. */
@@ -18,12 +32,13 @@ export interface ReferencesOptions {
  *
  * @example
  * ```ts
- * @Reference(() => Customer, { customerId: 'customerId' }) customer?: Customer | null;
+ * @Reference(() => Customer, { customerId: 'customerId' }, { onDelete: 'restrict' }) customer?: Customer | null;
  * ```
  */
 export function Reference<E extends object, const Key extends readonly string[]>(
   target: RelatedType<E, Key>,
   via: { readonly [Part in Key[number]]: string },
+  options: ReferenceOptions = {},
 ): PropertyDecoratorOf<E> {
   return memberDecorator('Reference', 'field', (declaration, property) => {
     declaration.relations.push({
@@ -32,6 +47,7 @@ export function Reference<E extends object, const Key extends readonly string[]>
       property,
       target: target as () => AnyClass,
       via,
+      rule: options,
     });
   });
 }

@@ -5,8 +5,8 @@ import { type DatabaseBatch, runDatabaseBatch } from './database/batch.js';
 import { BoundSchemas } from './database/bound-schemas.js';
 import { Contexts } from './database/contexts.js';
 import type { CopyHandle } from './database/copy-handle.js';
-import { Copying } from './database/copying.js';
 import { type ExplainedWrite, explainWrite } from './database/explain-write.js';
+import { Following } from './database/following.js';
 import type { IndexHandle } from './database/index-handle.js';
 import { Indexing } from './database/indexing.js';
 import { Listener } from './database/listener.js';
@@ -21,18 +21,12 @@ import {
   prepare,
   type TableHandling,
 } from './database/options.js';
+import type { ReferenceHandle } from './database/referencing.js';
 import { renamedTable } from './database/renamed-table.js';
+import { TableSetup } from './database/table-setup.js';
 import { runTransaction, Transaction, type TransactionSource } from './database/transaction.js';
-import {
-  adoptMarkers,
-  checkTables,
-  type EnsuredTables,
-  ensureTables,
-  type LiveTables,
-  readLiveTables,
-  registerSchemas,
-  systemTables,
-} from './ddl/index.js';
+import { type EnsuredTables, ensureTables, registerSchemas, systemTables } from './ddl/index.js';
+import type { RowanError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
 import { dictionaryTableDescriptor, type KeyDictionary } from './key/index.js';
@@ -54,7 +48,7 @@ import type {
   ScatteredClass,
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
-import type { EntityClass, TableSchema } from './schema/types.js';
+import type { EntityClass } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
@@ -113,19 +107,15 @@ async function start<E extends Engine>(opening: Opening, engine: E): Promise<Dat
 /** Entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly bound: BoundSchemas;
-  private readonly listener: Listener;
+  private readonly setup: TableSetup;
   private readonly source: TransactionSource;
   private readonly contexts: Contexts;
   private readonly indexing: Indexing;
-  private readonly copying: Copying;
+  private readonly following: Following;
   private readonly moves = new Moves();
   /** The engine with its tables as they are declared, for the jobs. */
   private readonly viewed: Engine;
-  /** Tables named at run time that have been handled. */
-  private readonly renamed = new Set<string>();
 
-  /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
-  tables: EnsuredTables | undefined;
   /** What is declared, and how it is brought to the tables: `plan`, `apply`, `history` (docs/schema.md). */
   readonly schema: LiveSchema;
 
@@ -139,15 +129,16 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     this.schema = new LiveSchema(engine, () => this.declared);
     this.moves.declare(declared.tables);
     this.viewed = this.moves.viewOf(engine);
-    this.listener = new Listener(onEvent);
+    const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
     this.indexing = new Indexing(this.viewed);
-    this.copying = new Copying({
+    const engines = {
       engine: this.viewed,
-      schemaOf: (target) => this.bound.of(target),
+      schemaOf: (target: EntityClass) => this.bound.of(target),
       flow: () => this.contexts.flow,
-      onFailure: (error) => this.listener.tell({ kind: 'outbox', error }),
-    });
+      onFailure: (error: RowanError) => listener.tell({ kind: 'outbox', error }),
+    };
+    this.following = new Following(engines, this.indexing);
     this.source = {
       viewOf: (table) => this.moves.view(table),
       reading,
@@ -155,7 +146,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       schemaOf: (target) => this.bound.of(target),
       declared: (target) => this.declared.entity(target),
       indexesOf: (schema) => this.indexing.of(schema),
-      participants: (schema) => this.copying.participants(schema),
+      participants: (schema) => this.following.participants(schema),
       dictionary: (name) => this.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
@@ -165,6 +156,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
     });
+    this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
     this.take(declared);
   }
 
@@ -181,7 +173,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   async add(...entities: readonly EntityClass[]): Promise<void> {
     const known = this.declared.entities.map(({ target }) => target);
     const schema = compileSchema([...known, ...entities]);
-    this.copying.checkAdded(this.declared, schema);
+    this.following.checkAdded(this.declared, schema);
     if (this.handling === 'ignore') this.take(schema);
     else await this.adopt(schema);
     this.moves.declare(this.declared.tables);
@@ -195,29 +187,17 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private take(schema: Schema): void {
     this.declared = schema;
     this.bound.clear();
-    this.copying.adopt(schema);
+    this.following.adopt(schema);
   }
 
-  /** Markers stay in the families that they were written to. */
   private async adopt(declared: Schema): Promise<void> {
-    const tables = [...declared.tables, ...systemTables(declared)];
-    this.indexing.check(declared.entities);
-    const live = await readLiveTables(this.admin, tables);
-    const schema = adoptMarkers(declared, live);
-    this.report(await this.handle([...schema.tables, ...systemTables(schema)], live));
-    await registerSchemas(this.source.avro, schema);
-    await this.indexing.adopt(schema.tables, live, this.handling === 'verify');
-    this.take(schema);
-    this.copying.kick();
+    this.take(await this.setup.adopt(declared));
+    this.following.copying.kick();
   }
 
-  private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {
-    return this.handling === 'verify' ? checkTables(tables, live) : ensureTables(this.admin, tables, live);
-  }
-
-  private report(tables: EnsuredTables): void {
-    this.tables = tables;
-    this.listener.opened(tables, this.schema.lint());
+  /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
+  get tables(): EnsuredTables | undefined {
+    return this.setup.found;
   }
 
   /**
@@ -233,13 +213,10 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
     const declared = this.declared.entity(target);
-    this.copying.refuseElsewhere(declared);
+    this.following.refuseElsewhere(declared);
     this.indexing.refuseElsewhere(declared);
     const table = renamedTable(declared.table, name);
-    if (this.handling !== 'ignore' && !this.renamed.has(table.descriptor.name)) {
-      await this.handle([table], await readLiveTables(this.admin, [table]));
-      this.renamed.add(table.descriptor.name);
-    }
+    if (this.handling !== 'ignore') await this.setup.adoptTable(table);
     this.moves.declareTable(table.descriptor.name, table.entities);
     const schema = Object.freeze({ ...this.bound.of(target), table });
     return new Repository<C>(schema, this.contexts.of(schema));
@@ -306,7 +283,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       fill,
       options,
     );
-    return this.copying.behind(written);
+    return this.following.copying.behind(written);
   }
 
   /**
@@ -329,7 +306,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * taken effect and a hook behind it threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return this.copying.behind(
+    return this.following.copying.behind(
       runTransaction(this.engine, (tables) => new Transaction(this.source, tables), run, options),
     );
   }
@@ -377,7 +354,15 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   denormalized<C extends KeyedClass>(target: C): CopyHandle {
-    return this.copying.handle(this.bound.of(target), this.indexing);
+    return this.following.copying.handle(this.bound.of(target), this.indexing);
+  }
+
+  /**
+   * The referential rules of an entity's relations: what names nothing that is there (docs/relations.md).
+   * @throws QueryError when the entity declares none.
+   */
+  references<C extends KeyedClass>(target: C): ReferenceHandle {
+    return this.following.referencing.handle(this.bound.of(target));
   }
 
   /**
@@ -385,12 +370,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws KeyError when the key is none.
    */
   explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite> {
-    return explainWrite(this.copying, this.bound.of(target), key);
+    return explainWrite(this.following, this.bound.of(target), key);
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
-    await this.copying.end();
+    await this.following.copying.end();
     await this.engine.close();
   }
 

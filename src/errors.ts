@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'ERR_QUERY'
   | 'ERR_FULL_SCAN'
   | 'ERR_CONFLICT'
+  | 'ERR_REFERENCE'
   | 'ERR_NOT_FOUND'
   | 'ERR_SERIALIZATION'
   | 'ERR_TRANSACTION_ENDED'

@@ -69,7 +69,13 @@ export type {
   PropertyDecoratorOf,
 } from '../decorators/modes.js';
 export { Packed, type PackedOptions } from '../decorators/packed.js';
-export { Reference, References, type ReferencesOptions } from '../decorators/reference.js';
+export {
+  type OnDelete,
+  Reference,
+  type ReferenceOptions,
+  References,
+  type ReferencesOptions,
+} from '../decorators/reference.js';
 export { Required } from '../decorators/required.js';
 export { CreatedAt, DeletedAt, UpdatedAt, Version } from '../decorators/roles.js';
 export {
@@ -130,8 +136,9 @@ export {
 } from './codec/index.js';
 export type { DatabaseBatch } from './database/batch.js';
 export type { CopiesReport, CopyHandle } from './database/copy-handle.js';
-export type { ExplainedCopies, ExplainedWrite } from './database/explain-write.js';
+export type { ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/explain-write.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
+export type { ReferenceHandle } from './database/referencing.js';
 export {
   type AdminConnection,
   type ConnectAdminOptions,

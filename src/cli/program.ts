@@ -13,6 +13,7 @@ import { addIndexCommands } from './commands/index-jobs.js';
 import { addIntrospectCommand } from './commands/introspect.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
+import { addReferenceCommands } from './commands/references.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
 import { addSizeCommand } from './commands/size.js';
@@ -60,6 +61,7 @@ function buildProgram(context: CliContext): Command {
   addIndexCommands(program, context);
   addKeyCommands(program, context);
   addLintCommand(program, context);
+  addReferenceCommands(program, context);
   addSchemaCommand(program, context);
   addShellCommand(program, context);
   addSizeCommand(program, context);

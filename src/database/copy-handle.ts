@@ -1,7 +1,7 @@
 /** What is done with the copies in the rows of one entity as a whole. */
 
-import { type CopyReport, type CopyTarget, checkCopies } from '../job/denormalize/index.js';
 import type { JobRunOptions } from '../job/index.js';
+import { type CopyReport, type CopyTarget, checkCopies } from '../job/links/index.js';
 import type { Copying } from './copying.js';
 import type { IndexHandle } from './index-handle.js';
 

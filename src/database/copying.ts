@@ -1,7 +1,7 @@
 /** The copies of an open database: what keeps them, and the outbox of what is still to be changed. */
 
 import { equalBytes } from '../bytes/index.js';
-import { QueryError, RowanError, SchemaError, UnsupportedError } from '../errors.js';
+import { QueryError, RowanError } from '../errors.js';
 import {
   type ChangeFlow,
   type ChangeParticipant,
@@ -45,16 +45,8 @@ export class Copying {
 
   constructor(private readonly source: CopyingSource) {}
 
-  /** Takes over what is declared. @throws UnsupportedError where the engine cannot keep copies. */
+  /** Takes over what is declared. */
   adopt({ entities }: Schema): void {
-    for (const { name, copies, table } of entities) {
-      if (copies.length === 0 || 'atomic' in this.source.engine.table(table.descriptor.name)) continue;
-      throw new UnsupportedError(
-        `${name} has copies (@Denormalized), which HBase cannot keep: only the embedded engine writes a row and what follows it in ` +
-          'one step. Leave the declaration out, and write the copies with batch() or a job of your own.',
-        { details: { entity: name } },
-      );
-    }
     const now = (): number => this.source.engine.now();
     this.byHolder = new Map();
     this.bySource = new Map();
@@ -68,31 +60,6 @@ export class Copying {
         this.bySource.set(from, [...(this.bySource.get(from) ?? []), plan]);
       }
     }
-  }
-
-  /** @throws SchemaError when an entity that is added copies from one that may have been written to without it. */
-  checkAdded(before: Schema, { entities }: Schema): void {
-    const problems: string[] = [];
-    for (const { name, target, copies } of entities) {
-      if (before.has(target)) continue;
-      for (const copy of copies) {
-        const from = copy.target();
-        if (!before.has(from)) continue;
-        problems.push(
-          `${name} copies from ${from.name}, which is open already and would not be followed: pass both to open().`,
-        );
-      }
-    }
-    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
-  }
-
-  /** @throws UnsupportedError on an entity in another table than the declared one. */
-  refuseElsewhere(schema: EntitySchema): void {
-    if (this.plansOf(schema).length + this.plansFrom(schema).length === 0) return;
-    throw new UnsupportedError(
-      `${schema.name} has copies, or is copied (@Denormalized), which is followed in its declared table only. Declare a class without them for repositoryIn().`,
-      { details: { entity: schema.name } },
-    );
   }
 
   /** What takes part in the changes of an entity, for its copies and for those of it. */

@@ -2,7 +2,7 @@
 
 import { loadRowOfKey, MOST_FOLLOWING } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import type { Copying } from './copying.js';
+import type { Following } from './following.js';
 
 /** Rows that hold copies of a row. */
 export interface ExplainedCopies {
@@ -28,10 +28,23 @@ export interface ExplainedWrite {
   readonly copiedFrom: readonly string[];
   /** Copies of the row in others. */
   readonly copiedTo: readonly ExplainedCopies[];
+  /** Rows that name this one, and what a delete of it does to them. */
+  readonly referredBy: readonly ExplainedReference[];
+}
+
+/** Rows that name one by a relation with rules. */
+export interface ExplainedReference {
+  readonly entity: string;
+  readonly property: string;
+  readonly onDelete: 'restrict' | 'cascade' | 'setNull';
+  /** How the rows are found: `key`, or the name of an index. */
+  readonly foundBy: string;
+  /** Rows that name this one, counted up to 10,000. */
+  readonly rows: number;
 }
 
 export async function explainWrite(
-  copying: Copying,
+  { copying, referencing }: Following,
   schema: EntitySchema,
   key: object,
 ): Promise<ExplainedWrite> {
@@ -51,7 +64,16 @@ export async function explainWrite(
       how: rows.length > plan.fanOut ? 'outbox' : 'step',
     });
   }
+  const referredBy: ExplainedReference[] = [];
+  for (const { entity, link, rule } of referencing.plansAbout(schema)) {
+    const table = copying.table(entity.table.descriptor.name);
+    const { rows } = await table.atomic((step) => link.find(step, row, MOST_FOLLOWING));
+    const { property } = rule;
+    const onDelete = rule.onDelete!;
+    referredBy.push({ entity: entity.name, property, onDelete, foundBy: link.foundBy, rows: rows.length });
+  }
   return {
+    referredBy,
     entity: schema.name,
     indexes: schema.indexes.map(({ name }) => name),
     copiedFrom: copying.plansOf(schema).map(({ source }) => source.name),

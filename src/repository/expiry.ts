@@ -62,9 +62,17 @@ export class Expiry {
 
   /** Milliseconds that a cell written beside an entity's others may live; undefined: without end. */
   remaining(before: RowImage): number | undefined {
-    const marker = before.cell(this.marker.family, this.marker.qualifier);
-    const end = marker && endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
-    return remainder(end, this.now());
+    return remainder(this.endOf(before), this.now());
+  }
+
+  /** Mutations that are no write of the application: they live as long as the row has left, whatever renews it. */
+  carry(mutations: readonly RowMutation[], before: RowImage): RowMutation[] {
+    return kept(mutations, this.endOf(before), this.now());
+  }
+
+  private endOf(row: RowImage): number | undefined {
+    const marker = row.cell(this.marker.family, this.marker.qualifier);
+    return marker && endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
   }
 
   /** The mutations with the time to live that they must have, and the marker with it. */

@@ -27,6 +27,7 @@ export type { HistoryOptions } from './history.js';
 export { IndexParticipant } from './index-participant.js';
 export type { BulkWriteOptions, WriteOptions } from './options.js';
 export { EntityReader, type IndexFinder } from './reader.js';
+export * from './references/index.js';
 export { IndexedExecutor } from './remote/indexed-executor.js';
 export { IndexedRows } from './remote/indexed-rows.js';
 export { ReadRepair } from './remote/read-repair.js';

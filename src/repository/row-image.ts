@@ -145,6 +145,19 @@ export function isPlain(before: RowImage, mutations: readonly RowMutation[], now
   return true;
 }
 
+/** Whether a change leaves any of the columns with another value. */
+export function differ(
+  before: RowImage,
+  after: RowImage,
+  columns: readonly { readonly family: string; readonly qualifier: Uint8Array }[],
+): boolean {
+  return columns.some(({ family, qualifier }) => {
+    const was = before.value(family, qualifier);
+    const is = after.value(family, qualifier);
+    return was !== is && (was === undefined || is === undefined || !equalBytes(was, is));
+  });
+}
+
 function compareColumns(a: Cell, b: Cell): number {
   return a.family === b.family
     ? compareBytes(a.qualifier, b.qualifier)

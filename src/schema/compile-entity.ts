@@ -7,10 +7,11 @@ import { describe } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes } from './compile-indexes.js';
-import { compileCopies, type UnindexedCopy } from './copies.js';
+import { compileCopies } from './copies.js';
 import { compileLifecycle } from './lifecycle.js';
-import { backReferenceIndex, findBackReference, type LinkOwner } from './links.js';
+import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
 import type { Problems } from './problems.js';
+import { compileReferences } from './references.js';
 import { compileRelations } from './relations.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
@@ -31,6 +32,7 @@ export interface CompiledEntity {
   readonly indexes: readonly IndexSchema[];
   readonly relations: EntitySchema['relations'];
   readonly copies: EntitySchema['copies'];
+  readonly references: EntitySchema['references'];
 }
 
 /** `markerFamily` is where the marker stands if the declaration leaves it open. */
@@ -71,7 +73,9 @@ export function compileEntity(
   };
 }
 
-const NO_LINKS: Pick<CompiledEntity, 'indexes' | 'copies'> = { indexes: [], copies: [] };
+type Linked = Pick<CompiledEntity, 'indexes' | 'copies' | 'references'>;
+
+const NO_LINKS: Linked = { indexes: [], copies: [], references: [] };
 
 /** The indexes, declared ones and those that links make, and what is linked by them. */
 function linksOf(
@@ -79,12 +83,13 @@ function linksOf(
   key: KeyLayout,
   columns: CompiledColumns,
   problems: Problems,
-): Pick<CompiledEntity, 'indexes' | 'copies'> {
+): Linked {
   const owner: LinkOwner = { name: source.name, key, columns: columns.columns };
   const copies = compileCopies(source, owner, problems);
+  const references = compileReferences(source, owner, problems);
   const declared = compileIndexes(source, key, columns, problems);
   const made = new Map<string, IndexDeclaration>();
-  for (const { via } of copies) {
+  for (const { via } of [...copies, ...references]) {
     if (findBackReference(owner, declared, via) !== 'missing') continue;
     const index = backReferenceIndex(via);
     made.set(index.name, index);
@@ -98,11 +103,15 @@ function linksOf(
   }
   const added = compileIndexes({ ...source, indexes: [...made.values()] }, key, columns, problems);
   const indexes = made.size === 0 ? declared : Object.freeze([...declared, ...added]);
-  const indexed = (copy: UnindexedCopy) => {
-    const found = findBackReference(owner, indexes, copy.via);
-    return Object.freeze({ ...copy, index: found === 'missing' ? undefined : found.index });
+  const indexed = <T extends UnindexedLink>(link: T) => {
+    const found = findBackReference(owner, indexes, link.via);
+    return Object.freeze({ ...link, index: found === 'missing' ? undefined : found.index });
   };
-  return { indexes, copies: Object.freeze(copies.map(indexed)) };
+  return {
+    indexes,
+    copies: Object.freeze(copies.map(indexed)),
+    references: Object.freeze(references.map(indexed)),
+  };
 }
 
 /** Key parts and columns of one value: what other entities can be found by. */

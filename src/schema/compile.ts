@@ -10,6 +10,7 @@ import { type CompiledTable, compileTable } from './compile-table.js';
 import { checkCopies } from './copies.js';
 import { describeFinding, lintTables } from './lint/index.js';
 import { Problems } from './problems.js';
+import { checkReferences } from './references.js';
 import { checkRelations } from './relations.js';
 import { Schema } from './schema.js';
 import { schemaSignature } from './signature.js';
@@ -65,6 +66,7 @@ export function compileDeclarations(
   const compiled = schemas.flatMap((table) => table.entities);
   checkRelations(compiled, problems);
   checkCopies(compiled, problems);
+  checkReferences(compiled, problems);
   problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(

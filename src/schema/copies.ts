@@ -4,7 +4,7 @@ import type { CopyDeclaration } from '../../decorators/index.js';
 import { describe } from '../table/checks.js';
 import { FOREVER } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
-import { checkLink, compileVia, type LinkOwner } from './links.js';
+import { checkLink, compileVia, type LinkOwner, type UnindexedLink } from './links.js';
 import type { Problems } from './problems.js';
 import type { CopiedField, CopySchema, EntityClass, EntitySchema } from './types.js';
 
@@ -13,8 +13,7 @@ const DEFAULT_FAN_OUT = 100;
 const MOST_FAN_OUT = 10_000;
 const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
 
-/** Copies whose index is not known yet. */
-export type UnindexedCopy = Omit<CopySchema, 'index'>;
+type UnindexedCopy = UnindexedLink<CopySchema>;
 
 /** What an entity's own declaration says of its copies; the other half is checked by `checkCopies`. */
 export function compileCopies(

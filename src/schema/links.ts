@@ -18,6 +18,9 @@ export interface DeclaredLink {
   readonly via: unknown;
 }
 
+/** A link whose index is not known yet. */
+export type UnindexedLink<T extends LinkSchema = LinkSchema> = Omit<T, 'index'>;
+
 /** What the own half of a link is held against. */
 export interface LinkOwner {
   readonly name: string;

@@ -133,6 +133,8 @@ export interface EntitySchema<E extends object = object> {
   readonly relations: ReadonlyMap<string, RelationSchema>;
   /** What is copied from other entities. */
   readonly copies: readonly CopySchema[];
+  /** The referential rules of its relations. */
+  readonly references: readonly ReferenceRule[];
   readonly mapper: EntityMapper<E>;
 }
 
@@ -183,6 +185,14 @@ export interface LinkSchema {
   readonly via: readonly (readonly [part: string | undefined, property: string])[];
   /** The index by which the rows that name one are found; undefined: their keys begin with the properties. */
   readonly index: string | undefined;
+}
+
+/** What holds of an entity that a relation names; see docs/relations.md. */
+export interface ReferenceRule extends LinkSchema {
+  readonly property: string;
+  readonly onDelete: 'restrict' | 'cascade' | 'setNull' | undefined;
+  /** Whether it must be there when it is named. */
+  readonly exists: boolean;
 }
 
 /** What is copied from another entity; see docs/denormalization.md. */

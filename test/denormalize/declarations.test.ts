@@ -103,6 +103,7 @@ test('defineEntity declares copies; the index that finds them is made once, or f
     entity: 'Location',
     indexes: [],
     copiedFrom: [],
+    referredBy: [],
     copiedTo: [
       {
         entity: 'Order',

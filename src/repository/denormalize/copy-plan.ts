@@ -87,8 +87,7 @@ export class CopyPlan {
       row,
       resolve: (before) => {
         if (!isEntity(this.entity, before)) return [];
-        const named = this.link.targetOf(before.toResult());
-        if (named === undefined || !equalBytes(named, target)) return [];
+        if (!this.link.names(before, target)) return [];
         return columnMutations(row, this.differences(before, values), this.lifeOf(before));
       },
     };

@@ -2,7 +2,7 @@
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
-import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
+import type { EntitySchema } from '../../schema/types.js';
 import { LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
 import type {
   ChangeImage,
@@ -14,7 +14,7 @@ import type {
 } from '../executor.js';
 import { refuseUnfollowed } from '../followed-writes.js';
 import { isEntity } from '../links/link.js';
-import type { RowImage } from '../row-image.js';
+import { differ } from '../row-image.js';
 import type { CopiedValues, CopyPlan } from './copy-plan.js';
 import { noteOf } from './outbox.js';
 
@@ -117,15 +117,6 @@ export class CopySource implements ChangeParticipant {
     }
     return out ?? NOTHING;
   }
-}
-
-/** Whether a change has written any of the columns with another value. */
-function differ(before: RowImage, after: RowImage, columns: readonly ColumnSchema[]): boolean {
-  return columns.some(({ family, qualifier }) => {
-    const was = before.value(family, qualifier);
-    const is = after.value(family, qualifier);
-    return was !== is && (was === undefined || is === undefined || !equalBytes(was, is));
-  });
 }
 
 function areEqual(a: CopiedValues, b: CopiedValues): boolean {

@@ -1,5 +1,6 @@
 /** Follows a link both ways: from a row to the row of another entity whose key it holds, and back to the rows that hold it. */
 
+import { equalBytes } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
@@ -29,7 +30,8 @@ export class Link {
   private readonly parts: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly properties: readonly string[];
   private readonly reader: RowReader;
-  private readonly index: IndexSchema | undefined;
+  /** By which the rows are found; undefined: by their keys. */
+  readonly index: IndexSchema | undefined;
 
   constructor(
     /** The entity whose rows hold the key. */
@@ -54,8 +56,8 @@ export class Link {
     return this.index === undefined ? 'key' : `index ${this.index.name}`;
   }
 
-  /** The row of the other that a row names; undefined when it names none. */
-  targetOf(row: Result): Uint8Array | undefined {
+  /** The key of the other that a row names; undefined when it names none. */
+  keyOf(row: Result): Record<string, unknown> | undefined {
     const entity = row.isEmpty ? null : this.reader.read(row);
     if (entity === null) return undefined;
     const key: Record<string, unknown> = {};
@@ -66,13 +68,29 @@ export class Link {
       if (value === undefined || value === null) return undefined;
       key[part] = value;
     }
+    return key;
+  }
+
+  /** The row of a key of the other; undefined for values that no key can have. */
+  rowOfKey(key: Readonly<Record<string, unknown>>): Uint8Array | undefined {
     try {
       return this.other.mapper.rowOf(key);
     } catch (error) {
-      // A value that no key can have names nothing.
       if (error instanceof KeyError) return undefined;
       throw error;
     }
+  }
+
+  /** The row of the other that a row names; undefined when it names none. */
+  targetOf(row: Result): Uint8Array | undefined {
+    const key = this.keyOf(row);
+    return key && this.rowOfKey(key);
+  }
+
+  /** Whether a row names that of the other. */
+  names(image: RowImage, target: Uint8Array): boolean {
+    const named = this.targetOf(image.toResult());
+    return named !== undefined && equalBytes(named, target);
   }
 
   /** Up to `limit` rows that hold the key of `target`, from a position on. */

@@ -1,1 +1,2 @@
 export { type CopyReport, type CopyTarget, checkCopies } from './copy-jobs.js';
+export { checkReferences, type ReferenceReport } from './reference-jobs.js';

@@ -1,0 +1,1 @@
+export { ReferenceHolder, ReferencePlan, ReferenceTarget } from './participants.js';

@@ -1,0 +1,167 @@
+/** Holds referential rules: at the rows that name others, and at those that are named. */
+
+import { equalBytes } from '../../bytes/index.js';
+import { QueryError, RowanError } from '../../errors.js';
+import type { IndexState } from '../../query/index.js';
+import type { EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
+import { Delete, Get, type RowMutation } from '../../table/index.js';
+import { MOST_FOLLOWING } from '../change-flow.js';
+import type { ChangeImage, ChangeParticipant, ChangeStep, EntityChange } from '../executor.js';
+import { Expiry } from '../expiry.js';
+import { refuseUnfollowed } from '../followed-writes.js';
+import { isEntity, Link, type LinkPosition } from '../links/link.js';
+import { keyText } from '../row-access.js';
+import { differ, RowImage } from '../row-image.js';
+import { VersionLock } from '../version-lock.js';
+
+/** A rule with what follows its link. */
+export class ReferencePlan {
+  readonly link: Link;
+
+  constructor(
+    readonly entity: EntitySchema,
+    readonly rule: ReferenceRule,
+    readonly other: EntitySchema,
+  ) {
+    this.link = new Link(entity, rule, other);
+  }
+
+  get name(): string {
+    return `${this.entity.name}.${this.rule.property}`;
+  }
+
+  /** The key that a row names, if nothing has it. */
+  missing(row: RowImage, own: EntitySchema, step: ChangeStep): Record<string, unknown> | undefined {
+    const key = this.link.keyOf(row.toResult());
+    if (key === undefined) return undefined;
+    const target = this.link.rowOfKey(key);
+    if (target === undefined) return key;
+    if (own === this.other && equalBytes(target, row.row)) return undefined;
+    const { marker, table } = this.other;
+    const get = new Get(target);
+    if (marker !== undefined) get.addColumn(marker.family, marker.qualifier);
+    return isEntity(this.other, RowImage.of(target, step.read(get, table.descriptor.name))) ? undefined : key;
+  }
+}
+
+/** Refuses rows that name what is not there. */
+export class ReferenceHolder implements ChangeParticipant {
+  readonly name = 'references';
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly ReferencePlan[],
+  ) {}
+
+  follow({ before, after }: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    if (!isEntity(this.schema, after)) return NOTHING;
+    const isNew = !isEntity(this.schema, before);
+    for (const plan of this.plans) {
+      if (!plan.rule.exists || (!isNew && !differ(before, after, plan.link.columns))) continue;
+      const key = plan.missing(after, this.schema, step);
+      if (key === undefined) continue;
+      const { other } = plan;
+      throw new RowanError(
+        'ERR_REFERENCE',
+        `${plan.name} names the ${other.name} ${keyText(other, key)}, which is not there. Write it first, or leave ${plan.rule.via.map(([, held]) => held).join(', ')} out.`,
+        { details: { entity: this.schema.name, property: plan.rule.property, key } },
+      );
+    }
+    return NOTHING;
+  }
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** Candidates looked at together before a delete is found to be allowed. */
+const LOOKED_AT = 64;
+
+/** Refuses the delete of what is named, or has those that name it follow. */
+export class ReferenceTarget implements ChangeParticipant {
+  readonly name = 'referred';
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly ReferencePlan[],
+    private readonly now: () => number,
+    private readonly stateOf: (index: IndexSchema) => IndexState | undefined,
+  ) {}
+
+  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.now);
+    const { before, after, row } = change;
+    if (!isEntity(this.schema, before) || isEntity(this.schema, after)) return NOTHING;
+    const out: EntityChange[] = [];
+    for (const plan of this.plans) {
+      this.requireBuilt(plan);
+      if (plan.rule.onDelete === 'restrict') this.restrict(plan, row, step);
+      else {
+        // One more than may follow, so that it is told when there are too many.
+        const { rows } = plan.link.find(step, row, MOST_FOLLOWING + 1);
+        for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
+      }
+    }
+    return out;
+  }
+
+  private restrict({ entity, link, name, rule }: ReferencePlan, row: Uint8Array, step: ChangeStep): void {
+    let from: LinkPosition | undefined;
+    do {
+      const { rows, next } = link.find(step, row, LOOKED_AT, from);
+      for (const own of rows) {
+        if (entity === this.schema && equalBytes(own, row)) continue;
+        const image = RowImage.of(own, step.read(new Get(own), entity.table.descriptor.name));
+        if (!isEntity(entity, image) || !link.names(image, row)) continue;
+        const key = this.schema.key.decode(row);
+        throw new RowanError(
+          'ERR_REFERENCE',
+          `${this.schema.name} ${keyText(this.schema, key)} is not deleted: ${entity.name} ${keyText(entity, entity.key.decode(own))} names it (${name}, onDelete: 'restrict'). Delete that first, or have it name another.`,
+          { details: { entity: entity.name, property: rule.property, key } },
+        );
+      }
+      from = next;
+    } while (from !== undefined);
+  }
+
+  private requireBuilt({ entity, link, name }: ReferencePlan): void {
+    const { index } = link;
+    const state = index && this.stateOf(index);
+    if (index === undefined || state === undefined || state === 'active') return;
+    throw new QueryError(
+      `${this.schema.name} cannot be deleted from yet: the index "${index.name}" of ${entity.name}, by which the rows are found that name it (${name}), is ${state}. Build it: await db.references(${entity.name}).backfill(), or rowan references backfill.`,
+      { details: { entity: entity.name, index: index.name, state } },
+    );
+  }
+}
+
+function followUpOf(
+  { entity, link, rule }: ReferencePlan,
+  row: Uint8Array,
+  target: Uint8Array,
+  now: () => number,
+): EntityChange {
+  const cascade = rule.onDelete === 'cascade';
+  return {
+    entity,
+    operation: cascade ? 'delete' : 'mutate',
+    row,
+    resolve: (before) => {
+      if (!isEntity(entity, before) || !link.names(before, target)) return NOTHING;
+      return cascade ? [new Delete(row)] : unnamed(entity, link, before, now);
+    },
+  };
+}
+
+/** The row without what names another, and a version further. */
+function unnamed(
+  entity: EntitySchema,
+  { columns }: Link,
+  before: RowImage,
+  now: () => number,
+): readonly RowMutation[] {
+  const del = new Delete(before.row);
+  for (const { family, qualifier } of columns) del.addColumns(family, qualifier);
+  const lock = VersionLock.of(entity);
+  const counted = lock === undefined ? [del] : lock.counted([del], lock.stored(before));
+  return Expiry.of(entity, now)?.carry(counted, before) ?? counted;
+}
