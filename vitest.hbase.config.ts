@@ -9,6 +9,7 @@ export default defineConfig({
       // Suites of both engines.
       'test/decorators/on-the-engine.test.ts',
       'test/indexes/indexes.test.ts',
+      'test/indexes/model.test.ts',
       'test/query/entity-query.test.ts',
       'test/query/key-ranges.test.ts',
       'test/repository/*.test.ts',

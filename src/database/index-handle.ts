@@ -1,7 +1,8 @@
 /** What is done with one index as a whole. */
 
+import { toHex } from '../bytes/index.js';
 import { type IndexStanding, indexStanding, setIndexStanding } from '../ddl/index.js';
-import { InvalidArgumentError, QueryError } from '../errors.js';
+import { ConflictError, InvalidArgumentError, QueryError } from '../errors.js';
 import { EntityIndexes } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import {
@@ -47,32 +48,52 @@ export class IndexHandle {
   /**
    * Writes the entries of every row, and lets queries ask the index. Goes on where an earlier run stopped. Rows may be
    * written meanwhile.
-   * @throws ConflictError when two rows have the same values in a unique index.
+   * @throws ConflictError when two rows have the same values in a unique index, or another program has disabled, dropped or
+   * built it meanwhile.
    */
-  async build(run?: JobRunOptions): Promise<JobOutcome> {
+  build(run?: JobRunOptions): Promise<JobOutcome> {
+    return this.alone(() => this.buildAlone(run));
+  }
+
+  private async buildAlone(run: JobRunOptions | undefined): Promise<JobOutcome> {
     const { state, build } = await this.standing();
     // What a build did before the index was disabled is worth nothing: rows have been written since, or entries removed.
     const now = state === 'disabled' ? build + 1 : build;
-    if (state !== 'active') await this.set({ state: 'building', build: now });
+    const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now };
+    if (state !== 'active') await this.change(() => begun);
     const outcome = await buildIndex(this.target(), { over: state === 'active' || now > 0, build: now }, run);
-    await this.set({ state: 'active', build: now });
+    await this.change((standing) => {
+      if (standing.state === begun.state && standing.build === now) return { state: 'active', build: now };
+      throw new ConflictError(
+        `The index "${this.index.name}" was disabled, dropped or built by another program while it was built: it may lack what was ` +
+          'written since. Build it again.',
+        { details: { entity: this.access.indexes.schema.name, index: this.index.name } },
+      );
+    });
     return outcome;
   }
 
   /** Holds rows and entries against each other, in both directions. Changes nothing. */
-  verify(options: VerifyOptions = {}): Promise<IndexReport> {
+  async verify(options: VerifyOptions = {}): Promise<IndexReport> {
     return verifyIndex(this.target(), false, checked('verify', options));
   }
 
   /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
-  repair(options: VerifyOptions = {}): Promise<IndexReport> {
+  async repair(options: VerifyOptions = {}): Promise<IndexReport> {
     return verifyIndex(this.target(), true, checked('repair', options));
   }
 
   /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */
-  async drop(run?: JobRunOptions): Promise<JobOutcome> {
-    await this.set({ ...(await this.standing()), state: 'disabled' });
-    return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+  drop(run?: JobRunOptions): Promise<JobOutcome> {
+    return this.alone(async () => {
+      await this.change((standing) => ({ ...standing, state: 'disabled' }));
+      return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+    });
+  }
+
+  /** Builds and drops of an index come one after another. */
+  private alone<T>(run: () => Promise<T>): Promise<T> {
+    return this.indexing.alone(toHex(this.index.id), run);
   }
 
   private async standing(): Promise<IndexStanding> {
@@ -80,9 +101,13 @@ export class IndexHandle {
     return known ?? { state: 'building', build: 0 };
   }
 
-  private async set(standing: IndexStanding): Promise<void> {
-    await setIndexStanding(this.engine.admin, this.access.indexes.schema, this.index, standing);
-    this.indexing.setState(this.index, standing.state);
+  /** All indexes of a table stand in the same metadata: two that change it at once would undo each other. */
+  private change(to: (standing: IndexStanding) => IndexStanding): Promise<void> {
+    return this.indexing.alone(`metadata of ${this.access.indexes.tableName}`, async () => {
+      const standing = to(await this.standing());
+      await setIndexStanding(this.engine.admin, this.access.indexes.schema, this.index, standing);
+      this.indexing.setState(this.index, standing.state);
+    });
   }
 
   private target(): IndexTarget {

@@ -13,6 +13,8 @@ import { IndexHandle } from './index-handle.js';
 export class Indexing {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
   private states: IndexStates = new Map();
+  /** The last of what is done alone, by what it is done to. */
+  private readonly last = new Map<string, Promise<unknown>>();
 
   constructor(private readonly engine: Engine) {}
 
@@ -43,6 +45,21 @@ export class Indexing {
 
   setState(index: IndexSchema, state: IndexState): void {
     this.states.set(toHex(index.id), state);
+  }
+
+  /** Runs what must not overlap with its like, after what was begun before. */
+  async alone<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const before = this.last.get(what);
+    const own = (async () => {
+      await before?.catch(() => undefined);
+      return run();
+    })();
+    this.last.set(what, own);
+    try {
+      return await own;
+    } finally {
+      if (this.last.get(what) === own) this.last.delete(what);
+    }
   }
 
   stateOf(index: IndexSchema): IndexState | undefined {

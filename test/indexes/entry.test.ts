@@ -1,7 +1,10 @@
 /** The bytes of entries. FROZEN: docs/indexes.md has them. */
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
 import { toBytes, toHex } from '../../src/bytes/index.js';
+import { date, int32, text } from '../../src/codec/index.js';
 import { KeyError } from '../../src/errors.js';
 import {
   decodeEntry,
@@ -10,14 +13,86 @@ import {
   unverifiedValue,
   VERIFIED,
 } from '../../src/indexes/index.js';
+import {
+  desc,
+  hash,
+  type KeyElement,
+  part,
+  reverse,
+  reverseTimestamp,
+  salt,
+  timeBucket,
+} from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { scaled } from '../proof/scale.js';
 import { Person } from './entities.js';
 
 const { indexes } = compileSchema([Person]).entity(Person);
 const TOKEN = Uint8Array.of(0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8);
 const byName = (name: string) => indexes.find((index) => index.name === name)!;
 
+/** Elements of every kind, and what stands in them. */
+const ELEMENTS: readonly (readonly [KeyElement, fc.Arbitrary<unknown>])[] = [
+  [part('t'), fc.string({ unit: 'binary', maxLength: 6 })],
+  [part('t', desc(text)), fc.string({ unit: 'binary', maxLength: 6 })],
+  [reverse('t'), fc.string({ unit: 'binary', maxLength: 6 })],
+  [hash('t', { bytes: 2 }), fc.string({ maxLength: 6 })],
+  [hash('t', { bytes: 1, keep: true }), fc.string({ unit: 'binary', maxLength: 6 })],
+  [part('n', int32), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
+  [part('n', desc(int32)), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
+  [part('d', date), fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(2 ** 40) })],
+  [reverseTimestamp('d'), fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(2 ** 40) })],
+  [timeBucket('d', '1d'), fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(2 ** 40) })],
+];
+const nameOf = (element: KeyElement): string => element.parts[0]!;
+
 describe('an entry', () => {
+  test('of any elements gives back its row, and none of its beginnings does', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.constantFrom(...ELEMENTS), {
+          minLength: 1,
+          maxLength: 3,
+          selector: ([e]) => nameOf(e),
+        }),
+        fc.boolean(),
+        fc.uint8Array({ minLength: 1, maxLength: 9 }),
+        fc.gen(),
+        (drawn, salted, row, gen) => {
+          const on = [...(salted ? [salt(3)] : []), ...drawn.map(([element]) => element)];
+          const target = defineEntity({
+            name: 'Any',
+            table: defineTable({ name: 'any', families: { d: {} } }),
+            key: [part('id')],
+            columns: (c) => ({
+              t: c.column('d:t', text).optional(),
+              n: c.column('d:n', int32).optional(),
+              d: c.column('d:d', date).optional(),
+            }),
+            indexes: { drawn: { on } } as never,
+          });
+          const [index] = compileSchema([target as never]).entity(target as never).indexes;
+          const values = Object.fromEntries(drawn.map(([e, value]) => [nameOf(e), gen(() => value)]));
+          const entry = index!.layout.encode({ ...values, $row: row });
+          expect(index!.layout.decodeLast(entry)).toEqual(row);
+          for (let length = 0; length < entry.length; length++) {
+            const cut = entry.subarray(0, length);
+            let found: unknown;
+            try {
+              found = index!.layout.decodeLast(cut);
+            } catch (error) {
+              expect(error).toBeInstanceOf(KeyError);
+              continue;
+            }
+            // What is cut off is of the row itself.
+            expect(row.subarray(0, (found as Uint8Array).length)).toEqual(found);
+          }
+        },
+      ),
+      { numRuns: scaled(25, 1000, 5000) },
+    );
+  });
+
   test('has golden bytes', () => {
     const byStatus = byName('byStatus');
     expect(toHex(byStatus.id)).toBe('b4426d42');
