@@ -74,9 +74,9 @@ export { Transaction } from './database/transaction.js';
  */
 export async function open(options: OpenOptions): Promise<Database<EmbeddedEngine>> {
   checkOptions('open', options, OPEN_OPTIONS);
-  const { path, entities, tables, onQuery, cursorSecret, ...embedded } = options;
+  const { path, entities, tables, onQuery, cursorSecret, subscribers, ...embedded } = options;
   checkPath('open', path);
-  const opening = prepare('open', entities, tables ?? 'create', options.onEvent, { onQuery, cursorSecret });
+  const opening = prepare('open', options, 'create');
   return start(opening, await openEmbedded(path, embedded));
 }
 
@@ -87,8 +87,8 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
  */
 export async function connect(options: ConnectOptions): Promise<Database<HBaseEngine>> {
   checkOptions('connect', options, CONNECT_OPTIONS);
-  const { entities, tables, onEvent, onQuery, cursorSecret, ...hbase } = options;
-  const opening = prepare('connect', entities, tables ?? 'verify', onEvent, { onQuery, cursorSecret });
+  const { entities, tables, onEvent, onQuery, cursorSecret, subscribers, ...hbase } = options;
+  const opening = prepare('connect', options, 'verify');
   const { connectHBase } = await import('./hbase/engine.js');
   return start(opening, await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent }));
 }
@@ -172,7 +172,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   async add(...entities: readonly EntityClass[]): Promise<void> {
     const known = this.declared.entities.map(({ target }) => target);
-    const schema = compileSchema([...known, ...entities]);
+    const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
     this.following.checkAdded(this.declared, schema);
     if (this.handling === 'ignore') this.take(schema);
     else await this.adopt(schema);

@@ -287,6 +287,7 @@ export type {
   EntityClass,
   EntityOf,
   EntitySchema,
+  EntitySubscriber,
   IndexName,
   IndexOf,
   IndexTarget,

@@ -6,7 +6,7 @@ import type { HBaseEvent } from '../hbase/index.js';
 import type { HBaseOptions } from '../hbase/options.js';
 import { compileSchema } from '../mapper/index.js';
 import { checkReadSettings, type Reading, type ReadSettings } from '../query/index.js';
-import type { LintFinding, Schema } from '../schema/index.js';
+import type { EntitySubscriber, LintFinding, Schema } from '../schema/index.js';
 import type { EntityClass } from '../schema/types.js';
 import type { StoreEvent } from '../store/events.js';
 import type { EmbeddedOptions } from '../store/options.js';
@@ -22,6 +22,8 @@ export interface DatabaseOptions extends ReadSettings {
   /** The entity classes, each with `@Entity`. */
   readonly entities: readonly EntityClass[];
   readonly tables?: TableHandling;
+  /** What is told of the entities' writes and reads beside their own hooks (docs/entities.md). Default: none. */
+  readonly subscribers?: readonly EntitySubscriber[] | undefined;
 }
 
 /** What a database tells of its tables when they are opened: what was made, and which options are not as declared. */
@@ -58,6 +60,7 @@ export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onE
 const DATABASE_OPTIONS = {
   entities: true,
   tables: true,
+  subscribers: true,
   onEvent: true,
   onQuery: true,
   cursorSecret: true,
@@ -152,13 +155,14 @@ export interface Opening {
   readonly reading: Reading;
 }
 
+/** `handling`: what happens to the tables unless the options say it. */
 export function prepare(
   doing: string,
-  entities: readonly EntityClass[],
-  tables: TableHandling,
-  onEvent: Opening['onEvent'],
-  settings: ReadSettings,
+  options: DatabaseOptions & { readonly onEvent?: unknown },
+  handling: TableHandling,
 ): Opening {
+  const { entities, tables = handling, subscribers, onQuery, cursorSecret } = options;
+  const onEvent = options.onEvent as Opening['onEvent'];
   if (!Array.isArray(entities) || entities.length === 0) {
     throw new InvalidArgumentError(
       `${doing} needs entities: the classes that are stored, [Customer, Order].`,
@@ -172,6 +176,6 @@ export function prepare(
   if (onEvent !== undefined && typeof onEvent !== 'function') {
     throw new InvalidArgumentError(`${doing}: onEvent is a function, not ${describe(onEvent)}.`);
   }
-  const reading = checkReadSettings(settings);
-  return { schema: compileSchema(entities), tables, onEvent, reading };
+  const reading = checkReadSettings({ onQuery, cursorSecret });
+  return { schema: compileSchema(entities, undefined, subscribers), tables, onEvent, reading };
 }

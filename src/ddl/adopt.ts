@@ -12,5 +12,6 @@ export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDe
   return compileSchema(
     declared.entities.map(({ target }) => target),
     markers,
+    declared.subscribers,
   );
 }

@@ -1,5 +1,6 @@
 import { compileDeclarations, type MarkerFamilies } from '../schema/compile.js';
 import type { Schema } from '../schema/schema.js';
+import type { EntitySubscriber } from '../schema/subscribers.js';
 import type { EntityClass } from '../schema/types.js';
 import { CompiledMapper } from './entity-mapper.js';
 
@@ -8,6 +9,10 @@ import { CompiledMapper } from './entity-mapper.js';
  * where the markers of entities stand whose declarations leave it open.
  * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
  */
-export function compileSchema(entities: readonly EntityClass[], markers?: MarkerFamilies): Schema {
-  return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers);
+export function compileSchema(
+  entities: readonly EntityClass[],
+  markers?: MarkerFamilies,
+  subscribers?: readonly EntitySubscriber[],
+): Schema {
+  return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers, subscribers);
 }

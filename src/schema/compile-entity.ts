@@ -13,6 +13,7 @@ import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLi
 import type { Problems } from './problems.js';
 import { compileReferences } from './references.js';
 import { compileRelations } from './relations.js';
+import { type EntitySubscriber, subscribedHooks } from './subscribers.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
 /** The qualifier of marker cells. */
@@ -40,6 +41,7 @@ export function compileEntity(
   target: EntityClass,
   problems: Problems,
   markerFamily?: string,
+  subscribers: readonly EntitySubscriber[] = [],
 ): CompiledEntity | undefined {
   if (typeof target !== 'function') {
     problems.add(describe(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
@@ -67,7 +69,10 @@ export function compileEntity(
     versionProperty: versionOf(source, key, problems),
     deletedProperty: deletedOf(source, problems),
     timeToLive: timeToLiveOf(source, problems),
-    lifecycle: compileLifecycle(source),
+    lifecycle: compileLifecycle({
+      ...source,
+      hooks: [...source.hooks, ...subscribedHooks(target, subscribers)],
+    }),
     relations: compileRelations(source, storedNames(key, columns), problems),
     ...linked,
   };

@@ -14,6 +14,7 @@ import { checkReferences } from './references.js';
 import { checkRelations } from './relations.js';
 import { Schema } from './schema.js';
 import { schemaSignature } from './signature.js';
+import { checkSubscribers, type EntitySubscriber } from './subscribers.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
 
 /** An entity whose mapper is yet to be made. */
@@ -33,6 +34,7 @@ export function compileDeclarations(
   entities: readonly EntityClass[],
   mapperOf: MapperFactory,
   markers: MarkerFamilies = new Map(),
+  subscribers: readonly EntitySubscriber[] = [],
 ): Schema {
   if (!Array.isArray(entities)) {
     throw new SchemaError(`Entities are a list of classes, [Customer, Order], not ${describe(entities)}.`);
@@ -41,11 +43,12 @@ export function compileDeclarations(
     throw new SchemaError(`The families of markers are a Map by class, not ${describe(markers)}.`);
   }
   const problems = new Problems();
+  const told = checkSubscribers(subscribers, entities, problems);
   const collected = new Map<string, CompiledEntity[]>();
   const order: EntityClass[] = [...new Set(entities)];
   const names = new Map<string, EntityClass>();
   for (const target of order) {
-    const entity = compileEntity(target, problems, markers.get(target));
+    const entity = compileEntity(target, problems, markers.get(target), told);
     if (entity === undefined) continue;
     const other = names.get(entity.source.name);
     if (other !== undefined) {
@@ -76,6 +79,7 @@ export function compileDeclarations(
     Object.freeze(order.map((target) => byTarget.get(target)!)),
     Object.freeze(schemas),
     Object.freeze([...warningsOf(schemas), ...tables.flatMap((table) => table!.warnings)]),
+    told,
   );
 }
 

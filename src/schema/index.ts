@@ -6,4 +6,5 @@ export { newUlid, newUuid } from './generated-ids.js';
 export * from './lint/index.js';
 export * from './schema.js';
 export * from './signature.js';
+export type { EntitySubscriber } from './subscribers.js';
 export * from './types.js';

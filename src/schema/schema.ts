@@ -1,5 +1,6 @@
 import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
+import type { EntitySubscriber } from './subscribers.js';
 import type { EntityClass, EntitySchema, TableSchema } from './types.js';
 
 /** A compiled schema: its entities and tables, all frozen. */
@@ -13,6 +14,8 @@ export class Schema {
     readonly tables: readonly TableSchema[],
     /** What breaks no rule but is likely to cost: each a sentence. */
     readonly warnings: readonly string[],
+    /** What is told of writes and reads beside the hooks of the entities, which have it in their lifecycles. */
+    readonly subscribers: readonly EntitySubscriber[] = [],
   ) {
     this.byClass = new Map(entities.map((entity) => [entity.target, entity]));
     Object.freeze(this);

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import * as rowan from '../../src/index.js';
 import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
-const TYPES = ['KeyedClass', 'KeyOf', 'EntityOf', 'Versioned'];
+const TYPES = ['KeyedClass', 'KeyOf', 'EntityOf', 'EntitySubscriber', 'Versioned'];
 
 /** The examples of a page as one module, with the imports that they need. */
 function moduleOf(page: string): string {
@@ -32,7 +32,7 @@ it.each(MODES)('the examples of docs/entities.md compile, with %s', async (_mode
 
 it('the examples of docs/entities.md are sound declarations', async () => {
   const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
-  const classes = ['Customer', 'Order', 'Shop', 'MetricHour', 'User', 'Circle', 'Box', 'Invoice'];
+  const classes = ['Customer', 'Order', 'Shop', 'MetricHour', 'User', 'Circle', 'Box', 'Comment', 'Invoice'];
   const file = write('docs-run.ts', `${moduleOf(page)}\nexport const entities = [${classes.join(', ')}];\n`);
   const { entities } = (await import(file)) as { entities: rowan.EntityClass[] };
   const schema = rowan.compileSchema(entities);
