@@ -166,6 +166,10 @@ export class IndexedRows {
       return;
     }
     const { mutations, seen } = change.resolve(image);
+    if (mutations.length === 0) {
+      work.outcome = NOTHING_DONE;
+      return;
+    }
     this.planner.refuse(mutations);
     const after = image.after(mutations);
     work.mutations = mutations;
@@ -266,10 +270,11 @@ export class IndexedRows {
     }
   }
 
-  /** Puts right what changes have marked that were refused. Nothing of those whose row may yet be written. */
+  /** Puts right what changes have marked that came to nothing. Nothing of those whose row may yet be written. */
   private async withdraw(works: readonly RowWork[]): Promise<void> {
     for (const work of works) {
-      if (work.outcome!.ok || work.isSent || work.marks.size === 0) continue;
+      const isRefused = !work.outcome!.ok && !work.isSent;
+      if (work.marks.size === 0 || !(isRefused || work.outcome === NOTHING_DONE)) continue;
       try {
         await this.mend([{ row: work.row, suspects: [...work.marks.values()] }], work.marks);
       } catch (error) {
