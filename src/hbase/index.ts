@@ -33,3 +33,4 @@ export {
 } from './security/delegation-token.js';
 export { type KerberosOptions, kerberosAuthenticator } from './security/kerberos.js';
 export type { Protection } from './security/protection.js';
+export { type ZooKeeperSasl, zooKeeperDigest, zooKeeperKerberos } from './security/zookeeper-sasl.js';

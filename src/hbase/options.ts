@@ -2,10 +2,12 @@ import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { HBaseEvent } from './observe/events.js';
 import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
+import type { ZooKeeperSettings } from './region/zookeeper-registry.js';
 import type { ResolveAddress, ServerAddress } from './rpc/address.js';
 import { type CellBlockCompression, COMPRESSIONS } from './rpc/cell-block-compression.js';
 import type { TlsOptions } from './rpc/transport.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
+import type { ZooKeeperSasl } from './security/zookeeper-sasl.js';
 
 /** How a client finds its cluster and how patient it is. Times are in milliseconds. */
 export interface HBaseOptions {
@@ -103,12 +105,16 @@ export interface ZooKeeperOptions {
   readonly clientPort?: number;
   /** `zookeeper.znode.parent`; default `/hbase`. */
   readonly parent?: string;
+  /** TLS, to the servers' `secureClientPort`; default: none. What Node's `tls.connect` takes. */
+  readonly tls?: TlsOptions;
+  /** Who one is: `zooKeeperDigest` or `zooKeeperKerberos`; default: nobody. */
+  readonly sasl?: ZooKeeperSasl;
 }
 
 /** The options with every default filled in. */
 export interface HBaseSettings {
   readonly masters: readonly ServerAddress[];
-  readonly zookeeper: { readonly quorum: readonly ServerAddress[]; readonly parent: string } | undefined;
+  readonly zookeeper: ZooKeeperSettings | undefined;
   readonly user: string | undefined;
   readonly systemUser: string;
   readonly authenticator: Authenticator;
@@ -227,7 +233,7 @@ function compressionOf(value: HBaseOptions['cellBlockCompression']): CellBlockCo
 }
 
 function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zookeeper']> {
-  const { quorum, clientPort = ZOOKEEPER_PORT, parent = '/hbase' } = options;
+  const { quorum, clientPort = ZOOKEEPER_PORT, parent = '/hbase', tls, sasl } = options;
   if (typeof parent !== 'string' || !/^\/[^/].*[^/]$|^\/[^/]$/.test(parent)) {
     throw new InvalidArgumentError('zookeeper takes a parent that begins with "/" and does not end with it.');
   }
@@ -237,7 +243,10 @@ function zooKeeperOf(options: ZooKeeperOptions): NonNullable<HBaseSettings['zook
     );
   }
   const servers = addressesOf('zookeeper.quorum', quorum, clientPort);
-  if (servers.length > 0) return { quorum: servers, parent };
+  if (sasl !== undefined && typeof (sasl as Partial<ZooKeeperSasl> | null)?.session !== 'function') {
+    throw new InvalidArgumentError('zookeeper.sasl is made by zooKeeperDigest or zooKeeperKerberos.');
+  }
+  if (servers.length > 0) return { quorum: servers, parent, tls, sasl };
   throw new InvalidArgumentError('zookeeper takes a quorum: ["host:2181", …].');
 }
 

@@ -47,4 +47,7 @@ export {
   UnknownOutcomeError,
   type UserPermission,
   type ZooKeeperOptions,
+  type ZooKeeperSasl,
+  zooKeeperDigest,
+  zooKeeperKerberos,
 } from '../hbase/index.js';

@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectHBase } from '../../src/hbase/engine.js';
 import type { TlsOptions } from '../../src/hbase/rpc/transport.js';
-import { run } from '../hbase/server/class-path.js';
 import { type HBaseServer, startHBase } from '../hbase/server/hbase-server.js';
 import { HBASE_HOME } from '../hbase/server/layout.js';
 import { describeTable } from '../hbase/smoke.js';
+import { makeKeys, PASSWORD } from './certificates.js';
 import { probeWith } from './secure-hbase.js';
 
-const PASSWORD = 'of the tests';
 const FOLDER = join(HBASE_HOME, 'tls');
 const file = (name: string): string => join(FOLDER, name);
 
@@ -17,27 +16,10 @@ let server: HBaseServer;
 let trusted: TlsOptions;
 let mutual: TlsOptions;
 
-async function keytool(...args: readonly string[]): Promise<void> {
-  const { code, output } = await run('keytool', [...args, '-storepass', PASSWORD]);
-  if (code !== 0) throw new Error(`keytool ${args[0]} failed: ${output}`);
-}
-
-/** A key with a certificate that it has signed itself, in a PKCS#12 file and as PEM. */
-async function makeKey(name: string): Promise<void> {
-  const store = ['-keystore', file(`${name}.p12`), '-storetype', 'PKCS12', '-alias', name];
-  const subject = ['-dname', `CN=${name}`, '-ext', 'san=dns:localhost,ip:127.0.0.1'];
-  await keytool('-genkeypair', '-keyalg', 'RSA', '-keysize', '2048', ...subject, ...store);
-  await keytool('-exportcert', '-rfc', '-file', file(`${name}.pem`), ...store);
-}
-
 beforeAll(async () => {
   await rm(FOLDER, { recursive: true, force: true });
   await mkdir(FOLDER, { recursive: true });
-  await Promise.all(['server', 'client'].map(makeKey));
-  for (const name of ['server', 'client']) {
-    const store = ['-keystore', file('trust.p12'), '-storetype', 'PKCS12', '-alias', name];
-    await keytool('-importcert', '-noprompt', '-file', file(`${name}.pem`), ...store);
-  }
+  await makeKeys(FOLDER, ['server', 'client']);
   trusted = { ca: await readFile(file('server.pem')) };
   mutual = { ...trusted, pfx: await readFile(file('client.p12')), passphrase: PASSWORD };
   const tls = { tls: mutual };

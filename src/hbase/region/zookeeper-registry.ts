@@ -3,17 +3,23 @@ import { ConnectionError, ProtocolError } from '../rpc/errors.js';
 import { GetClusterIdResponse, MasterNode, MetaRegionServerNode } from '../wire/messages-rpc.js';
 import { decodeMessage, type MessageCodec } from '../wire/schema.js';
 import { type MetaLocation, type Registry, toAddress } from './registry.js';
-import { readZNodes } from './zookeeper.js';
+import { readZNodes, type ZooKeeperAccess } from './zookeeper.js';
 
 /** `RegionState.State.OPEN`. */
 const OPEN = 3;
 /** Replicas of meta that are looked for. */
 const META_REPLICAS = 3;
 
+/** The option `zookeeper`, with its defaults. */
+export interface ZooKeeperSettings extends Partial<Pick<ZooKeeperAccess, 'tls' | 'sasl'>> {
+  readonly quorum: readonly ServerAddress[];
+  readonly parent: string;
+}
+
 /** The registry in ZooKeeper (`ZKConnectionRegistry`), for clusters whose servers do not answer it themselves. */
 export class ZooKeeperRegistry implements Registry {
   constructor(
-    private readonly zookeeper: { readonly quorum: readonly ServerAddress[]; readonly parent: string },
+    private readonly zookeeper: ZooKeeperSettings,
     private readonly settings: { readonly resolveAddress: ResolveAddress | undefined },
   ) {}
 
@@ -48,7 +54,8 @@ export class ZooKeeperRegistry implements Registry {
 
   private read(names: readonly string[], timeout: number): Promise<(Uint8Array | undefined)[]> {
     const paths = names.map((name) => `${this.zookeeper.parent}/${name}`);
-    return readZNodes(this.zookeeper.quorum, paths, timeout, this.settings.resolveAddress);
+    const { quorum, tls, sasl } = this.zookeeper;
+    return readZNodes(quorum, paths, timeout, { tls, sasl, resolveAddress: this.settings.resolveAddress });
   }
 
   private absent(name: string): ConnectionError {

@@ -1,18 +1,35 @@
-/** The little of ZooKeeper's protocol that reading a few znodes takes: connect, getData, close. */
+/** The little of ZooKeeper's protocol that reading a few znodes takes: connect, sasl, getData, close. */
 
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { RowanError } from '../../errors.js';
 import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/address.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
 import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
 import { FrameAssembler } from '../rpc/frame-assembler.js';
+import { openSocket, type TlsOptions } from '../rpc/transport.js';
+import type { SaslSession } from '../security/sasl.js';
+import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
 
 const OP_GET_DATA = 4;
+const OP_SASL = 102;
 const OP_CLOSE = -11;
 const NO_NODE = -101;
+const NO_AUTH = -102;
+const AUTH_FAILED = -115;
+const SESSION_CLOSED_REQUIRE_SASL = -124;
+/** Replies that wait to be read. */
+const MOST_REPLIES = 64;
 const SESSION_TIMEOUT = 10_000;
 const MAX_FRAME = 4 << 20;
 /** Milliseconds without an answer after which another server is asked too. */
 const LONGEST_STAGGER = 500;
+
+/** How ZooKeeper is reached and told who asks. */
+export interface ZooKeeperAccess {
+  readonly resolveAddress: ResolveAddress | undefined;
+  readonly tls: TlsOptions | undefined;
+  readonly sasl: ZooKeeperSasl | undefined;
+}
 
 /**
  * The content of each path, undefined where there is no such node, read over one short connection to the first server of
@@ -23,75 +40,128 @@ export async function readZNodes(
   quorum: readonly ServerAddress[],
   paths: readonly string[],
   timeout: number,
-  resolve: ResolveAddress | undefined,
+  access: ZooKeeperAccess,
 ): Promise<(Uint8Array | undefined)[]> {
   const stagger = Math.min(LONGEST_STAGGER, timeout / (quorum.length + 1));
   try {
     return await firstAnswer(quorum, { atOnce: 1, stagger, timeout }, async (server, signal, timeLeft) => {
-      const name = addressKey(server);
       try {
-        const target = resolve ? await resolve(server.host, server.port) : server;
-        return await readFrom(target, paths, timeLeft, signal);
+        return await readFrom(server, paths, timeLeft, signal, access);
       } catch (cause) {
-        throw new ConnectionError(`${name}: ${(cause as Error).message}`, { cause });
+        throw new ConnectionError(`${addressKey(server)}: ${(cause as Error).message}`, { cause });
       }
     });
   } catch (failure) {
     const failures = (failure as NobodyAnswered).errors.map(({ message }) => message);
     const said = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
-    throw new ConnectionError(`No ZooKeeper server answered: ${said}. Check the option zookeeper.quorum.`);
+    throw new ConnectionError(`No ZooKeeper server answered: ${said}. Check the option zookeeper.`);
   }
 }
 
-function readFrom(
+async function readFrom(
   server: ServerAddress,
   paths: readonly string[],
   timeout: number,
   signal: AbortSignal,
+  access: ZooKeeperAccess,
 ): Promise<(Uint8Array | undefined)[]> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: server.host, port: server.port });
+  const end = performance.now() + timeout;
+  const socket = await openSocket(server, { ...access, connectTimeout: timeout }, signal);
+  const replies = new Replies(socket, Math.max(1, end - performance.now()), signal);
+  try {
+    socket.write(frame(connectRequest()));
+    await replies.next();
+    let xid = 0;
+    if (access.sasl !== undefined)
+      xid = await authenticate(socket, replies, await access.sasl.session(server));
+    for (const [i, path] of paths.entries()) sendGetData(socket, xid + i + 1, path);
     const found: (Uint8Array | undefined)[] = [];
-    let connected = false;
-    const finish = (error?: Error): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onOver);
-      socket.removeAllListeners();
-      socket.on('error', () => undefined); // a late error of a socket given up must not end the process
-      socket.destroy();
-      if (error) reject(error);
-      else resolve(found);
-    };
-    const timer = setTimeout(() => finish(new Error(`no answer within ${Math.round(timeout)} ms`)), timeout);
-    const onOver = (): void => finish(new Error('another server answered first'));
-    signal.addEventListener('abort', onOver);
-    const onFrame = (buffer: Buffer, start: number, end: number): void => {
-      if (!connected) {
-        connected = true;
-        for (const [i, path] of paths.entries()) sendGetData(socket, i + 1, path);
-        return;
-      }
-      if (found.length === paths.length) return;
-      found.push(readReply(buffer.subarray(start, end), found.length + 1));
-      if (found.length < paths.length) return;
-      socket.write(frame(ints(paths.length + 1, OP_CLOSE)));
-      finish();
-    };
-    const onOversized = (_: Buffer, _start: number, _end: number, length: number): void => {
-      throw new ProtocolError(`ZooKeeper announced a reply of ${length} bytes.`);
-    };
-    const frames = new FrameAssembler(MAX_FRAME, { frame: onFrame, oversized: onOversized });
-    socket.on('error', finish);
-    socket.on('close', () => finish(new Error('the connection was closed')));
-    socket.on('connect', () => socket.write(frame(connectRequest())));
+    for (const _ of paths) found.push(readReply(await replies.next(), ++xid));
+    socket.write(frame(ints(xid + 1, OP_CLOSE)));
+    return found;
+  } finally {
+    replies.end();
+    socket.destroy();
+  }
+}
+
+/** SASL's tokens, one a request. Answers the number of the last. @throws RowanError `ERR_SECURITY` when it is refused. */
+async function authenticate(socket: Socket, replies: Replies, session: SaslSession): Promise<number> {
+  let token: Uint8Array | undefined = await session.start();
+  for (let xid = 1; ; xid++) {
+    const sent: Uint8Array = token ?? new Uint8Array(0);
+    socket.write(frame(Buffer.concat([ints(xid, OP_SASL, sent.length), sent])));
+    // The server's last word may still show that it is the one it is taken for.
+    const isLast = session.isComplete;
+    const challenge = readReply(await replies.next(), xid);
+    if (isLast) return xid;
+    token = await session.respond(challenge ?? new Uint8Array(0));
+    if (session.isComplete && token === undefined) return xid;
+  }
+}
+
+/** The frames that come, to be awaited one after the other. */
+class Replies {
+  private readonly arrived: Buffer[] = [];
+  private failure: Error | undefined;
+  private wake: (() => void) | undefined;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(
+    socket: Socket,
+    timeout: number,
+    private readonly signal: AbortSignal,
+  ) {
+    const frames = new FrameAssembler(MAX_FRAME, {
+      frame: (buffer, start, end) => {
+        if (this.arrived.length >= MOST_REPLIES)
+          throw new ProtocolError('ZooKeeper answers what was not asked.');
+        this.arrived.push(Buffer.from(buffer.subarray(start, end)));
+        this.wake?.();
+      },
+      oversized: (_, _start, _end, length) => {
+        throw new ProtocolError(`ZooKeeper announced a reply of ${length} bytes.`);
+      },
+    });
+    this.timer = setTimeout(
+      () => this.fail(new Error(`no answer within ${Math.round(timeout)} ms`)),
+      timeout,
+    );
+    signal.addEventListener('abort', this.onOver);
+    socket.on('error', (error) => this.fail(error));
+    socket.on('close', () => this.fail(new Error('the connection was closed')));
     socket.on('data', (chunk) => {
       try {
         frames.push(chunk);
       } catch (error) {
-        finish(error as Error);
+        this.fail(error as Error);
+        socket.destroy();
       }
     });
-  });
+  }
+
+  async next(): Promise<Buffer> {
+    while (this.arrived.length === 0) {
+      if (this.failure !== undefined) throw this.failure;
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
+    }
+    return this.arrived.shift()!;
+  }
+
+  /** The listeners of the socket stay: a late error of one that is given up must not end the process. */
+  end(): void {
+    clearTimeout(this.timer);
+    this.signal.removeEventListener('abort', this.onOver);
+  }
+
+  private readonly onOver = (): void => this.fail(new Error('another server answered first'));
+
+  private fail(error: Error): void {
+    this.failure ??= error;
+    this.wake?.();
+  }
 }
 
 /** int32 protocol version, int64 last zxid, int32 timeout, int64 session, bytes password, bool read only. */
@@ -113,6 +183,9 @@ function readReply(reply: Buffer, xid: number): Uint8Array | undefined {
   if (reply.readInt32BE(0) !== xid) throw new ProtocolError('ZooKeeper answered another request.');
   const error = reply.readInt32BE(12);
   if (error === NO_NODE) return undefined;
+  if (error === NO_AUTH || error === AUTH_FAILED || error === SESSION_CLOSED_REQUIRE_SASL) {
+    throw new RowanError('ERR_SECURITY', `ZooKeeper refuses (${error}): check the option zookeeper.sasl`);
+  }
   if (error !== 0) throw new Error(`ZooKeeper answered error ${error}`);
   const length = reply.length >= 20 ? reply.readInt32BE(16) : -1;
   if (length < 0 || length > reply.length - 20) throw new ProtocolError('ZooKeeper sent a broken reply.');

@@ -61,13 +61,10 @@ export async function openSocket(
       socket.on('error', () => undefined); // a late error of a socket given up must not end the process
       socket.destroy();
       reject(
-        new ConnectionError(
-          `Cannot connect to HBase server ${tried}: ${cause.message}. ${adviceFor(cause)}`,
-          {
-            cause,
-            details: { server: name },
-          },
-        ),
+        new ConnectionError(`Cannot connect to ${tried}: ${cause.message}. ${adviceFor(cause)}`, {
+          cause,
+          details: { server: name },
+        }),
       );
     };
     const onAbort = (): void => fail(new Error('the connection was closed meanwhile'));
