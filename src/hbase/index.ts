@@ -4,6 +4,13 @@ export type { PermissionScope, PermittedAction, UserPermission } from './admin/a
 export type { BulkLoad, BulkLoadFile, BulkLoadOutcome, FileSystemToken } from './admin/bulk-load.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
+export type {
+  Quota,
+  SpaceQuota,
+  SpaceQuotaState,
+  SpaceSubject,
+  SpaceViolationPolicy,
+} from './admin/quota-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';
 export type { ReplicationPeer, Throttle, ThrottleSubject } from './admin/traffic-admin.js';
 export type { CoprocessorAnswer, CoprocessorCall } from './client/coprocessor.js';

@@ -16,7 +16,7 @@ import { type Kdc, REALM, startKdc } from './kdc.js';
 import { loadKerberosPackage } from './kerberos-package.js';
 
 /** The answer to a question that was let through: the node is not there. */
-const ADMITTED = { code: 'ERR_CONNECTION', message: expect.stringContaining('has no /hbase/hbaseid') };
+const ADMITTED = 'has no /hbase/hbaseid';
 
 /** Starts a ZooKeeper of its own with this JAAS module; answers its port. */
 async function startZooKeeper(
@@ -68,6 +68,12 @@ async function startZooKeeper(
 const ask = (zookeeper: ZooKeeperOptions): Promise<unknown> =>
   connectHBase({ zookeeper, retries: 0, connectTimeout: 10_000 }).then((engine) => engine.close());
 
+const said = (zookeeper: ZooKeeperOptions): Promise<string> =>
+  ask(zookeeper).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+
 describe('by a password, over TLS', () => {
   let jvm: Jvm;
   let quorum: string[];
@@ -99,7 +105,7 @@ describe('by a password, over TLS', () => {
 
   it('whoever knows it is let in', async () => {
     const sasl = zooKeeperDigest({ username: 'ann', password: 'secret' });
-    await expect(ask({ quorum, tls, sasl })).rejects.toMatchObject(ADMITTED);
+    expect(await said({ quorum, tls, sasl })).toContain(ADMITTED);
   });
 
   it('nobody else is, and no server is trusted unasked', async () => {
@@ -146,7 +152,7 @@ describe('by Kerberos', () => {
   it('whoever has a ticket is let in, nobody else is', async () => {
     const kerberos = await loadKerberosPackage(false);
     const sasl = zooKeeperKerberos({ kerberos, principal: `ann@${REALM}` });
-    await expect(ask({ quorum, sasl })).rejects.toMatchObject(ADMITTED);
+    expect(await said({ quorum, sasl })).toContain(ADMITTED);
     await expect(ask({ quorum })).rejects.toMatchObject({
       message: expect.stringContaining('No ZooKeeper server answered'),
     });

@@ -18,6 +18,13 @@ import { configurationOf, pairsOf } from './attributes.js';
 import { type BulkLoad, type BulkLoadOutcome, bulkLoad } from './bulk-load.js';
 import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
+import {
+  type Quota,
+  QuotaAdmin,
+  type SpaceQuota,
+  type SpaceQuotaState,
+  type SpaceSubject,
+} from './quota-admin.js';
 import { RegionAdmin, tableMissing } from './region-admin.js';
 import { master } from './rpcs.js';
 import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
@@ -39,6 +46,7 @@ export class HBaseAdmin implements Admin {
   private readonly tokens: TokenAdmin;
   private readonly access: AccessAdmin;
   private readonly traffic: TrafficAdmin;
+  private readonly quotas: QuotaAdmin;
 
   constructor(private readonly cluster: Cluster) {
     this.masters = new MasterClient(cluster);
@@ -47,6 +55,7 @@ export class HBaseAdmin implements Admin {
     this.tokens = new TokenAdmin(cluster);
     this.access = new AccessAdmin(this.masters);
     this.traffic = new TrafficAdmin(this.masters);
+    this.quotas = new QuotaAdmin(this.masters, cluster);
     this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
   }
 
@@ -251,6 +260,24 @@ export class HBaseAdmin implements Admin {
   /** Holds requests back above a limit for each server; `limit` undefined: no longer. Needs `hbase.quota.enabled`. */
   async setThrottle(subject: ThrottleSubject, throttle: Throttle): Promise<void> {
     await this.traffic.setThrottle(subject, throttle);
+  }
+
+  /**
+   * Limits the files of a table, or of the tables of a namespace; undefined: no longer. Servers notice some minutes later
+   * that a limit is passed. Needs `hbase.quota.enabled`.
+   */
+  async setSpaceQuota(subject: SpaceSubject, quota: SpaceQuota | undefined): Promise<void> {
+    await this.quotas.setSpace(subject, quota);
+  }
+
+  /** Every throttle and quota of space that was set. @throws RowanError `ERR_TABLE_NOT_FOUND` where quotas are off. */
+  listQuotas(): Promise<Quota[]> {
+    return this.quotas.list();
+  }
+
+  /** How much of each quota of space is used. */
+  getSpaceQuotaStates(): Promise<SpaceQuotaState[]> {
+    return this.quotas.spaceStates();
   }
 
   /** Has another cluster be sent what is written to families whose `replicationScope` is 1. */

@@ -2,6 +2,7 @@
 
 import * as access from '../wire/messages-access.js';
 import * as messages from '../wire/messages-admin.js';
+import * as quota from '../wire/messages-quota.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 import type { Rpc } from './master-client.js';
 
@@ -52,7 +53,8 @@ export const master = {
     access.GetUserPermissionsRequest,
     access.GetUserPermissionsResponse,
   ),
-  setQuota: rpc('SetQuota', access.SetQuotaRequest, Empty),
+  setQuota: rpc('SetQuota', quota.SetQuotaRequest, Empty),
+  getQuotaStates: rpc('GetQuotaStates', Empty, quota.GetQuotaStatesResponse),
   addReplicationPeer: rpc('AddReplicationPeer', access.AddReplicationPeerRequest, ProcedureResponse),
   removeReplicationPeer: rpc('RemoveReplicationPeer', access.PeerRequest, ProcedureResponse),
   enableReplicationPeer: rpc('EnableReplicationPeer', access.PeerRequest, ProcedureResponse),

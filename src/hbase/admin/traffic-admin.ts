@@ -6,7 +6,7 @@ import { master } from './rpcs.js';
 import { tableNameMessage } from './table-codec.js';
 
 /** What is counted by a throttle, in the order of HBase's numbers, which begin with 1. */
-const COUNTED = [
+export const COUNTED = [
   'REQUEST_NUMBER',
   'REQUEST_SIZE',
   'WRITE_NUMBER',
@@ -15,7 +15,7 @@ const COUNTED = [
   'READ_SIZE',
 ] as const;
 /** Java's units of time, as HBase numbers those that it takes. */
-const UNITS = { SECONDS: 4, MINUTES: 5, HOURS: 6, DAYS: 7 } as const;
+export const UNITS = { SECONDS: 4, MINUTES: 5, HOURS: 6, DAYS: 7 } as const;
 
 /** Whose requests are held back: a user's, a table's, a namespace's, or a user's in one of these. */
 export interface ThrottleSubject {

@@ -13,6 +13,8 @@ import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
 const OP_GET_DATA = 4;
 const OP_SASL = 102;
 const OP_CLOSE = -11;
+/** The length of what is not there at all. */
+const NULL = -1;
 const NO_NODE = -101;
 const NO_AUTH = -102;
 const AUTH_FAILED = -115;
@@ -187,8 +189,9 @@ function readReply(reply: Buffer, xid: number): Uint8Array | undefined {
     throw new RowanError('ERR_SECURITY', `ZooKeeper refuses (${error}): check the option zookeeper.sasl`);
   }
   if (error !== 0) throw new Error(`ZooKeeper answered error ${error}`);
-  const length = reply.length >= 20 ? reply.readInt32BE(16) : -1;
-  if (length < 0 || length > reply.length - 20) throw new ProtocolError('ZooKeeper sent a broken reply.');
+  const length = reply.length >= 20 ? reply.readInt32BE(16) : Number.NaN;
+  if (length === NULL) return new Uint8Array(0);
+  if (!(length >= 0) || length > reply.length - 20) throw new ProtocolError('ZooKeeper sent a broken reply.');
   return Uint8Array.from(reply.subarray(20, 20 + length));
 }
 

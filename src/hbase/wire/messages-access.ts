@@ -1,4 +1,4 @@
-/** `AccessControl.proto`, `Quota.proto`, `Replication.proto` and what of `Master.proto` goes with them. */
+/** `AccessControl.proto`, `Replication.proto` and what of `Master.proto` goes with them. */
 
 import { BytesBytesPair, NameStringPair, TableNameMessage } from './messages-rpc.js';
 import {
@@ -12,7 +12,6 @@ import {
   required,
   string,
   type TypeOf,
-  uint64,
 } from './schema.js';
 
 /** Actions: 0 read, 1 write, 2 execute, 3 create, 4 administer. */
@@ -58,23 +57,6 @@ export const GetUserPermissionsResponse = message('GetUserPermissionsResponse', 
 
 export const BalanceRequest = message('BalanceRequest', { force: bool(1) });
 export const BalanceResponse = message('BalanceResponse', { balancerRan: required(bool(1)) });
-
-export const TimedQuota = message('TimedQuota', {
-  timeUnit: required(int32(1)),
-  softLimit: uint64(2),
-  scope: int32(4),
-});
-export const ThrottleRequest = message('ThrottleRequest', {
-  type: int32(1),
-  timedQuota: nested(2, TimedQuota),
-});
-export const SetQuotaRequest = message('SetQuotaRequest', {
-  userName: string(1),
-  namespace: string(3),
-  tableName: nested(4, TableNameMessage),
-  removeAll: bool(5),
-  throttle: nested(7, ThrottleRequest),
-});
 
 export const ReplicationPeer = message('ReplicationPeer', {
   clusterkey: string(1),
