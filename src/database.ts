@@ -22,6 +22,8 @@ import {
   type TableHandling,
 } from './database/options.js';
 import type { ReferenceHandle } from './database/referencing.js';
+import type { Rekey } from './database/rekey.js';
+import { Rekeying } from './database/rekeying.js';
 import { renamedTable } from './database/renamed-table.js';
 import { TableSetup } from './database/table-setup.js';
 import { runTransaction, Transaction, type TransactionSource } from './database/transaction.js';
@@ -113,6 +115,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly indexing: Indexing;
   private readonly following: Following;
   private readonly moves = new Moves();
+  private readonly rekeying: Rekeying;
   /** The engine with its tables as they are declared, for the jobs. */
   private readonly viewed: Engine;
 
@@ -126,6 +129,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     onEvent?: Opening['onEvent'],
     reading: Reading = {},
   ) {
+    this.rekeying = new Rekeying(engine, () => this.declared);
     this.schema = new LiveSchema(engine, () => this.declared);
     this.moves.declare(declared.tables);
     this.viewed = this.moves.viewOf(engine);
@@ -162,8 +166,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   /** Opens the tables of the schema, as it was said they be handled. */
   async ready(): Promise<void> {
-    if (this.handling === 'ignore') return;
-    await this.adopt(this.declared);
+    if (this.handling !== 'ignore') await this.adopt(this.declared);
+    await this.rekeying.resume();
   }
 
   /**
@@ -342,6 +346,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
     return this.indexing.handle(this.bound.of(target), name);
+  }
+
+  /**
+   * The change of an entity's keys to another layout, declared as an entity with the same properties, while both are read
+   * and written (docs/rekey.md): `run`, `cutOver`, `cleanup`, and `pause` and `abort` on the way.
+   */
+  rekey(from: KeyedClass, to: KeyedClass): Rekey {
+    return this.rekeying.of(from, to);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */

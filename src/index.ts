@@ -139,6 +139,7 @@ export type { CopiesReport, CopyHandle } from './database/copy-handle.js';
 export type { ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/explain-write.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export type { ReferenceHandle } from './database/referencing.js';
+export type { Rekey, RekeyPlan, RekeyRecord, RekeyState } from './database/rekey.js';
 export {
   type AdminConnection,
   type ConnectAdminOptions,
@@ -193,6 +194,7 @@ export {
   TimeoutError,
   UnsupportedError,
 } from './errors.js';
+export type { RekeyDifferences } from './job/rekey/backfill.js';
 export {
   type BucketElement,
   bucket,

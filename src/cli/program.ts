@@ -14,6 +14,7 @@ import { addIntrospectCommand } from './commands/introspect.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
 import { addReferenceCommands } from './commands/references.js';
+import { addRekeyCommand } from './commands/rekey.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
 import { addSizeCommand } from './commands/size.js';
@@ -62,6 +63,7 @@ function buildProgram(context: CliContext): Command {
   addKeyCommands(program, context);
   addLintCommand(program, context);
   addReferenceCommands(program, context);
+  addRekeyCommand(program, context);
   addSchemaCommand(program, context);
   addShellCommand(program, context);
   addSizeCommand(program, context);

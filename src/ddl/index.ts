@@ -7,7 +7,7 @@ export {
   applySchema,
   schemaHistory,
 } from './apply/apply.js';
-export { controlTableDescriptor } from './apply/control-table.js';
+export { ControlTable, controlTableDescriptor, type Kept, rekeyRow } from './apply/control-table.js';
 export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.js';
 export { dropTable, ensureTable } from './concurrent-tables.js';
 export * from './create-table.js';

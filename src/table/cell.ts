@@ -45,3 +45,19 @@ export class Cell {
     readonly value: Uint8Array,
   ) {}
 }
+
+/** A cell with a time to live of its own, as raw scans of the embedded engine give it; HBase keeps it to itself. */
+export class EndingCell extends Cell {
+  constructor(
+    row: Uint8Array,
+    family: string,
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: CellType,
+    value: Uint8Array,
+    /** Milliseconds from its timestamp on. */
+    readonly ttl: number,
+  ) {
+    super(row, family, qualifier, timestamp, type, value);
+  }
+}

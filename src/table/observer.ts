@@ -1,6 +1,7 @@
 /** Observers: what is told of every write of a table, whoever makes it, and may add to it or refuse it. */
 
 import { InvalidArgumentError } from '../errors.js';
+import type { Cell } from './cell.js';
 import { describe } from './checks.js';
 import type { Get } from './get.js';
 import type { RowMutation } from './mutation.js';
@@ -18,6 +19,11 @@ export interface ObservedWrite {
    * HBase with a call of its own.
    */
   read(get: Get, table?: string): Result | Promise<Result>;
+  /**
+   * In `after` on the embedded engine: the cells as they were stored, with the times they were given, the sums of
+   * increments, the markers of a delete of a whole row; those that end are {@link EndingCell}s. Undefined elsewhere.
+   */
+  readonly stored?: (() => readonly Cell[]) | undefined;
 }
 
 /** Changes that are to be made with the observed one; nothing: none. */

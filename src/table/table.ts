@@ -74,6 +74,11 @@ export interface Table {
 export interface TableChange {
   readonly table: string;
   readonly change: RowMutation | RowMutations;
+  /**
+   * Its cells have times that this engine gave to another row: writes of the row without a time come behind them, as if they
+   * had been given here. Default false: as HBase has it, a write with a time of its own changes nothing for others.
+   */
+  readonly settled?: boolean;
 }
 
 /** What became of one group of a commit: an answer for each change, or the error that kept the whole group out. */

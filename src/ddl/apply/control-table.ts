@@ -1,7 +1,8 @@
 /**
  * The table `rowan_schema`: the lock of those who change schemas, and the plans that were applied (docs/formats.md).
  *
- * Row `l`: the lock. Row `p` and four bytes, big endian: an applied plan, numbered from 1. Each is one cell of JSON, `c:v`,
+ * Row `l`: the lock. Row `p` and four bytes, big endian: an applied plan, numbered from 1. Row `r` and the names of two entities
+ * with a zero byte between: a change of keys (docs/rekey.md). Each is one cell of JSON, `c:v`,
  * and each change of it a checkAndMutate on the bytes before.
  */
 
@@ -12,6 +13,7 @@ import { Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '..
 const FAMILY = 'c';
 const VALUE = Buffer.from('v', 'latin1');
 const ENTRY = Buffer.from('p', 'latin1');
+const REKEY = Buffer.from('r', 'latin1');
 
 export const LOCK_ROW: Uint8Array = Buffer.from('l', 'latin1');
 
@@ -46,9 +48,18 @@ export class ControlTable {
   }
 
   /** The applied plans, oldest first. */
-  async entries<T>(): Promise<Kept<T>[]> {
+  entries<T>(): Promise<Kept<T>[]> {
+    return this.under(ENTRY);
+  }
+
+  /** The changes of keys, in the order of their names. */
+  rekeys<T>(): Promise<Kept<T>[]> {
+    return this.under(REKEY);
+  }
+
+  private async under<T>(prefix: Uint8Array): Promise<Kept<T>[]> {
     const found: Kept<T>[] = [];
-    const scan = new Scan().setStartStopRowForPrefix(ENTRY).addColumn(FAMILY, VALUE);
+    const scan = new Scan().setStartStopRowForPrefix(prefix).addColumn(FAMILY, VALUE);
     for await (const { cells } of this.table.scan(scan)) found.push(keptOf<T>(cells[0]!.value));
     return found;
   }
@@ -60,6 +71,11 @@ export function entryRow(number: number): Uint8Array {
   row.set(ENTRY);
   row.writeUInt32BE(number, 1);
   return row;
+}
+
+/** The row of a change of keys: r, the entity's name, a zero byte, the other's name. */
+export function rekeyRow(from: string, to: string): Uint8Array {
+  return Buffer.concat([REKEY, Buffer.from(`${from}\0${to}`)]);
 }
 
 function keptOf<T>(bytes: Uint8Array): Kept<T> {

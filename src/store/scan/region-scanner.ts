@@ -302,6 +302,7 @@ function openStore(
     family,
     readPoint: context.readPoint,
     reversed: rows.reversed,
+    raw,
     filter,
     rowOffset: query.rowOffsetPerColumnFamily,
     rowLimit: query.maxResultsPerColumnFamily ?? UNLIMITED,

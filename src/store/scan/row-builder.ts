@@ -1,4 +1,4 @@
-import { Cell, type CellType, type RawRow, Result } from '../../table/index.js';
+import { Cell, type CellType, EndingCell, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { ByteSlab } from './byte-slab.js';
@@ -63,10 +63,18 @@ export class CellMaker {
     private readonly family: string,
     /** Changes values; undefined: none does. */
     private readonly transformer: FilterEvaluator | undefined,
+    /** Whether cells say how long they live. */
+    private readonly withTtl = false,
   ) {}
 
   /** The cell under the cursor, the `index`-th of its row. */
   make(cell: CellCursor, row: Uint8Array, index: number): Cell {
+    if (this.withTtl && cell.ttl !== 0) {
+      const { timestamp, type } = cell;
+      const value = slab.copy(cell.value, cell.valueOffset, cell.valueLength);
+      const qualifier = this.qualifierOf(cell, index);
+      return new EndingCell(row, this.family, qualifier, timestamp, type as CellType, value, cell.ttl);
+    }
     return new Cell(
       row,
       this.family,

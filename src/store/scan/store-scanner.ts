@@ -29,6 +29,8 @@ export interface StoreRead {
   readonly family: FilterFamily;
   readonly readPoint: number;
   readonly reversed: boolean;
+  /** Cells say how long they live. */
+  readonly raw: boolean;
   readonly filter: FilterEvaluator | undefined;
   /** Cells of each row to leave out at its head, and to give at most (R55). */
   readonly rowOffset: number;
@@ -62,7 +64,8 @@ export class StoreScanner {
     this.merge = this.reverse ?? new CellMerge(cursors, read.readPoint);
     this.family = read.family;
     this.filter = read.filter;
-    this.maker = new CellMaker(read.family.name, read.filter?.transforms ? read.filter : undefined);
+    const transformer = read.filter?.transforms ? read.filter : undefined;
+    this.maker = new CellMaker(read.family.name, transformer, read.raw && transformer === undefined);
     this.rowOffset = read.rowOffset;
     this.rowEnd = read.rowOffset + read.rowLimit;
   }

@@ -5,7 +5,18 @@
  */
 
 import { InvalidArgumentError } from '../../errors.js';
-import type { AtomicStep, Get, Result, Scan, TableChange, WriteObservers } from '../../table/index.js';
+import {
+  type AtomicStep,
+  Cell,
+  CellType,
+  EndingCell,
+  type Get,
+  LATEST_TIMESTAMP,
+  type Result,
+  type Scan,
+  type TableChange,
+  type WriteObservers,
+} from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 import type { CommitQueue } from './commit-queue.js';
 import type { Preparation, PreparationCore, PreparedRow } from './preparation.js';
@@ -69,9 +80,23 @@ export class WriteStep implements AtomicStep {
     return this.core.scanUncommitted(this.stateOf(table), scan);
   };
 
-  apply({ table, change }: TableChange): Result {
+  apply({ table, change, settled }: TableChange): Result {
     this.checkRunning();
-    return this.applyTo(this.stateOf(table), change);
+    const state = this.stateOf(table);
+    const result = this.applyTo(state, change);
+    if (settled === true) this.noteTimes(state, change);
+    return result;
+  }
+
+  private noteTimes(state: TableState, change: TableChange['change']): void {
+    const { rowClock } = this.core;
+    for (const mutation of change.kind === 'rowMutations' ? change.mutations : [change]) {
+      if (!('cells' in mutation)) continue;
+      for (const { type, timestamp } of mutation.cells) {
+        if (type === CellType.Put) rowClock.written(state.id, change.row, timestamp);
+        else rowClock.deleted(state.id, change.row, timestamp);
+      }
+    }
   }
 
   attempt<T>(work: () => T): T {
@@ -97,7 +122,9 @@ export class WriteStep implements AtomicStep {
     };
     for (const { before } of observers) this.applyAll(before?.(write));
     const result = this.write(state, change, notBefore);
-    for (const { after } of observers) this.applyAll(after?.(write));
+    const prepared = this.rows.at(-1)!;
+    const behind = { ...write, stored: () => storedCells(prepared) };
+    for (const { after } of observers) this.applyAll(after?.(behind));
     this.depth--;
     return result;
   }
@@ -152,6 +179,17 @@ export class WriteStep implements AtomicStep {
       'This step of writes has ended. Read and apply in the function that it was given to, before it returns.',
     );
   }
+}
+
+/** What a row was given: the caller's own bytes, until the turn has ended. */
+function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
+  return cells.map(({ family, qualifier, timestamp, type, value }, index) => {
+    const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
+    const lives = ttls?.[index] ?? ttl;
+    return lives === 0
+      ? new Cell(row, family, qualifier, time, type, value)
+      : new EndingCell(row, family, qualifier, time, type, value, lives);
+  });
 }
 
 function tooDeep(table: string): InvalidArgumentError {

@@ -1,0 +1,112 @@
+/** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: an entity's keys are changed (docs/rekey.md). */
+
+import type { Command } from 'commander';
+import type { Rekey, RekeyRecord } from '../../database/rekey.js';
+import type { JobRunOptions } from '../../job/types.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { CliContext } from '../context.js';
+import { withDatabase } from '../databases.js';
+import { CliExit } from '../exit.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
+import { withProgress } from '../progress.js';
+import { runOptions } from './tools.js';
+
+interface RekeyFlags {
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly json?: boolean;
+  readonly progress?: boolean;
+}
+
+type Step = (rekey: Rekey, run: JobRunOptions) => Promise<RekeyRecord | undefined>;
+
+export function addRekeyCommand(program: Command, context: CliContext): void {
+  const commands = program
+    .command('rekey')
+    .description("Changes the layout of an entity's keys, on a store that no other process has open.");
+  named(commands, 'plan', 'Says whether it can be, and where it stands. Changes nothing.').action(
+    (module: string, store: string, from: string, to: string, flags: RekeyFlags) =>
+      plan(context, module, store, from, to, flags),
+  );
+  const step = (name: string, description: string, work: Step): void => {
+    named(commands, name, description)
+      .option('--rate <rows>', 'most rows a second')
+      .option('--parallel <splits>', 'splits worked at the same time; default 4')
+      .option('--no-progress', 'without a progress bar')
+      .action(async (module: string, store: string, from: string, to: string, flags: RekeyFlags) => {
+        const record = await withRekey(module, store, from, to, (rekey) =>
+          withProgress(flags, (onProgress) => work(rekey, runOptions(flags, onProgress))),
+        );
+        print(context, record, flags);
+      });
+  };
+  step('run', 'Goes on until the new layout may be read.', (rekey, run) => rekey.run(run));
+  step('status', 'Says where it stands. Changes nothing.', (rekey) => rekey.status());
+  step('pause', 'Notes that it rests; writes go to both layouts still.', (rekey) => rekey.pause());
+  step('cutover', 'Makes the new layout the one that counts.', (rekey) => rekey.cutOver());
+  step('cleanup', 'Removes the old rows. There is no way back.', (rekey, run) => rekey.cleanup(run));
+  step('abort', 'Goes back to the old layout, and removes the new rows.', (rekey, run) => rekey.abort(run));
+}
+
+function named(commands: Command, name: string, description: string): Command {
+  return commands
+    .command(name)
+    .description(description)
+    .argument('<module>', 'a module that exports the entities')
+    .argument('<store>', 'the folder of an embedded store')
+    .argument('<from>', 'the entity with the old key')
+    .argument('<to>', 'the entity with the new one')
+    .option('--json', 'as JSON');
+}
+
+async function withRekey<T>(
+  module: string,
+  store: string,
+  from: string,
+  to: string,
+  use: (rekey: Rekey) => Promise<T>,
+): Promise<T> {
+  const schema = await loadSchema(module);
+  const [source, target] = [entityNamed(schema, from), entityNamed(schema, to)];
+  return withDatabase(store, schema, {}, (db) =>
+    use(db.rekey(source.target as KeyedClass, target.target as KeyedClass)),
+  );
+}
+
+async function plan(
+  context: CliContext,
+  module: string,
+  store: string,
+  from: string,
+  to: string,
+  { json }: RekeyFlags,
+): Promise<void> {
+  const found = await withRekey(module, store, from, to, (rekey) => rekey.plan());
+  const { fromKey, toKey, problems, record } = found;
+  const lines = [
+    `from  ${fromKey}`,
+    `to    ${toKey}`,
+    ...problems.map((problem) => `! ${problem}`),
+    `state ${record?.state ?? 'not begun'}`,
+  ];
+  context.write(json === true ? `${JSON.stringify(found, null, 2)}\n` : `${lines.join('\n')}\n`);
+  if (problems.length > 0) throw new CliExit(1);
+}
+
+function print(context: CliContext, record: RekeyRecord | undefined, { json }: RekeyFlags): void {
+  if (json === true) {
+    context.write(`${JSON.stringify(record ?? null, null, 2)}\n`);
+    return;
+  }
+  if (record === undefined) {
+    context.write('Not begun.\n');
+    return;
+  }
+  const { state, paused, run, differences } = record;
+  context.write(`${state}${paused ? ', paused' : ''}, run ${run}\n`);
+  if (differences === undefined) return;
+  const { rows, missing, extra, different, unkeyed } = differences;
+  context.write(
+    `verified ${rows} rows: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} unkeyed\n`,
+  );
+}

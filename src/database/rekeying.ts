@@ -1,0 +1,99 @@
+/** The changes of keys of an open database: what is under way is gone on with at each opening. */
+
+import { ControlTable, controlTableDescriptor } from '../ddl/index.js';
+import { SchemaError, UnsupportedError } from '../errors.js';
+import { Mirror } from '../job/rekey/mirror.js';
+import type { Schema } from '../schema/index.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import type { Engine } from '../table/index.js';
+import { isMirrored, Rekey, type RekeyRecord } from './rekey.js';
+
+export class Rekeying {
+  private readonly mirrors = new Map<string, Mirror>();
+  private readonly handles = new Map<string, Rekey>();
+  private readonly refusing = new Map<string, () => void>();
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly declared: () => Schema,
+  ) {}
+
+  /**
+   * Follows the writes of entities whose keys are being changed; nothing may be written before.
+   * @throws SchemaError when an entity of a change under way is not declared, or has another key than it had.
+   */
+  async resume(): Promise<void> {
+    const { engine } = this;
+    const { name } = controlTableDescriptor();
+    if (!engine.capabilities.sync || !(await engine.admin.tableExists(name))) return;
+    for (const { value: record } of await new ControlTable(engine.table(name)).rekeys<RekeyRecord>()) {
+      const from = this.named(record.from);
+      const to = this.named(record.to);
+      if (isMirrored(record.state))
+        this.mirror(this.required(from, record), this.required(to, record)).begin();
+      else if (
+        (record.state === 'cleanup' || record.state === 'done') &&
+        from?.key.signature === record.fromKey
+      )
+        this.refuseWrites(from, record.to);
+    }
+  }
+
+  /** The change from one declared entity to another; the same one at each call. */
+  of(from: EntityClass, to: EntityClass): Rekey {
+    const source = this.declared().entity(from);
+    const target = this.declared().entity(to);
+    const name = nameOf(source, target);
+    let handle = this.handles.get(name);
+    if (handle === undefined) {
+      handle = new Rekey(this.engine, source, target, this.mirror(source, target), () =>
+        this.refuseWrites(source, target.name),
+      );
+      this.handles.set(name, handle);
+    }
+    return handle;
+  }
+
+  private mirror(from: EntitySchema, to: EntitySchema): Mirror {
+    const name = nameOf(from, to);
+    let mirror = this.mirrors.get(name);
+    if (mirror === undefined) {
+      mirror = new Mirror(this.engine, from, to);
+      this.mirrors.set(name, mirror);
+    }
+    return mirror;
+  }
+
+  /** Once another layout has taken its place, what is written to the old one would be lost. */
+  private refuseWrites({ name, key, table }: EntitySchema, to: string): void {
+    if (this.refusing.has(name)) return;
+    const refuse = this.engine.observe(table.descriptor.name, {
+      before: ({ change }) => {
+        if (!key.matches(change.row) || ('cells' in change && change.kind === 'delete')) return undefined;
+        throw new UnsupportedError(
+          `The keys of ${name} were changed to those of ${to}, and its rows are gone. Write ${to}, and leave ${name} out of the declarations.`,
+          { details: { entity: name } },
+        );
+      },
+    });
+    this.refusing.set(name, refuse);
+  }
+
+  private named(name: string): EntitySchema | undefined {
+    return this.declared().entities.find((entity) => entity.name === name);
+  }
+
+  private required(entity: EntitySchema | undefined, record: RekeyRecord): EntitySchema {
+    const key = entity?.name === record.from ? record.fromKey : record.toKey;
+    if (entity !== undefined && entity.key.signature === key) return entity;
+    const problem =
+      `The keys of ${record.from} are being changed to those of ${record.to} (${record.state}), and ` +
+      `${entity === undefined ? 'one of them is not declared' : `${entity.name} is declared with the key [${entity.key.signature}] in place of [${key}]`}: ` +
+      'what is written now would be missing there. Open the database with both as they were until the change is cleaned up or aborted.';
+    throw new SchemaError(problem, [problem]);
+  }
+}
+
+function nameOf(from: EntitySchema, to: EntitySchema): string {
+  return `${from.name}\0${to.name}`;
+}

@@ -1,0 +1,41 @@
+/** Cells with their times -> the change that writes them as they are. */
+
+import {
+  type Cell,
+  CellType,
+  Delete,
+  type Durability,
+  EndingCell,
+  Put,
+  type RowMutation,
+  RowMutations,
+} from '../../table/index.js';
+
+/** Undefined when there are none. Each keeps its time and what is left of its life. */
+export function copyOf(
+  row: Uint8Array,
+  cells: readonly Cell[],
+  durability: Durability = 'USE_DEFAULT',
+): RowMutation | RowMutations | undefined {
+  const puts = new Map<number, Put>();
+  let del: Delete | undefined;
+  for (const cell of cells) {
+    const { family, qualifier, timestamp, type, value } = cell;
+    if (type === CellType.Put) {
+      const ttl = cell instanceof EndingCell ? cell.ttl : 0;
+      let put = puts.get(ttl);
+      if (put === undefined) {
+        put = new Put(row).setTtl(ttl === 0 ? undefined : ttl).setDurability(durability);
+        puts.set(ttl, put);
+      }
+      put.cells.push({ family, qualifier, timestamp, type, value });
+    } else {
+      // Not by its methods: they drop markers of a family for one of all of it.
+      del ??= new Delete(row).setDurability(durability);
+      del.cells.push({ family, qualifier, timestamp, type, value });
+    }
+  }
+  const mutations: RowMutation[] = [...puts.values(), ...(del === undefined ? [] : [del])];
+  if (mutations.length < 2) return mutations[0];
+  return new RowMutations(row).add(...mutations);
+}

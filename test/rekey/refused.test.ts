@@ -1,0 +1,172 @@
+/** What a change of keys refuses, and what it carries over beside values. */
+
+import { describe, expect, it } from 'vitest';
+import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { Rekeying } from '../../src/database/rekeying.js';
+import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { EndingCell, type Engine, Scan } from '../../src/table/index.js';
+import { settableClock } from '../../src/testing/clock.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/open-memory.js';
+
+interface Given {
+  readonly key?: readonly KeyElement[];
+  readonly columns?: (c: ColumnBuilder<string>) => object;
+  readonly more?: object;
+}
+
+function entity(name: string, { key, columns, more }: Given = {}): KeyedClass {
+  return defineEntity({
+    name,
+    table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
+    key: key ?? [part('id')],
+    columns: columns ?? ((c: ColumnBuilder<string>) => ({ x: c.column('d:x', text).optional() })),
+    ...more,
+  } as never) as unknown as KeyedClass;
+}
+
+const salted = { key: [salt(4), part('id')] };
+
+describe('what cannot be', () => {
+  it.each<[string, Given, Given, RegExp]>([
+    ['a part that is not kept', { key: [part('id'), part('b')] }, salted, /made of "b"/],
+    ['a property of one alone', {}, { ...salted, columns: () => ({}) }, /"x" is a property of From/],
+    [
+      'another column',
+      {},
+      { ...salted, columns: (c) => ({ x: c.column('d:other', text).optional() }) },
+      /"x" stands in other columns/,
+    ],
+    ['random salts', {}, { key: [salt(4, { assign: 'random' }), part('id')] }, /drawn at random/],
+    ['indexes', {}, { ...salted, more: { indexes: { byX: { on: [part('x', text)] } } } }, /has indexes/],
+    [
+      'columns that are moving',
+      { columns: (c) => ({ x: c.column('d:x', text, { was: ['d:old'] }).optional() }) },
+      salted,
+      /are moving/,
+    ],
+    ['a marker in one alone', { more: { marker: false } }, salted, /marker/],
+    [
+      'a part made of a column where rows end',
+      { columns: (c) => ({ x: c.column('d:x', text).optional() }), more: { ttl: 1000 } },
+      { key: [part('x'), part('id')], columns: () => ({}), more: { ttl: 1000 } },
+      /rows end/,
+    ],
+  ])('%s', async (_, from, to, message) => {
+    const [source, target] = [entity('From', from), entity('To', to)];
+    const db = await openMemory({ entities: [source, target] });
+    const rekey = db.rekey(source, target);
+    expect((await rekey.plan()).problems.join('\n')).toMatch(message);
+    await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_SCHEMA' });
+    expect(await rekey.status()).toBeUndefined();
+    await db.close();
+  });
+
+  it('an engine without steps', async () => {
+    const schema = compileSchema([entity('From'), entity('To', salted)]);
+    const engine = { capabilities: { sync: false } } as Engine;
+    const [source, target] = schema.entities;
+    const rekey = new Rekeying(engine, () => schema).of(source!.target, target!.target);
+    await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+    await expect(rekey.plan()).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+  });
+
+  it('steps out of turn, a new layout with rows, and two at once', async () => {
+    const [source, target] = [entity('From'), entity('To', salted)];
+    const db = await openMemory({ entities: [source, target] });
+    const rekey = db.rekey(source, target);
+    await expect(rekey.cutOver()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    await db.repository(target).put({ id: 'a', x: '1' } as never);
+    await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    await db.repository(target).delete({ id: 'a' } as never);
+    const running = rekey.run();
+    await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_BUSY' });
+    expect(await running).toMatchObject({ state: 'ready', differences: { rows: 0 } });
+    await expect(rekey.cleanup()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    await rekey.cutOver();
+    await rekey.cleanup();
+    await expect(rekey.abort()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    await db.close();
+  });
+
+  it('an opening without both entities, or with another key', async () => {
+    const [source, target] = [entity('From'), entity('To', salted)];
+    const disk = new MemoryFileSystem();
+    const db = await openMemory({ disk, entities: [source, target] });
+    await db.rekey(source, target).run();
+    await db.close();
+    await expect(openMemory({ disk, entities: [source] })).rejects.toThrow(/not declared/);
+    const again = await openMemory({ disk, entities: [source, target] });
+    await again.repository(source).put({ id: 'a', x: '1' } as never);
+    expect(await again.repository(target).get({ id: 'a' } as never)).toMatchObject({ x: '1' });
+    await again.rekey(source, target).abort();
+    await again.close();
+    await (await openMemory({ disk, entities: [source] })).close();
+  });
+});
+
+describe('what is carried over', () => {
+  it('lives that end, in copies of both kinds', async () => {
+    const ends = { more: { ttl: 60_000 } };
+    const [source, target] = [entity('From', ends), entity('To', { ...salted, ...ends })];
+    const clock = settableClock();
+    const db = await openMemory({ entities: [source, target], clock });
+    await db.repository(source).put({ id: 'before', x: '1' } as never);
+    clock.advance(30_000);
+    await db.rekey(source, target).run();
+    await db.repository(source).put({ id: 'after', x: '2' } as never);
+    const raw = db.engine.table('to').scan(new Scan().setRaw(true));
+    for await (const { cells } of raw) {
+      expect(cells.map((cell) => cell instanceof EndingCell && cell.ttl)).toEqual([60_000, 60_000]);
+    }
+    clock.advance(30_001);
+    expect(await db.repository(target).get({ id: 'before' } as never)).toBeNull();
+    expect(await db.repository(target).get({ id: 'after' } as never)).toMatchObject({ x: '2' });
+    await db.close();
+  });
+
+  it('a part made of a column, which cannot be changed from then on', async () => {
+    const key = [part('x'), part('id')];
+    const [source, target] = [entity('From'), entity('To', { key, columns: () => ({}) })];
+    const db = await openMemory({ entities: [source, target] });
+    const [olds, news] = [db.repository(source), db.repository(target)];
+    await olds.put({ id: 'a', x: '1' } as never);
+    await olds.put({ id: 'b' } as never);
+    const rekey = db.rekey(source, target);
+    await expect(rekey.run()).rejects.toThrow(/1 without a value/);
+    await expect(olds.put({ id: 'a', x: '2' } as never)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+    await expect(olds.update({ id: 'a' } as never, { x: null } as never)).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+    });
+    await olds.put({ id: 'b', x: '3' } as never);
+    await olds.delete({ id: 'a' } as never);
+    await olds.put({ id: 'a', x: '2' } as never);
+    expect(await rekey.run()).toMatchObject({ state: 'ready', differences: { rows: 2, unkeyed: 0 } });
+    const found = await news.find({} as never, { fullScan: true }).all();
+    expect(found).toMatchObject([
+      { x: '2', id: 'a' },
+      { x: '3', id: 'b' },
+    ]);
+    await news.put({ x: '9', id: 'c' } as never);
+    expect(await olds.get({ id: 'c' } as never)).toMatchObject({ x: '9' });
+    await db.close();
+  });
+
+  it('a part of which the new key keeps a digest becomes its column', async () => {
+    const key = [hash('id', { bytes: 8 })];
+    const columns = (c: ColumnBuilder<string>) => ({
+      id: c.column('d:id', text),
+      x: c.column('d:x', text).optional(),
+    });
+    const [source, target] = [entity('From'), entity('To', { key, columns })];
+    const db = await openMemory({ entities: [source, target] });
+    await db.repository(source).put({ id: 'a', x: '1' } as never);
+    await db.rekey(source, target).run();
+    await db.repository(source).update({ id: 'a' } as never, { x: '2' } as never);
+    expect(await db.repository(target).get({ id: 'a' } as never)).toMatchObject({ id: 'a', x: '2' });
+    await db.close();
+  });
+});

@@ -1,0 +1,252 @@
+/**
+ * Keys that are changed while eight writers and readers go on: what stands under the new layout at the end is, cell by cell and
+ * with its times, what copying the old one would have made; and no reader ever sees a row missing, twice or stale.
+ */
+
+import { expect, test } from 'vitest';
+import { defineEntity, defineTable, type TableDeclaration } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { type Database, open } from '../../src/database.js';
+import { desc, hash, int53, type KeyElement, part, recordType, reverse, salt } from '../../src/key/index.js';
+import type { Repository } from '../../src/repository/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
+import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { Scan } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
+
+const SEEDS = scaled(1, 30, 200);
+const WRITERS = 8;
+
+type Any = Repository<KeyedClass>;
+
+interface Layout {
+  readonly key: readonly KeyElement[];
+  readonly recordType?: number;
+  /** Whether `a` is no part of the key. */
+  readonly stored?: boolean;
+}
+
+const plain: Layout = { key: [part('a'), part('b', int53)] };
+const LAYOUTS: readonly (readonly [Layout, Layout])[] = [
+  [{ key: [salt(4), part('a'), part('b', int53)] }, { key: [salt(16), part('a'), part('b', int53)] }],
+  [plain, { key: [salt(8), part('a'), part('b', int53)] }],
+  [
+    { key: [hash('a', { bytes: 2, keep: true }), part('b', int53)] },
+    { key: [salt(4), part('a'), part('b', int53)] },
+  ],
+  [plain, { key: [part('b', int53), part('a')] }],
+  [plain, { key: [part('a'), part('b', desc(int53))] }],
+  [plain, { key: [reverse('a'), part('b', int53)] }],
+  [{ key: [part('b', int53)], stored: true }, plain],
+  [plain, { key: [hash('a', { bytes: 8 }), part('b', int53)], stored: true }],
+];
+
+function declare(random: Random) {
+  const versions = random.pick([1, 3]);
+  const [old, now] = random.pick(LAYOUTS);
+  const together = random.chance(0.4);
+  const families = { d: { versions }, e: {} };
+  const place = (name: string): TableDeclaration => defineTable({ name, families });
+  const shared = place('things');
+  const entity = (name: string, table: TableDeclaration, { key, stored }: Layout, type: number) =>
+    defineEntity({
+      name,
+      table,
+      key: together ? [recordType(), ...key] : key,
+      ...(together ? { recordType: type } : {}),
+      columns: (c: {
+        column: (...of: unknown[]) => { optional(): unknown };
+        counter: (at: string) => unknown;
+        columns: (...of: unknown[]) => unknown;
+      }) => ({
+        ...(stored ? { a: c.column('d:a', text) } : {}),
+        x: c.column('d:x', text).optional(),
+        y: c.column('e:y', int32).optional(),
+        n: c.counter('d:n'),
+        more: c.columns('e:m.', { value: text }),
+      }),
+    } as never) as unknown as KeyedClass;
+  return {
+    from: entity('Old', together ? shared : place('olds'), old, 1),
+    to: entity('New', together ? shared : place('news'), now, 2),
+    fixed: old.stored === true,
+    versions,
+  };
+}
+
+/** What the writers wrote last, by key. */
+type Model = Map<string, { x: string | undefined; n: bigint }>;
+
+const ofB = (b: number): string => `k${b % 3}`;
+
+class Writer {
+  constructor(
+    private readonly id: number,
+    private readonly random: Random,
+    private readonly model: Model,
+    private readonly things: () => Any,
+    private readonly transact: (work: (things: Any) => Promise<unknown>) => Promise<unknown>,
+  ) {}
+
+  /** One write of a key that is this writer's alone. */
+  async write(): Promise<void> {
+    const { random, model } = this;
+    const b = this.id + WRITERS * random.below(6);
+    const key = { a: ofB(b), b } as never;
+    const name = String(b);
+    const known = model.get(name);
+    const things = this.things();
+    const x = `${random.below(1000)}`;
+    const kind = random.below(9);
+    if (kind <= 2 || known === undefined) {
+      await things.put({ a: ofB(b), b, x, more: new Map([[`${random.below(3)}`, x]]) } as never);
+      model.set(name, { x, n: known?.n ?? 0n });
+    } else if (kind === 3) {
+      await things.delete(key);
+      model.delete(name);
+    } else if (kind === 4) {
+      await things.update(key, { x: null, y: random.below(9) } as never);
+      model.set(name, { ...known, x: undefined });
+    } else if (kind === 5) {
+      await things.increment(key, { n: 1 } as never);
+      model.set(name, { ...known, n: known.n + 1n });
+    } else if (kind === 6) {
+      await this.transact((own) => own.update(key, { x } as never));
+      model.set(name, { ...known, x });
+    } else if (kind === 7) {
+      const outcomes = await things.batch((batch) => {
+        return batch.update(key, { x } as never).update(key, { y: 3 } as never);
+      });
+      expect(outcomes.every(({ ok }) => ok)).toBe(true);
+      model.set(name, { ...known, x });
+    } else {
+      await things.append(key, { x } as never);
+      model.set(name, { ...known, x: `${known.x ?? ''}${x}` });
+    }
+  }
+}
+
+/** Every version under a layout, told by the key and not by the row. */
+async function cells(db: Database<EmbeddedEngine>, target: KeyedClass): Promise<string[]> {
+  const schema = db.schema.entity(target);
+  const { marker } = schema;
+  const all: string[] = [];
+  for await (const { row, cells: own } of db.engine
+    .table(schema.table.descriptor.name)
+    .scan(new Scan().readAllVersions())) {
+    if (!schema.key.matches(row)) continue;
+    const { b } = schema.key.decode(row) as { b: number };
+    for (const { family, qualifier, timestamp, value } of own) {
+      const name = Buffer.from(qualifier).toString();
+      if (name === 'a' || marker === undefined) continue;
+      all.push(`${b} ${family}:${name}@${timestamp}=${Buffer.from(value).toString('hex')}`);
+    }
+  }
+  return all.sort();
+}
+
+async function check(things: Any, model: Model, where: string): Promise<void> {
+  const all = (await things.find({} as never, { fullScan: true }).all()) as unknown as {
+    a: string;
+    b: number;
+    x?: string;
+    n?: bigint;
+  }[];
+  const found = all.map(({ a, b, x, n }) => `${a} ${b} ${x} ${n ?? 0n}`).sort();
+  const wanted = [...model].map(([b, { x, n }]) => `${ofB(Number(b))} ${b} ${x} ${n}`).sort();
+  expect(found, where).toEqual(wanted);
+}
+
+async function round(seed: number): Promise<void> {
+  const random = new Random(seed);
+  const { from, to } = declare(random);
+  let disk = new MemoryFileSystem();
+  const reopen = (): Promise<Database<EmbeddedEngine>> =>
+    open({ path: '/r', fileSystem: disk, background: 'inline', entities: [from, to] });
+  let db = await reopen();
+  const model: Model = new Map();
+  let target = from;
+  const things = (): Any => db.repository(target);
+  const transact = (work: (own: Any) => Promise<unknown>): Promise<unknown> =>
+    db.transaction((tx) => work(tx.repository(target)));
+  const writers = Array.from(
+    { length: WRITERS },
+    (_, id) => new Writer(id, new Random(seed * 100 + id), model, things, transact),
+  );
+  const write = async (times: number): Promise<void> => {
+    await Promise.all(
+      writers.map(async (writer) => {
+        for (let i = 0; i < times; i++) await writer.write();
+      }),
+    );
+  };
+  await write(20);
+  await db.engine.admin.flush(db.schema.entity(from).table.descriptor.name);
+  await write(5);
+  for (let turn = 0; ; turn++) {
+    const where = `seed ${seed}, turn ${turn}`;
+    const rekey = db.rekey(from, to);
+    if ((await rekey.status())?.state === 'aborting') await rekey.abort();
+    // Writers go on, and somebody stops the change wherever it stands: by an abort, a pause, or the loss of the process.
+    const fate = turn > 6 ? 'none' : random.pick(['none', 'pause', 'abort', 'kill', 'kill']);
+    const running = rekey
+      .run({ batchRows: 1 + random.below(8), checkpointRows: 4 })
+      .catch((error: Error) => expect(error, where).toMatchObject({ code: 'ERR_ABORTED' }));
+    const going = write(6);
+    for (let i = random.below(12); i > 0; i--) await new Promise((resolve) => setImmediate(resolve));
+    if (fate === 'pause')
+      await rekey.pause().catch((error: { code: string }) => expect(error.code).toBe('ERR_CONFLICT'));
+    if (fate === 'abort')
+      await rekey.abort().catch((error: { code: string }) => expect(error.code).toBe('ERR_CONFLICT'));
+    await going;
+    if (fate === 'kill') {
+      // What was acknowledged is on the disk; the rest of the process is gone.
+      const before = disk;
+      disk = before.crash({ keepUnsynced: random.next(), random: () => random.next() });
+      await db.close().catch(() => undefined);
+      await running.catch(() => undefined);
+      db = await reopen();
+      await check(things(), model, where);
+      continue;
+    }
+    await running;
+    await check(things(), model, where);
+    const state = (await rekey.status())?.state;
+    if (state === 'ready') break;
+  }
+  // Both layouts hold the same, whichever is written.
+  expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
+  const rekey = db.rekey(from, to);
+  await check(db.repository(to), model, `seed ${seed}, ready`);
+  target = random.pick([from, to]);
+  await write(6);
+  await rekey.cutOver();
+  target = to;
+  await Promise.all([write(6), check(db.repository(from), new Map(model), 'now').catch(() => undefined)]);
+  await check(db.repository(from), model, `seed ${seed}, the way back`);
+  await check(db.repository(to), model, `seed ${seed}, cut over`);
+  expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
+  if (random.chance(0.3)) {
+    await rekey.abort();
+    target = from;
+    expect(await cells(db, to)).toEqual([]);
+    await write(3);
+    await check(db.repository(from), model, `seed ${seed}, rolled back`);
+  } else {
+    await Promise.all([rekey.cleanup(), write(3)]);
+    expect(await cells(db, from)).toEqual([]);
+    await db.close();
+    db = await reopen();
+    await check(db.repository(to), model, `seed ${seed}, done`);
+    await expect(db.repository(from).put({ a: 'k0', b: 0, x: 'late' } as never)).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+    });
+  }
+  await db.close();
+}
+
+test('keys are changed under writers, pauses, aborts and losses of the process, and nothing is lost', async () => {
+  for (let seed = 1; seed <= SEEDS; seed++) await round(seed);
+});
