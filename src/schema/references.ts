@@ -80,6 +80,7 @@ export function checkReferences(entities: readonly EntitySchema[], problems: Pro
       const other = byTarget.get(target as EntityClass);
       if (other !== undefined) {
         checkLink(entity, rule, { decorator: 'Reference', property }, other, problems);
+        checkKept(entity, rule, other, problems);
         continue;
       }
       problems.add(
@@ -90,4 +91,20 @@ export function checkReferences(entities: readonly EntitySchema[], problems: Pro
       );
     }
   }
+}
+
+/** What is deleted and kept (`@DeletedAt`) can be restored: what it took along could not. */
+function checkKept(entity: EntitySchema, rule: ReferenceRule, other: EntitySchema, problems: Problems): void {
+  const { onDelete, property } = rule;
+  if (onDelete === undefined || onDelete === 'restrict') return;
+  const kept = [other, ...(onDelete === 'cascade' ? [entity] : [])].find(
+    (one) => one.deletedProperty !== undefined,
+  );
+  if (kept === undefined) return;
+  problems.add(
+    entity.name,
+    property,
+    `onDelete is '${onDelete}', and ${kept.name} is kept when it is deleted (@DeletedAt): restoring it would not bring back what it took along.`,
+    "Take 'restrict', or leave @DeletedAt out.",
+  );
 }

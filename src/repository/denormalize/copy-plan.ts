@@ -6,7 +6,7 @@ import { Get } from '../../table/index.js';
 import { columnMutations } from '../change-flow.js';
 import type { ChangeStep, EntityChange, OwnColumn } from '../executor.js';
 import { Expiry } from '../expiry.js';
-import { isEntity, Link } from '../links/link.js';
+import { Link } from '../links/link.js';
 import { RowImage } from '../row-image.js';
 
 /** The cells of a source that are copied, in the order of the declared fields; undefined where there is none. */
@@ -45,7 +45,8 @@ export class CopyPlan {
 
   /** What of a source is copied. */
   valuesOf(source: RowImage | undefined): CopiedValues {
-    if (source === undefined || !isEntity(this.source, source)) return this.fields.map(() => undefined);
+    if (source === undefined || !this.link.named.isIn(source, 'living'))
+      return this.fields.map(() => undefined);
     return this.fields.map(({ from }) => source.value(from.family, from.qualifier));
   }
 
@@ -53,12 +54,8 @@ export class CopyPlan {
   read(step: ChangeStep, target: Uint8Array): RowImage {
     const get = new Get(target);
     for (const { from } of this.fields) get.addColumn(from.family, from.qualifier);
-    const { marker, table } = this.source;
-    if (marker !== undefined) get.addColumn(marker.family, marker.qualifier);
-    return RowImage.of(
-      target,
-      step.read(marker === undefined ? new Get(target) : get, table.descriptor.name),
-    );
+    this.link.named.addTo(get, false);
+    return RowImage.of(target, step.read(get, this.source.table.descriptor.name));
   }
 
   /** The columns of a row that are not what they should be. */
@@ -86,7 +83,7 @@ export class CopyPlan {
       operation: 'mutate',
       row,
       resolve: (before) => {
-        if (!isEntity(this.entity, before)) return [];
+        if (!this.link.own.isIn(before, 'deleted too')) return [];
         if (!this.link.names(before, target)) return [];
         return columnMutations(row, this.differences(before, values), this.lifeOf(before));
       },
@@ -109,7 +106,7 @@ export class CopyPlan {
       resolve: (before) => columnMutations(row.row, off, this.lifeOf(before)),
     };
     if (off.length === 0) return { fault: undefined, change };
-    if (source === undefined || !isEntity(this.source, source)) return { fault: 'extra', change };
+    if (source === undefined || !this.link.named.isIn(source, 'living')) return { fault: 'extra', change };
     const has = this.fields.some(({ own }) => row.value(own.family, own.qualifier) !== undefined);
     return { fault: has ? 'stale' : 'missing', change };
   }

@@ -13,7 +13,7 @@ import type {
   OwnColumn,
 } from '../executor.js';
 import { refuseUnfollowed } from '../followed-writes.js';
-import { isEntity } from '../links/link.js';
+import { Presence } from '../presence.js';
 import { differ } from '../row-image.js';
 import type { CopiedValues, CopyPlan } from './copy-plan.js';
 import { noteOf } from './outbox.js';
@@ -21,18 +21,21 @@ import { noteOf } from './outbox.js';
 /** Gives each row the copies of the sources that it names. */
 export class CopyHolder implements ChangeParticipant {
   readonly name = 'copies';
+  private readonly presence: Presence;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly CopyPlan[],
     private readonly now: () => number,
-  ) {}
+  ) {
+    this.presence = new Presence(schema);
+  }
 
   amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {
     refuseUnfollowed(this.schema, 'copies (@Denormalized)', change.mutations, this.now);
     const { before, after } = change;
-    if (!isEntity(this.schema, after)) return NOTHING;
-    const isNew = !isEntity(this.schema, before);
+    if (!this.presence.isIn(after, 'deleted too')) return NOTHING;
+    const isNew = !this.presence.isIn(before, 'deleted too');
     let out: readonly OwnColumn[] = NOTHING;
     for (const plan of this.plans) {
       if (!isNew && !differ(before, after, plan.link.columns) && !differ(before, after, plan.columns))

@@ -8,6 +8,7 @@ import { linkParts } from '../../schema/links.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
 import { type Result, Scan } from '../../table/index.js';
 import type { ChangeStep } from '../executor.js';
+import { Presence } from '../presence.js';
 import type { RowImage } from '../row-image.js';
 
 /** How far a search has come. */
@@ -32,6 +33,9 @@ export class Link {
   private readonly reader: RowReader;
   /** By which the rows are found; undefined: by their keys. */
   readonly index: IndexSchema | undefined;
+  /** What says that a row of `schema`, or of `other`, is there. */
+  readonly own: Presence;
+  readonly named: Presence;
 
   constructor(
     /** The entity whose rows hold the key. */
@@ -41,6 +45,8 @@ export class Link {
     readonly other: EntitySchema,
   ) {
     const parts = linkParts(link, other)!;
+    this.own = new Presence(schema);
+    this.named = new Presence(other);
     this.properties = parts.map(([, property]) => property);
     this.columns = this.properties.flatMap((property) => schema.columnsByProperty.get(property) ?? []);
     this.parts = parts.map(([part, property]) => [
@@ -144,9 +150,4 @@ export class Link {
       throw error;
     }
   }
-}
-
-/** Whether a row is an entity. */
-export function isEntity({ marker }: EntitySchema, image: RowImage): boolean {
-  return marker === undefined ? !image.isEmpty : image.value(marker.family, marker.qualifier) !== undefined;
 }

@@ -9,7 +9,8 @@ import { MOST_FOLLOWING } from '../change-flow.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, EntityChange } from '../executor.js';
 import { Expiry } from '../expiry.js';
 import { refuseUnfollowed } from '../followed-writes.js';
-import { isEntity, Link, type LinkPosition } from '../links/link.js';
+import { Link, type LinkPosition } from '../links/link.js';
+import { Presence } from '../presence.js';
 import { keyText } from '../row-access.js';
 import { differ, RowImage } from '../row-image.js';
 import { VersionLock } from '../version-lock.js';
@@ -37,25 +38,29 @@ export class ReferencePlan {
     const target = this.link.rowOfKey(key);
     if (target === undefined) return key;
     if (own === this.other && equalBytes(target, row.row)) return undefined;
-    const { marker, table } = this.other;
+    const { named } = this.link;
     const get = new Get(target);
-    if (marker !== undefined) get.addColumn(marker.family, marker.qualifier);
-    return isEntity(this.other, RowImage.of(target, step.read(get, table.descriptor.name))) ? undefined : key;
+    named.addTo(get, false);
+    const found = RowImage.of(target, step.read(get, this.other.table.descriptor.name));
+    return named.isIn(found, 'living') ? undefined : key;
   }
 }
 
 /** Refuses rows that name what is not there. */
 export class ReferenceHolder implements ChangeParticipant {
   readonly name = 'references';
+  private readonly presence: Presence;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
-  ) {}
+  ) {
+    this.presence = new Presence(schema);
+  }
 
   follow({ before, after }: ChangeImage, step: ChangeStep): readonly EntityChange[] {
-    if (!isEntity(this.schema, after)) return NOTHING;
-    const isNew = !isEntity(this.schema, before);
+    if (!this.presence.isIn(after, 'living')) return NOTHING;
+    const isNew = !this.presence.isIn(before, 'living');
     for (const plan of this.plans) {
       if (!plan.rule.exists || (!isNew && !differ(before, after, plan.link.columns))) continue;
       const key = plan.missing(after, this.schema, step);
@@ -79,18 +84,21 @@ const LOOKED_AT = 64;
 /** Refuses the delete of what is named, or has those that name it follow. */
 export class ReferenceTarget implements ChangeParticipant {
   readonly name = 'referred';
+  private readonly presence: Presence;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
     private readonly now: () => number,
     private readonly stateOf: (index: IndexSchema) => IndexState | undefined,
-  ) {}
+  ) {
+    this.presence = new Presence(schema);
+  }
 
   follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
     refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.now);
     const { before, after, row } = change;
-    if (!isEntity(this.schema, before) || isEntity(this.schema, after)) return NOTHING;
+    if (!this.presence.isIn(before, 'living') || this.presence.isIn(after, 'living')) return NOTHING;
     const out: EntityChange[] = [];
     for (const plan of this.plans) {
       this.requireBuilt(plan);
@@ -111,7 +119,7 @@ export class ReferenceTarget implements ChangeParticipant {
       for (const own of rows) {
         if (entity === this.schema && equalBytes(own, row)) continue;
         const image = RowImage.of(own, step.read(new Get(own), entity.table.descriptor.name));
-        if (!isEntity(entity, image) || !link.names(image, row)) continue;
+        if (!link.own.isIn(image, 'living') || !link.names(image, row)) continue;
         const key = this.schema.key.decode(row);
         throw new RowanError(
           'ERR_REFERENCE',
@@ -146,7 +154,7 @@ function followUpOf(
     operation: cascade ? 'delete' : 'mutate',
     row,
     resolve: (before) => {
-      if (!isEntity(entity, before) || !link.names(before, target)) return NOTHING;
+      if (!link.own.isIn(before, 'deleted too') || !link.names(before, target)) return NOTHING;
       return cascade ? [new Delete(row)] : unnamed(entity, link, before, now);
     },
   };
