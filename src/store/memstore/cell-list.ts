@@ -42,7 +42,7 @@ export class CellList {
     const last = this.lastLeaf;
     if (this.leaves[last]!.isBehind(this.lastIndex, ref, sameRow, last === this.leaves.length - 1)) {
       if (!sameRow) this.leaves[last]!.fit(row, this.shared);
-      this.insertAt(last, this.lastIndex + 1, ref, row);
+      this.insertAt(last, this.lastIndex + 1, ref, row, sameRow);
       return true;
     }
     this.locateLeaf(ref, row, 0, row.length);
@@ -56,12 +56,12 @@ export class CellList {
       this.lastIndex = index;
       return false;
     }
-    this.insertAt(leafNumber, index, ref, row);
+    this.insertAt(leafNumber, index, ref, row, false);
     return true;
   }
 
-  /** The leaf fits the row. */
-  private insertAt(at: number, place: number, ref: CellRef, row: Uint8Array): void {
+  /** The leaf fits the row. `sameRow`: it is that of the cell before the place. */
+  private insertAt(at: number, place: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     let leafNumber = at;
     let index = place;
     let leaf = this.leaves[leafNumber]!;
@@ -74,7 +74,7 @@ export class CellList {
       }
       leaf.fit(row, this.shared);
     }
-    leaf.insert(index, ref, row);
+    leaf.insert(index, ref, row, sameRow);
     this.lastLeaf = leafNumber;
     this.lastIndex = index;
     if (index === 0) this.setFirst(leafNumber);

@@ -166,18 +166,23 @@ export class Leaf {
     if (same < this.shared) this.retake(same);
   }
 
-  /** Puts a cell in; there is room, and the leaf fits its row. */
-  insert(index: number, ref: CellRef, row: Uint8Array): void {
+  /** Puts a cell in; there is room, and the leaf fits its row. `sameRow`: it is of the row of the one before its place. */
+  insert(index: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     const { prefixes, seconds, refs, count } = this;
     if (index < count) {
       prefixes.copyWithin(index + 1, index, count);
       seconds.copyWithin(index + 1, index, count);
       refs.copyWithin(index + 1, index, count);
     }
-    prefixes[index] = prefixOf(row, 0, row.length, this.shared);
-    seconds[index] = prefixOf(row, 0, row.length, this.deep);
     refs[index] = ref;
     this.count++;
+    if (sameRow) {
+      prefixes[index] = prefixes[index - 1]!;
+      seconds[index] = seconds[index - 1]!;
+      return;
+    }
+    prefixes[index] = prefixOf(row, 0, row.length, this.shared);
+    seconds[index] = prefixOf(row, 0, row.length, this.deep);
     if (this.deep > this.shared + PREFIX_BYTES) this.keepAlike(index, row);
   }
 
