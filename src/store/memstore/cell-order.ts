@@ -5,8 +5,8 @@ import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
 import { prefixOf } from './row-prefix.js';
 
-/** R2 for two cells. */
-export function compareRefs(arena: CellArena, a: CellRef, b: CellRef): number {
+/** R2 for two cells. `same`: bytes in which their rows are the same if they are as long. */
+export function compareRefs(arena: CellArena, a: CellRef, b: CellRef, same = 0): number {
   if (a === b) return 0;
   const aChunk = arena.chunks[chunkOf(a)]!;
   const bChunk = arena.chunks[chunkOf(b)]!;
@@ -14,13 +14,16 @@ export function compareRefs(arena: CellArena, a: CellRef, b: CellRef): number {
   const bOffset = offsetOf(b);
   const aWord = aChunk.ints[(aOffset >>> 2) + 6]!;
   const bWord = bChunk.ints[(bOffset >>> 2) + 6]!;
+  const aLength = aWord & 0xffff;
+  const bLength = bWord & 0xffff;
+  const skipped = aLength >= same && bLength >= same ? same : 0;
   const difference = compareSlices(
     aChunk.bytes,
-    aOffset + CELL_HEADER_BYTES,
-    aWord & 0xffff,
+    aOffset + CELL_HEADER_BYTES + skipped,
+    aLength - skipped,
     bChunk.bytes,
-    bOffset + CELL_HEADER_BYTES,
-    bWord & 0xffff,
+    bOffset + CELL_HEADER_BYTES + skipped,
+    bLength - skipped,
   );
   return difference !== 0 ? difference : compareInRow(arena, a, b);
 }
@@ -49,14 +52,22 @@ export function compareInRow(arena: CellArena, a: CellRef, b: CellRef): number {
   return bChunk.doubles[(bOffset >>> 3) + 1]! - aChunk.doubles[(aOffset >>> 3) + 1]!;
 }
 
-/** Negative when the cell sorts before the key. */
-export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey): number {
+/** Negative when the cell sorts before the key. `same` as in `compareRefs`. */
+export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey, same = 0): number {
   const chunk = arena.chunks[chunkOf(ref)]!;
   const offset = offsetOf(ref);
   const word = chunk.ints[(offset >>> 2) + 6]!;
   const rowLength = word & 0xffff;
   const start = offset + CELL_HEADER_BYTES;
-  let difference = compareSlices(chunk.bytes, start, rowLength, key.row, key.rowOffset, key.rowLength);
+  const skipped = rowLength >= same && key.rowLength >= same ? same : 0;
+  let difference = compareSlices(
+    chunk.bytes,
+    start + skipped,
+    rowLength - skipped,
+    key.row,
+    key.rowOffset + skipped,
+    key.rowLength - skipped,
+  );
   if (difference !== 0) return difference;
   const qualifierLength = chunk.ints[(offset >>> 2) + 4]!;
   difference = compareSlices(

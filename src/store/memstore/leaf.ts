@@ -54,12 +54,13 @@ export class Leaf {
     if (this.findAlike(row, rowOffset, rowLength)) return this.from;
     const { arena, seconds, refs } = this;
     const second = prefixOf(row, rowOffset, rowLength, this.deep);
+    const same = this.deep + PREFIX_BYTES;
     const atRow = this.isRowStart(key);
     let { from, to } = this;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const at = seconds[middle]!;
-      if (at < second || (at === second && !atRow && compareToKey(arena, refs[middle]!, key) < 0))
+      if (at < second || (at === second && !atRow && compareToKey(arena, refs[middle]!, key, same) < 0))
         from = middle + 1;
       else to = middle;
     }
@@ -82,11 +83,13 @@ export class Leaf {
     if (this.findAlike(row, offset, length)) return this.from;
     const { arena, seconds, refs } = this;
     const second = prefixOf(row, offset, length, this.deep);
+    const same = this.deep + PREFIX_BYTES;
     let { from, to } = this;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const at = seconds[middle]!;
-      if (at < second || (at === second && compareRefs(arena, refs[middle]!, ref) < 0)) from = middle + 1;
+      if (at < second || (at === second && compareRefs(arena, refs[middle]!, ref, same) < 0))
+        from = middle + 1;
       else to = middle;
     }
     return from;
