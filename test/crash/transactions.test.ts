@@ -17,6 +17,7 @@ import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 import { seededRandom } from './seeded-random.js';
 
 @Table({ name: 'accounts', families: { d: {} } })
@@ -58,15 +59,25 @@ interface Node {
 
 class History {
   readonly nodes = new Map<string, Node>();
-  readonly counts = { committed: 0, overtaken: 0, conflicts: 0, crashes: 0, flushes: 0, unknown: 0 };
+  readonly counts = {
+    committed: 0,
+    overtaken: 0,
+    conflicts: 0,
+    failed: 0,
+    crashes: 0,
+    flushes: 0,
+    unknown: 0,
+  };
   private clock = 0;
-  private files: MemoryFileSystem;
+  private disk: MemoryFileSystem;
+  private files: FaultFileSystem;
   db!: Database<EmbeddedEngine>;
   /** Goes up at each loss of power: what was under way before it is told nothing any more. */
   life = 0;
 
   constructor(readonly random: () => number) {
-    this.files = new MemoryFileSystem({ syncDelay: () => this.turn() });
+    this.disk = new MemoryFileSystem({ syncDelay: () => this.turn() });
+    this.files = new FaultFileSystem(this.disk);
   }
 
   async turn(): Promise<void> {
@@ -80,7 +91,21 @@ class History {
       entities: [Account],
       automatic: false,
       background: 'inline',
+      // Transactions that meet a change of segments.
+      walSegmentSize: 4000,
     });
+  }
+
+  /** The disk is full for the next writes; what is lost by that has had no effect at all. */
+  fill(writes: number): void {
+    const shortWrite = (length: number): number => Math.floor(this.random() * (length + 1));
+    const after = Math.floor(this.random() * 6);
+    this.files.inject({ calls: ['write'], after, times: writes, errno: 'ENOSPC', shortWrite });
+  }
+
+  /** The disk has room again. */
+  free(): void {
+    this.files.clear();
   }
 
   pick<T>(from: readonly T[]): T {
@@ -90,7 +115,7 @@ class History {
   async run(
     name: string,
     body: (tx: Transaction, node: Node) => Promise<void>,
-  ): Promise<'committed' | 'overtaken' | 'conflict' | 'lost'> {
+  ): Promise<'committed' | 'overtaken' | 'conflict' | 'failed' | 'lost'> {
     const { life } = this;
     const node: Node = {
       name,
@@ -121,6 +146,7 @@ class History {
       this.nodes.delete(name);
       if (error.code === 'ERR_SERIALIZATION') return 'overtaken';
       if (error.code === 'ERR_CONFLICT') return 'conflict';
+      if (error.code === 'ERR_IO') return 'failed';
       throw error;
     }
   }
@@ -130,10 +156,11 @@ class History {
     this.life++;
     const before = this.db;
     const keepUnsynced = this.pick([0, 0.5, 1]);
-    this.files = this.files.crash(
+    this.disk = this.disk.crash(
       { keepUnsynced, random: this.random, unit: 512 },
       { syncDelay: () => this.turn() },
     );
+    this.files = new FaultFileSystem(this.disk);
     await this.open();
     await before.close().catch(() => undefined);
     this.counts.crashes++;
@@ -228,6 +255,7 @@ async function act(history: History, name: string): Promise<void> {
   if (outcome === 'committed') history.counts.committed++;
   if (outcome === 'overtaken') history.counts.overtaken++;
   if (outcome === 'conflict') history.counts.conflicts++;
+  if (outcome === 'failed') history.counts.failed++;
 }
 
 /** The transactions of a cycle, or undefined. @throws when two have taken the place of one version. */
@@ -279,7 +307,7 @@ function cycleOf(nodes: ReadonlyMap<string, Node>): string[] | undefined {
   return undefined;
 }
 
-async function historyOf(seed: number): Promise<History> {
+async function historyOf(seed: number, faults: boolean): Promise<History> {
   const history = new History(seededRandom(seed));
   await history.open();
   await history.run('start', async (tx, node) => {
@@ -302,11 +330,18 @@ async function historyOf(seed: number): Promise<History> {
       const { life } = history;
       history.counts.flushes++;
       const { admin } = history.db;
-      await (history.random() < 0.5 ? admin.flush('accounts') : admin.majorCompact('accounts')).catch(
-        (error) => {
-          if (life === history.life) throw error;
+      const works = [
+        () => admin.flush('accounts'),
+        () => admin.majorCompact('accounts'),
+        async () => {
+          if ((await admin.getRegions('accounts')).length < 3) await admin.split('accounts');
         },
-      );
+      ];
+      await history
+        .pick(works)()
+        .catch((error) => {
+          if (life === history.life && !(faults && error.code === 'ERR_IO')) throw error;
+        });
     }
   };
   const power = async (): Promise<void> => {
@@ -316,7 +351,19 @@ async function historyOf(seed: number): Promise<History> {
       await history.crash();
     }
   };
-  await Promise.all([...Array.from({ length: WORKERS }, (_, i) => worker(i)), operator(), power()]);
+  const disk = async (): Promise<void> => {
+    for (let round = 0; faults && round < 8; round++) {
+      for (let i = 0; i < 3; i++) await history.turn();
+      history.fill(2);
+      for (let i = 0; i < 5; i++) await history.turn();
+      history.free();
+    }
+  };
+  await Promise.all([
+    ...Array.from({ length: WORKERS }, (_, i) => worker(i)),
+    operator(),
+    faults ? disk() : power(),
+  ]);
   await history.look('end');
   const stored: Account[] = await history.db.repository(Account).find({}, { fullScan: true }).all();
   for (const { id, owner } of stored) {
@@ -412,19 +459,24 @@ it('the checker finds what is wrong', () => {
   ).toBeUndefined();
 });
 
-it('transactions are strictly serializable, over flushes and losses of power', async () => {
-  const sums = { committed: 0, overtaken: 0, conflicts: 0, crashes: 0, flushes: 0, unknown: 0 };
+it.each([
+  ['losses of power', false],
+  ['a disk that is full now and then', true],
+] as const)('transactions are strictly serializable, over flushes, splits and %s', async (_, faults) => {
+  const sums = { committed: 0, overtaken: 0, conflicts: 0, failed: 0, crashes: 0, flushes: 0, unknown: 0 };
   for (let seed = 1; seed <= HISTORIES; seed++) {
-    const { nodes, counts } = await historyOf(seed);
+    const { nodes, counts } = await historyOf(seed, faults).catch((cause: Error) => {
+      throw new Error(`history ${seed}: ${cause.message}`, { cause });
+    });
     expect(cycleOf(nodes), `history ${seed}`).toBeUndefined();
     for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += counts[name];
   }
   expect(sums.committed).toBeGreaterThan(HISTORIES * WORKERS);
-  expect(Math.min(sums.overtaken, sums.conflicts, sums.crashes)).toBeGreaterThan(0);
+  expect(Math.min(sums.overtaken, sums.conflicts, faults ? sums.failed : sums.crashes)).toBeGreaterThan(0);
   record('transactions', {
     histories: HISTORIES,
     'transactions committed': sums.committed,
     'given up as overtaken': sums.overtaken,
-    'losses of power': sums.crashes,
+    ...(faults ? { 'failed for a full disk': sums.failed } : { 'losses of power': sums.crashes }),
   });
 });
