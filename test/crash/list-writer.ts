@@ -25,13 +25,14 @@ let known = Number(there);
 async function client(): Promise<void> {
   while (next < Number(end)) {
     const from = next;
+    const last = from + GROUP - 1;
     next += GROUP;
-    process.stdout.write(`begun ${next - 1}.\n`);
+    process.stdout.write(`begun ${last}.\n`);
     const puts: Put[] = [];
-    for (let id = from; id < next; id++)
+    for (let id = from; id <= last; id++)
       puts.push(new Put(rowOf(id)).addColumn('f', 'before', String(known < 0 ? id : known)));
     await table.putAll(puts);
-    process.stdout.write(`done ${next - 1}.\n`);
+    process.stdout.write(`done ${last}.\n`);
     known = from;
   }
 }

@@ -103,7 +103,7 @@ export const SUITES: readonly Suite[] = [
     id: 'transactions',
     promises: 'P2-P5',
     file: 'test/crash/transactions.test.ts',
-    what: 'transfers, inserts under a unique index and reads of ranges in transactions that meet, with flushes, compactions and losses of power: no cycle among what each has read and written, money neither made nor lost',
+    what: 'transfers, inserts under a unique index and reads of ranges in transactions that meet, with flushes, compactions, splits, losses of power and a disk that is full now and then: no cycle among what each has read and written, money neither made nor lost',
   },
   {
     id: 'linked-list',
