@@ -14,7 +14,7 @@ import { seededRandom } from './seeded-random.js';
 /** HBase's integration test has as many in each layer. */
 const NODES = 1_000_000;
 /** Groups that a life writes at most, before it is killed. */
-const LIFE = 1000;
+const LIFE = 200;
 
 it('a million rows that each name an earlier one: no name leads nowhere, however often the writer is killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-list-'));
