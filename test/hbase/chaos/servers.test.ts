@@ -192,6 +192,28 @@ describe('a cluster of separate processes, with traffic running', () => {
     for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
   });
 
+  it('goes on while ZooKeeper is dead (kill -9), and with the one that takes its place', async () => {
+    const traffic = new Traffic(engine.table(table)).start();
+    await traffic.flows();
+    await cluster.zooKeeperProcess.kill();
+    try {
+      await traffic.flows(100);
+      // One who comes meanwhile, too.
+      const cold = await connectHBase({ masters: cluster.masters });
+      await cold.table(table).get(new Get('1'));
+      await cold.close();
+    } finally {
+      await cluster.startZooKeeper();
+    }
+    await traffic.flows(100);
+    const after = uniqueTable('after_zookeeper');
+    await engine.admin.createTable(tableDescriptor(after, { f: {} }));
+    await engine.table(after).put(new Put('r').addColumn('f', 'q', 'v'));
+    const report = await stopped(traffic);
+    expect(report.violations).toEqual([]);
+    for (const code of Object.keys(report.failures)) expect(code).toMatch(/^ERR_(CONNECTION|TIMEOUT)/);
+  });
+
   it('fails over to the second master: the data is served throughout, and tables can be made again', async () => {
     const traffic = new Traffic(engine.table(table)).start();
     await traffic.flows();

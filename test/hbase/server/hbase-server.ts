@@ -65,8 +65,7 @@ export class HBaseServer {
   /** Starts every process and waits until a namespace can be created. */
   async startAll(): Promise<void> {
     if (this.options.separateProcesses) {
-      this.zooKeeper = this.jvm('zookeeper', 'org.apache.hadoop.hbase.zookeeper.HQuorumPeer', [], '256m');
-      await this.waitForPort(this.options.zooKeeperPort, this.zooKeeper);
+      await this.startZooKeeper();
       this.startMaster(0);
       for (let n = 0; n < this.options.regionServers; n++) this.startRegionServer(n);
       await this.waitUntilReady();
@@ -76,6 +75,12 @@ export class HBaseServer {
       await this.waitUntilReady();
     }
     await this.writeState();
+  }
+
+  /** Starts the process of ZooKeeper, also after its end, with what it had written. */
+  async startZooKeeper(): Promise<void> {
+    this.zooKeeper = this.jvm('zookeeper', 'org.apache.hadoop.hbase.zookeeper.HQuorumPeer', [], '256m');
+    await this.waitForPort(this.options.zooKeeperPort, this.zooKeeper);
   }
 
   startMaster(n: number): Jvm {
