@@ -96,7 +96,7 @@ test('a program may end behind any read or change: queries say what the rows say
   const { database, mortal } = await program();
   const repo = database.repository(Person);
   let deaths = 0;
-  const stride = scaled(4, 1, 1);
+  const stride = scaled(6, 1, 1);
   for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
     for (let after = place % stride; ; after += stride) {
       const id = `${name}${after}`;
@@ -111,7 +111,7 @@ test('a program may end behind any read or change: queries say what the rows say
       expect(after).toBeLessThan(100);
     }
   }
-  expect(deaths).toBeGreaterThan(scaled(20, 100, 100));
+  expect(deaths).toBeGreaterThan(scaled(12, 100, 100));
   expect(await faults(db)).toBeGreaterThan(0);
   for (const name of NAMES) await db.index(Person, name).repair({ settledAfter: 0 });
   for (const name of NAMES) {
