@@ -210,6 +210,8 @@ class PhaseRun {
     const failures = ended.flatMap((lane) => (lane.status === 'rejected' ? [lane.reason as unknown] : []));
     // The first failure stops the other lanes, whose own ends then say no more than that.
     if (failures.length > 0) throw failures.find((error) => !isAbort(error)) ?? failures[0];
+    // Splits that were lost on the way count as those left them that ended them.
+    await this.refresh();
   }
 
   /** Takes the states from the table. */
@@ -284,18 +286,26 @@ class PhaseRun {
   private async workSplit(split: number): Promise<void> {
     this.mine.add(split);
     let run: SplitRun | undefined;
+    let lost = false;
     try {
       const claimed = await this.claim(split);
-      if (claimed === undefined) return await this.refresh();
-      run = new SplitRun(this.environment, split, this.ranges[split]!, claimed);
-      await run.run();
+      lost = claimed === undefined;
+      if (claimed !== undefined) {
+        run = new SplitRun(this.environment, split, this.ranges[split]!, claimed);
+        await run.run();
+      }
     } catch (error) {
+      lost = error instanceof RowanError && error.code === 'ERR_JOB';
       await this.retryOrThrow(split, error);
     } finally {
-      if (run !== undefined) this.states.set(split, run.state);
+      // What this worker knows of a split that another one has is old: it would claim it by that for ever.
+      if (lost) this.states.delete(split);
+      else if (run !== undefined) this.states.set(split, run.state);
+      this.seen.delete(split);
       this.mine.delete(split);
       ring(this.environment.store.job);
     }
+    if (lost) await this.refresh();
   }
 
   private claim(split: number): Promise<Stored<SplitState> | undefined> {

@@ -69,6 +69,8 @@ export class SplitRun {
       await this.work();
     } catch (error) {
       await this.leave(error);
+      // What the work threw is then only how it was stopped.
+      if (this.alive.signal.aborted) throw this.lost();
       throw error;
     } finally {
       clearInterval(heart);

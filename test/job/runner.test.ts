@@ -1,9 +1,17 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RowanError } from '../../src/errors.js';
+import { JobStore } from '../../src/job/job-store.js';
 import { runJob } from '../../src/job/runner.js';
 import type { JobDefinition, JobProgress, JobRunOptions, SplitWork } from '../../src/job/types.js';
-import { type Engine, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import {
+  type CheckAndMutate,
+  type Engine,
+  Put,
+  Scan,
+  type Table,
+  tableDescriptor,
+} from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { memoryStore, type TestStore } from '../store/engine/support.js';
 import { workerOn } from './support.js';
@@ -112,6 +120,88 @@ describe('a pass over a table', () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  test('a worker that learns by its sign of life that its split was taken goes on with what is left', async () => {
+    await fill(20);
+    let taken = false;
+    const { rows, definition } = countingJob('taken');
+    const phase = definition.phases[0]!;
+    const states = new JobStore(store.engine.table('rowan_jobs'), 'taken');
+    const outcome = await runJob(
+      store.engine,
+      {
+        ...definition,
+        phases: [
+          {
+            ...phase,
+            async open(context) {
+              const work = await phase.open(context);
+              return {
+                ...work,
+                async rows(batch) {
+                  await work.rows(batch);
+                  while (taken && context.attempt === 1 && !context.signal.aborted)
+                    await new Promise<void>((done) => setImmediate(done));
+                  if (taken) return;
+                  // Somebody who took this worker for dead claims the split, and dies. Signs of life get in between.
+                  while (!taken) {
+                    const before = (await states.splits(0)).get(0)!;
+                    const claim = { ...before.value, owner: 'other', beat: before.value.beat + 1 };
+                    taken = (await states.setSplit(0, 0, before, claim)) !== undefined;
+                  }
+                },
+              };
+            },
+          },
+        ],
+      },
+      { batchRows: 5, leaseMs: 8 },
+    );
+    expect(outcome).toMatchObject({ rows: 20 });
+    expect(rows.size).toBe(20);
+  });
+
+  test('a worker whose claim came too late looks again, and counts what the other did', async () => {
+    await fill(20);
+    const { rows, definition } = countingJob('late');
+    const states = new JobStore(store.engine.table('rowan_jobs'), 'late');
+    let raced = false;
+    const racing = (table: Table): Table =>
+      new Proxy(table, {
+        get(target, name) {
+          const member = Reflect.get(target, name, target) as unknown;
+          if (name === 'checkAndMutate') {
+            return async (check: CheckAndMutate) => {
+              if (!raced && Buffer.from(check.row).includes('\0s')) {
+                raced = true;
+                const counters = { rows: 20 };
+                const done = {
+                  state: 'done',
+                  owner: 'other',
+                  beat: 3,
+                  attempt: 1,
+                  rows: 20,
+                  bytes: 0,
+                  counters,
+                } as const;
+                await states.setSplit(0, 0, undefined, done);
+              }
+              return target.checkAndMutate(check);
+            };
+          }
+          return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+        },
+      });
+    const { engine } = workerOn(store.engine, { cluster: true });
+    const outcome = await runJob(
+      { ...engine, table: (name) => racing(engine.table(name)) },
+      definition,
+      FAST,
+    );
+    expect(raced).toBe(true);
+    expect(outcome).toMatchObject({ rows: 20, counters: { rows: 20 } });
+    expect(rows.size).toBe(0);
   });
 
   test('an empty table is a job without rows', async () => {
