@@ -14,7 +14,12 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
  * @throws InvalidArgumentError when it cannot be imported or exports no entity; SchemaError on wrong declarations.
  */
 export async function loadSchema(modulePath: string): Promise<Schema> {
-  const entities = entitiesOf(await importModule(modulePath));
+  return schemaOf(modulePath, await importModule(modulePath));
+}
+
+/** Compiles every entity class among the exports of a module. @throws as {@link loadSchema}. */
+export function schemaOf(modulePath: string, exports: Readonly<Record<string, unknown>>): Schema {
+  const entities = entitiesOf(exports);
   if (entities.length === 0) {
     throw new InvalidArgumentError(
       `${modulePath} exports no entity. Export the classes that have @Entity, alone or in an array.`,
@@ -31,7 +36,8 @@ export function entityNamed(schema: Schema, name: string): EntitySchema {
   throw new InvalidArgumentError(`The module has no entity "${name}". It has ${known}.`);
 }
 
-async function importModule(modulePath: string): Promise<Readonly<Record<string, unknown>>> {
+/** @throws InvalidArgumentError when it cannot be imported. */
+export async function importModule(modulePath: string): Promise<Readonly<Record<string, unknown>>> {
   const file = resolve(modulePath);
   if (!existsSync(file)) {
     throw new InvalidArgumentError(`There is no file ${file}. Give the path of the compiled module.`);

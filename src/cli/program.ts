@@ -11,6 +11,7 @@ import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
 import { addIndexCommands } from './commands/index-jobs.js';
 import { addIntrospectCommand } from './commands/introspect.js';
+import { addJobCommands } from './commands/job.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
 import { addReferenceCommands } from './commands/references.js';
@@ -60,6 +61,7 @@ function buildProgram(context: CliContext): Command {
   addHotspotsCommand(program, context);
   addIntrospectCommand(program, context);
   addIndexCommands(program, context);
+  addJobCommands(program, context);
   addKeyCommands(program, context);
   addLintCommand(program, context);
   addReferenceCommands(program, context);
