@@ -34,13 +34,14 @@ const VARINT_BYTES = 8;
 /** Builds the payload of one frame at a time. */
 export class FrameBuilder {
   private buffer = Buffer.alloc(FRAME_BYTES * 2);
+  private readonly families = new Map<string, Uint8Array>();
   length = 0;
 
   add({ row, cells }: Result): void {
     this.bytes(row);
     this.number(cells.length);
     for (const { family, qualifier, timestamp, type, value } of cells) {
-      this.bytes(Buffer.from(family));
+      this.bytes(this.familyBytes(family));
       this.bytes(qualifier);
       this.number(timestamp);
       this.room(1);
@@ -58,6 +59,14 @@ export class FrameBuilder {
     frame.writeUInt32BE(crc32(payload, 0, payload.length) >>> 0, 4);
     frame.set(payload, FRAME_HEAD_BYTES);
     return frame;
+  }
+
+  private familyBytes(family: string): Uint8Array {
+    const known = this.families.get(family);
+    if (known !== undefined) return known;
+    const bytes = Buffer.from(family);
+    this.families.set(family, bytes);
+    return bytes;
   }
 
   private number(value: number): void {

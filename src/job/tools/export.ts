@@ -74,7 +74,10 @@ export async function exportTable(
 
 /** The file of one split. */
 class FileExport implements SplitWork {
-  private readonly frame = new FrameBuilder();
+  private frame = new FrameBuilder();
+  /** Takes the next rows while the frame before them is packed and written. */
+  private spare = new FrameBuilder();
+  private writing: Promise<void> = Promise.resolve();
 
   private constructor(
     private readonly file: FileHandle,
@@ -98,11 +101,22 @@ class FileExport implements SplitWork {
     for (const row of rows) {
       this.frame.add(row);
       cells += row.cells.length;
-      if (this.frame.length >= FRAME_BYTES) await this.append(await this.frame.take());
+      if (this.frame.length >= FRAME_BYTES) await this.writeFrame();
     }
     this.context.count('rows', rows.length);
     this.context.count('cells', cells);
     this.state = { ...this.state, rows: this.state.rows + rows.length, cells: this.state.cells + cells };
+  }
+
+  /** Waits for the frame before only, so that there are never more than two. */
+  private async writeFrame(): Promise<void> {
+    await this.writing;
+    const { frame, spare } = this;
+    this.frame = spare;
+    this.spare = frame;
+    this.writing = frame.take().then((bytes) => this.append(bytes));
+    // Whoever waits for it next is told; until then it is nobody's.
+    this.writing.catch(() => undefined);
   }
 
   async finish(): Promise<void> {
@@ -116,12 +130,14 @@ class FileExport implements SplitWork {
     return this.state;
   }
 
-  close(): Promise<void> {
-    return this.file.close();
+  async close(): Promise<void> {
+    await this.writing.catch(() => undefined);
+    await this.file.close();
   }
 
   private async flush(): Promise<void> {
-    if (this.frame.length > 0) await this.append(await this.frame.take());
+    if (this.frame.length > 0) await this.writeFrame();
+    await this.writing;
   }
 
   private async append(bytes: Uint8Array): Promise<void> {

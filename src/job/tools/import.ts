@@ -20,6 +20,7 @@ import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.
 import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
 import { writeRows } from './copy.js';
 import { type ExportedFile, type ExportManifest, MANIFEST_FILE } from './export.js';
+import { InFlight } from './in-flight.js';
 import { toolJobName, toolRun } from './selection.js';
 
 export interface ImportOptions {
@@ -34,6 +35,8 @@ export interface ImportOptions {
 
 /** Rows that are written in one call. */
 const ROWS_AT_ONCE = 1000;
+/** Writes of one split that wait for the disk or the network while the next rows are unpacked. */
+const WRITES_AT_ONCE = 4;
 
 /**
  * Imports every cell as it was. What is imported twice is there once, so a resumed job changes nothing that was done. Counters:
@@ -66,20 +69,28 @@ export async function importTable(
           ranges: manifest.files.map((_, index) => fileRange(index)),
           oneSplitEach: true,
           scan: () => new Scan(),
-          open: (context) => ({
-            async rows(frames) {
-              for (const { row, cells } of frames) {
-                const { file, offset } = placeOfRow(row);
-                const name = manifest.files[file]!.name;
-                const rows = await rowsOfFrame(cells[0]!.value, name, offset);
-                for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-                  await writeRows(into, rows.slice(at, at + ROWS_AT_ONCE));
+          open: (context) => {
+            const writes = new InFlight(WRITES_AT_ONCE);
+            return {
+              async rows(frames) {
+                for (const { row, cells } of frames) {
+                  const { file, offset } = placeOfRow(row);
+                  const name = manifest.files[file]!.name;
+                  const rows = await rowsOfFrame(cells[0]!.value, name, offset);
+                  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+                    await writes.add(() => writeRows(into, rows.slice(at, at + ROWS_AT_ONCE)));
+                  }
+                  context.count('rows', rows.length);
+                  context.count(
+                    'cells',
+                    rows.reduce((sum, each) => sum + each.cells.length, 0),
+                  );
                 }
-                context.count('rows', rows.length);
-                for (const each of rows) context.count('cells', each.cells.length);
-              }
-            },
-          }),
+              },
+              commit: () => writes.settle().then(() => undefined),
+              close: () => writes.close(),
+            };
+          },
         },
       ],
     },

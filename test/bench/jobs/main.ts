@@ -1,0 +1,96 @@
+/**
+ * `npm run bench:jobs`: cells a second of the tools over whole tables on the embedded engine: count, cells, export,
+ * import, verify. Stores on disk, durability as by default; the figure is the median of the rounds.
+ *
+ * `--rounds N` (default 3), `--rows N` (of 5 cells, default 200,000), `--json FILE`.
+ * `--memory ROWS` measures something else instead: the most memory that a process had which ran a job with map, combine and
+ * reduce over so many rows.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { countCells, countRows, exportTable, importTable, verifyTables } from '../../../src/public/jobs.js';
+import { type EmbeddedEngine, openEmbedded } from '../../../src/public/table.js';
+import { type BenchRow, compare, type Measured, report, rowLine, toRow } from '../harness.js';
+import { projectRoot } from '../orm/contestant.js';
+import { CELLS_OF_A_ROW, fill, reduceAll, TABLE } from './table.js';
+
+const rounds = numberOf('--rounds', 3);
+const rows = numberOf('--rows', 200_000);
+const folder = mkdtempSync(join(projectRoot, '.rowan-bench-jobs-'));
+try {
+  const memory = numberOf('--memory', 0);
+  const work = process.argv.indexOf('--work');
+  if (work >= 0) await workOn(process.argv[work + 1]!);
+  else if (memory > 0) await measureMemory(memory);
+  else report(await measure());
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function numberOf(option: string, otherwise: number): number {
+  const at = process.argv.indexOf(option);
+  return at < 0 ? otherwise : Number(process.argv[at + 1]);
+}
+
+async function measure(): Promise<BenchRow[]> {
+  const engine = await openEmbedded(join(folder, 'store'));
+  await fill(engine, rows);
+  const cells = rows * CELLS_OF_A_ROW;
+  const measured: BenchRow[] = [];
+  const row = async (title: string, run: Measured): Promise<void> => {
+    const figures = toRow(title, 'cells/s', await compare({ rowan: run }, rounds));
+    console.log(rowLine(figures));
+    measured.push(figures);
+  };
+  let round = 0;
+  let exported = '';
+  await row('count', async () => (await countRows(engine, TABLE)).rows * CELLS_OF_A_ROW);
+  await row('cells', async () => (await countCells(engine, TABLE)).rows * CELLS_OF_A_ROW);
+  await row('export', async () => {
+    exported = join(folder, `files-${++round}`);
+    return (await exportTable(engine, TABLE, exported)).rows * CELLS_OF_A_ROW;
+  });
+  let copy: EmbeddedEngine | undefined;
+  await row('import', async () => {
+    await copy?.close();
+    copy = await openEmbedded(join(folder, `copy-${++round}`));
+    await importTable(copy, exported, { create: true });
+    return cells;
+  });
+  const other = { engine: copy!, table: TABLE };
+  await row('verify', async () => {
+    const { rows: read, counters } = await verifyTables({ engine, table: TABLE }, other);
+    if (counters['equal'] !== rows) throw new Error(`Only ${counters['equal']} of ${rows} rows are equal.`);
+    return read * CELLS_OF_A_ROW;
+  });
+  await copy?.close();
+  await engine.close();
+  return measured;
+}
+
+/** Fills a store, and lets another process work on it. */
+async function measureMemory(count: number): Promise<void> {
+  const store = join(folder, 'store');
+  const engine = await openEmbedded(store, { durability: 'ASYNC_WAL' });
+  await fill(engine, count);
+  await engine.close();
+  const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), '--work', store], {
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error(`The process that ran the job ended with code ${status}.`);
+}
+
+async function workOn(store: string): Promise<void> {
+  const engine = await openEmbedded(store);
+  const start = performance.now();
+  const read = await reduceAll(engine, 'memory');
+  const seconds = (performance.now() - start) / 1000;
+  await engine.close();
+  const megabytes = process.resourceUsage().maxRSS / 1024;
+  console.log(
+    `${read} rows in ${seconds.toFixed(1)} s (${Math.round(read / seconds)}/s), at most ${Math.round(megabytes)} MB resident`,
+  );
+}
