@@ -20,7 +20,7 @@ interface Report {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'rowan-deep-'));
 const scale = process.env['ROWAN_SCALE'] ?? 'deep';
-const extent = Number.isFinite(MINUTES) ? `${scale}, cut short after ${MINUTES} minutes` : scale;
+const extent = Number.isFinite(MINUTES) ? `${scale}, at most ${MINUTES} minutes` : scale;
 const evidence = join(folder, 'evidence');
 const report = join(folder, 'unit.json');
 mkdirSync(evidence);
