@@ -80,6 +80,7 @@ export class Rekey {
     private readonly to: EntitySchema,
     private readonly mirror: Mirror,
     private readonly refuseWrites: () => void,
+    private readonly declared: () => readonly EntitySchema[],
   ) {}
 
   /** Whether it can be, and where it stands. Changes nothing. @throws UnsupportedError on HBase. */
@@ -88,7 +89,7 @@ export class Rekey {
     return {
       fromKey: this.from.key.signature,
       toKey: this.to.key.signature,
-      problems: mappingProblems(this.from, this.to),
+      problems: mappingProblems(this.from, this.to, this.declared()),
       record: (await this.read())?.value,
     };
   }
@@ -223,7 +224,7 @@ export class Rekey {
     if (known !== undefined && (BEFORE_READY.includes(known.state) || isMirrored(known.state))) return known;
     if (known !== undefined && known.state !== 'aborted')
       throw this.notNow('begun', known.state, known.state === 'done' ? 'It is done.' : 'Finish that first.');
-    const problems = mappingProblems(this.from, this.to);
+    const problems = mappingProblems(this.from, this.to, this.declared());
     if (problems.length > 0)
       throw new SchemaError(
         `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,

@@ -46,8 +46,13 @@ export class Rekeying {
     const name = nameOf(source, target);
     let handle = this.handles.get(name);
     if (handle === undefined) {
-      handle = new Rekey(this.engine, source, target, this.mirror(source, target), () =>
-        this.refuseWrites(source, target.name),
+      handle = new Rekey(
+        this.engine,
+        source,
+        target,
+        this.mirror(source, target),
+        () => this.refuseWrites(source, target.name),
+        () => this.declared().entities,
       );
       this.handles.set(name, handle);
     }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { Rekeying } from '../../src/database/rekeying.js';
+import { mappingProblems } from '../../src/job/rekey/row-mapping.js';
 import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -63,6 +64,15 @@ describe('what cannot be', () => {
     await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_SCHEMA' });
     expect(await rekey.status()).toBeUndefined();
     await db.close();
+  });
+
+  it('entities that others copy', () => {
+    const schema = compileSchema([entity('From'), entity('To', salted), entity('Other')]);
+    const [source, target, other] = schema.entities;
+    const copies = [{ target: () => source!.target, via: [], index: undefined, fields: [], fanOut: 1 }];
+    const problems = mappingProblems(source!, target!, [source!, target!, { ...other!, copies }]);
+    expect(problems.join('\n')).toMatch(/Other copies From/);
+    expect(mappingProblems(source!, target!, schema.entities)).toEqual([]);
   });
 
   it('an engine without steps', async () => {

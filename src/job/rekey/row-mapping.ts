@@ -92,8 +92,17 @@ function recoverableParts({ key }: EntitySchema): string[] {
 }
 
 /** Why rows of one entity cannot be kept as rows of the other, each a sentence; empty when they can. */
-export function mappingProblems(source: EntitySchema, target: EntitySchema): string[] {
-  const problems = [...generalProblems(source), ...generalProblems(target)];
+export function mappingProblems(
+  source: EntitySchema,
+  target: EntitySchema,
+  declared: readonly EntitySchema[] = [],
+): string[] {
+  const problems = [
+    ...generalProblems(source),
+    ...generalProblems(target),
+    ...followers(source, declared),
+    ...followers(target, declared),
+  ];
   const names = (parts: readonly KeyPart[]): Set<string> => new Set(parts.map(({ name }) => name));
   const stored = (schema: EntitySchema): Set<string> =>
     new Set([...recoverableParts(schema), ...schema.columns.map(({ property }) => property)]);
@@ -140,6 +149,16 @@ export function mappingProblems(source: EntitySchema, target: EntitySchema): str
       'Its rows end, and a key made of columns would move what is left of a life to another row. Declare the part in both keys.',
     );
   return [...new Set(problems)];
+}
+
+/** Entities that follow the writes of this one, and would not see those of its copies. */
+function followers({ name, target }: EntitySchema, declared: readonly EntitySchema[]): string[] {
+  return declared
+    .filter(({ copies, references }) => [...copies, ...references].some((link) => link.target() === target))
+    .map(
+      (other) =>
+        `${other.name} copies ${name}, or has referential rules about it, which follow its own writes only. Leave them out until the keys are changed.`,
+    );
 }
 
 function generalProblems(schema: EntitySchema): string[] {
