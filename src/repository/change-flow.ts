@@ -26,6 +26,8 @@ export const MOST_FOLLOWING = 10_000;
 /** A change whose row was read and whose mutations are known. */
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
+  /** As of {@link EntityChange}. */
+  readonly settled?: boolean;
 }
 
 export class ChangeFlow {
@@ -54,13 +56,18 @@ export class ChangeFlow {
     // It grows while it is worked.
     for (let at = 0; at < queue.length; at++) {
       if (at === MOST_FOLLOWING) throw tooMany(queue[at]!);
-      const { entity, operation, row, resolve } = queue[at]!;
+      const { entity, operation, row, resolve, settled = false } = queue[at]!;
       const table = entity.table.descriptor.name;
       const before = RowImage.of(row, step.read(new Get(row), table));
       const mutations = resolve(before);
       if (mutations.length === 0) continue;
       changed++;
-      this.one({ table, operation, row, before, mutations }, this.participantsOf(entity), step, queue);
+      this.one(
+        { table, operation, row, before, mutations, settled },
+        this.participantsOf(entity),
+        step,
+        queue,
+      );
     }
     return changed;
   }
@@ -77,7 +84,7 @@ export class ChangeFlow {
     let result: Result;
     if (isPlain(before, mutations, this.now())) {
       after = before.after(mutations);
-      const own = ownColumns({ ...change, after }, participants, step);
+      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, participants, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
       if (joined === undefined) [mutations, after] = setBehind(change, mutations, after, own, step);
@@ -88,7 +95,7 @@ export class ChangeFlow {
     } else {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
-      const own = ownColumns({ ...change, after }, participants, step);
+      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, participants, step);
       if (own.length > 0) [mutations, after] = setBehind(change, mutations, after, own, step);
     }
     const image: ChangeImage = { operation: change.operation, row, before, after, mutations };

@@ -52,6 +52,8 @@ export interface EntityChange {
   readonly row: Uint8Array;
   /** What is to be done; nothing: none. */
   readonly resolve: (before: RowImage) => readonly RowMutation[];
+  /** Whether nothing is to be amended behind it: it leaves the row's own columns as they should be. */
+  readonly settled?: boolean;
 }
 
 /**

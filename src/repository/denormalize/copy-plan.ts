@@ -22,6 +22,8 @@ export class CopyPlan {
   readonly fanOut: number;
   private readonly fields: readonly { readonly own: ColumnSchema; readonly from: ColumnSchema }[];
   private readonly expiry: Expiry | undefined;
+  /** Whether no other source is found by what is copied here: then nothing is to be amended behind a change of copies. */
+  private readonly settled: boolean;
 
   constructor(
     readonly entity: EntitySchema,
@@ -37,6 +39,8 @@ export class CopyPlan {
       from: source.columnsByProperty.get(from)!,
     }));
     this.expiry = Expiry.of(entity, now);
+    const own = new Set(copy.fields.map(({ column }) => column.property));
+    this.settled = !entity.copies.some(({ via }) => via.some(([, held]) => own.has(held)));
   }
 
   get columns(): readonly ColumnSchema[] {
@@ -82,6 +86,7 @@ export class CopyPlan {
       entity: this.entity,
       operation: 'mutate',
       row,
+      settled: this.settled,
       resolve: (before) => {
         if (!this.link.own.isIn(before, 'deleted too')) return [];
         if (!this.link.names(before, target)) return [];
