@@ -51,7 +51,7 @@ it('a lost answer is asked for again when files are copied, and is an unknown ou
     details: { outcome: 'unknown' },
   });
   expect(peer.of('BulkLoadHFile')).toHaveLength(3);
-  await expect.poll(staged).toEqual(['stage', 'stage']);
+  await expect.poll(staged, { timeout: 60_000 }).toEqual(['stage', 'stage']);
 });
 
 it('a region that refuses is looked up again once; the message names what was loaded before', async () => {

@@ -16,6 +16,15 @@ let table: Table;
 /** Scans of the table, and gets of the row `mute`, that wait for their answers. */
 let held: Request[];
 
+/** Time enough for a busy machine. */
+const SOON = { timeout: 60_000 };
+
+async function open(rpcTimeout: number): Promise<void> {
+  const times = { rpcTimeout, scannerTimeout: 60_000, metaTimeout: 60_000, quarantine: 0 };
+  engine = await connectHBase({ masters: [peer.address], pause: 1, retries: 0, ...times });
+  table = engine.table('t');
+}
+
 beforeEach(async () => {
   held = [];
   peer = await FakePeer.start((request) => {
@@ -25,10 +34,7 @@ beforeEach(async () => {
     if (isHeld) held.push(request);
     return isHeld;
   });
-  const times = { rpcTimeout: 150, scannerTimeout: 60_000, quarantine: 0 };
-  engine = await connectHBase({ masters: [peer.address], pause: 1, retries: 0, ...times });
-  table = engine.table('t');
-  await table.get(new Get('warm'));
+  await open(60_000);
 });
 afterEach(async () => {
   await engine.close();
@@ -40,9 +46,9 @@ const lastRow = ({ id, connection }: Request): void =>
 
 it('an answer that is on its way arrives, though a call behind it had no time to wait for it', async () => {
   const first = table.get(new Get('mute 1'), { timeout: 60_000 });
-  await expect.poll(() => held.length).toBe(1);
+  await expect.poll(() => held.length, SOON).toBe(1);
   const slow = table.get(new Get('mute'), { timeout: 60_000 });
-  await expect.poll(() => held.length).toBe(2);
+  await expect.poll(() => held.length, SOON).toBe(2);
   const [one, two] = held.map(({ id }) => Buffer.from(answerFrame(id, new Uint8Array(2))));
   const { connection } = held[0]!;
   connection.raw(Buffer.concat([one!, two!.subarray(0, 5)]));
@@ -53,8 +59,10 @@ it('an answer that is on its way arrives, though a call behind it had no time to
 });
 
 it('a scan may take its time on a connection on which others wait in vain', async () => {
+  await engine.close();
+  await open(150);
   const scanned = table.scan(new Scan()).next();
-  await expect.poll(() => held.length).toBe(1);
+  await expect.poll(() => held.length, SOON).toBe(1);
   // Longer together than any call but that of a scan may take.
   for (const row of ['mute 1', 'mute 2', 'mute 3']) {
     await expect(table.get(new Get(row))).rejects.toMatchObject(TIMED_OUT);
@@ -66,7 +74,7 @@ it('a scan may take its time on a connection on which others wait in vain', asyn
 it('a server that comes to the close of a scanner late is not told to pass over it', async () => {
   const scanner = table.scan(new Scan());
   const first = scanner.next();
-  await expect.poll(() => held.length).toBe(1);
+  await expect.poll(() => held.length, SOON).toBe(1);
   held[0]!.connection.reply(
     held[0]!.id,
     ScanResponse,
@@ -76,7 +84,7 @@ it('a server that comes to the close of a scanner late is not told to pass over 
   await first;
   const closing = scanner.close();
   await expect
-    .poll(() => held.map(readScanRequest).filter(({ closeScanner }) => closeScanner).length)
+    .poll(() => held.map(readScanRequest).filter(({ closeScanner }) => closeScanner).length, SOON)
     .toBe(1);
   expect(held.at(-1)!.timeout).toBe(60_000);
   lastRow(held.at(-1)!);
