@@ -40,6 +40,7 @@ import {
   Repository,
   type RepositoryBatchOptions,
   type ScatteredRepository,
+  TablesReader,
 } from './repository/index.js';
 import type {
   CheckedPrefixes,
@@ -224,6 +225,20 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     this.moves.declareTable(table.descriptor.name, table.entities);
     const schema = Object.freeze({ ...this.bound.of(target), table });
     return new Repository<C>(schema, this.contexts.of(schema));
+  }
+
+  /**
+   * Reads the entities of one class in several tables, which are handled as by `repositoryIn`, in the order of their names here.
+   *
+   * @example
+   * ```ts
+   * const week = await db.readerIn(Event, days.map((day) => `events_${day}`));
+   * for await (const event of week.find({ source: 's1' })) …
+   * ```
+   * @throws QueryError when no table is named, or one twice; as `repositoryIn`.
+   */
+  async readerIn<C extends KeyedClass>(target: C, names: readonly string[]): Promise<TablesReader<C>> {
+    return TablesReader.over(names, (name) => this.repositoryIn<C>(target, name));
   }
 
   /** Namespaces, tables and regions. */

@@ -253,6 +253,8 @@ export {
   type QueryListener,
   type QueryOperation,
   queryLogger,
+  type TablesPage,
+  type TablesQuery,
   type Where,
   type WhereBuilder,
 } from './query/index.js';
@@ -280,6 +282,7 @@ export {
   type ScatteredReader,
   type ScatteredRepository,
   type Suffixes,
+  type TablesReader,
   type WriteOptions,
 } from './repository/index.js';
 export type {

@@ -25,4 +25,5 @@ export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';
 export { resolverOf } from './resolver.js';
 export type { SliceBounds } from './slice.js';
+export { type TablesPage, TablesQuery } from './tables-query.js';
 export type { ColumnOperators, Predicate, Where, WhereBuilder } from './where.js';

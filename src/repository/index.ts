@@ -38,4 +38,5 @@ export { RowBuilder } from './row-builder.js';
 export { RowGate } from './row-gate.js';
 export { RowImage } from './row-image.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './scattered.js';
+export { TablesReader } from './tables-reader.js';
 export type * from './types.js';
