@@ -208,11 +208,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /**
    * The repository of an entity in another table than the declared one: a table a day, named at run time. The table has
    * the declared families and splits; a missing one is created, or is an error, as it was said of the declared ones.
-   *
-   * @example
-   * ```ts
-   * const today = await db.repositoryIn(Event, 'events_2026_11_21');
-   * ```
    */
   repositoryIn<C extends ScatteredClass>(target: C, name: string): Promise<ScatteredRepository<C>>;
   repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
@@ -229,12 +224,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   /**
    * Reads the entities of one class in several tables, which are handled as by `repositoryIn`, in the order of their names here.
-   *
-   * @example
-   * ```ts
-   * const week = await db.readerIn(Event, days.map((day) => `events_${day}`));
-   * for await (const event of week.find({ source: 's1' })) …
-   * ```
    * @throws QueryError when no table is named, or one twice; as `repositoryIn`.
    */
   async readerIn<C extends KeyedClass>(target: C, names: readonly string[]): Promise<TablesReader<C>> {
