@@ -222,10 +222,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return new Repository<C>(schema, this.contexts.of(schema));
   }
 
-  /**
-   * Reads the entities of one class in several tables, which are handled as by `repositoryIn`, in the order of their names here.
-   * @throws QueryError when no table is named, or one twice; as `repositoryIn`.
-   */
+  /** Reads the entities of one class in several tables, in this order. @throws QueryError on none; as `repositoryIn`. */
   async readerIn<C extends KeyedClass>(target: C, names: readonly string[]): Promise<TablesReader<C>> {
     return TablesReader.over(names, (name) => this.repositoryIn<C>(target, name));
   }
