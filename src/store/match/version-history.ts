@@ -11,9 +11,6 @@ import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import { ColumnBytes } from './column-bytes.js';
 
-/** Of one change, with its one seq, the puts take effect before the markers. */
-const AFTER_PUTS = 0.5;
-
 /** What has become of a put. */
 export const ALIVE = 0;
 /** A marker has hidden it. */
@@ -37,6 +34,8 @@ export class VersionHistory {
   private readonly timestamps: number[] = [];
   private readonly births: number[] = [];
   private readonly deaths: number[] = [];
+  /** Whether a marker ended them: of one change, with its one seq, the puts take effect before the markers. */
+  private readonly hidden: boolean[] = [];
   private lastTimestamp = -1;
   private lastSeq = 0;
 
@@ -65,13 +64,15 @@ export class VersionHistory {
     const { timestamp, seq } = cell;
     const deleted = this.deletionOf(timestamp, seq);
     const overwritten = timestamp === this.lastTimestamp ? this.lastSeq : Number.POSITIVE_INFINITY;
-    const death = Math.min(deleted + AFTER_PUTS, overwritten);
+    const hidden = deleted < overwritten;
+    const death = hidden ? deleted : overwritten;
     this.lastTimestamp = timestamp;
     this.lastSeq = seq;
-    if (this.isCrowdedOut(timestamp, seq, death)) return MASKED;
+    if (this.isCrowdedOut(timestamp, seq, death, hidden)) return MASKED;
     this.timestamps.push(timestamp);
     this.births.push(seq);
     this.deaths.push(death);
+    this.hidden.push(hidden);
     if (deleted !== Number.POSITIVE_INFINITY) return DELETED;
     return overwritten === Number.POSITIVE_INFINITY ? ALIVE : MASKED;
   }
@@ -83,6 +84,7 @@ export class VersionHistory {
     this.timestamps.length = 0;
     this.births.length = 0;
     this.deaths.length = 0;
+    this.hidden.length = 0;
     this.lastTimestamp = -1;
   }
 
@@ -95,13 +97,13 @@ export class VersionHistory {
   }
 
   /** Whether enough newer versions are alive at once at any moment from `birth` until before `death`. */
-  private isCrowdedOut(timestamp: number, birth: number, death: number): boolean {
+  private isCrowdedOut(timestamp: number, birth: number, death: number, hidden: boolean): boolean {
     const { births } = this;
     if (births.length < this.maxVersions) return false;
-    if (birth < death && this.aliveAt(birth, timestamp) >= this.maxVersions) return true;
+    if (isAlive(birth, death, hidden) && this.aliveAt(birth, timestamp) >= this.maxVersions) return true;
     for (let i = 0; i < births.length; i++) {
       const moment = births[i]!;
-      if (moment <= birth || moment >= death) continue;
+      if (moment <= birth || !isAlive(moment, death, hidden)) continue;
       if (this.aliveAt(moment, timestamp) >= this.maxVersions) return true;
     }
     return false;
@@ -109,13 +111,22 @@ export class VersionHistory {
 
   /** Versions above a timestamp that are alive at a moment. */
   private aliveAt(moment: number, timestamp: number): number {
-    const { timestamps, births, deaths } = this;
+    const { timestamps, births, deaths, hidden } = this;
     let alive = 0;
     for (let i = 0; i < births.length; i++) {
-      if (timestamps[i]! > timestamp && births[i]! <= moment && moment < deaths[i]!) alive++;
+      if (timestamps[i]! > timestamp && births[i]! <= moment && isAlive(moment, deaths[i]!, hidden[i]!))
+        alive++;
     }
     return alive;
   }
+}
+
+/**
+ * Whether what ended at `death` was alive at a moment after its birth. Seqs need not be whole: those of a transaction's own
+ * writes lie between two.
+ */
+function isAlive(moment: number, death: number, hidden: boolean): boolean {
+  return hidden ? moment <= death : moment < death;
 }
 
 function firstDeletion(markers: readonly Marker[], timestamp: number, seq: number): number {

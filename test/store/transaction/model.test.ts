@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import {
   ALL_VERSIONS,
   Append,
+  CellType,
   CheckAndMutate,
   Delete,
   Get,
@@ -110,7 +111,10 @@ test('a transaction sees and leaves what its changes come to one after the other
       fc.array(fc.tuple(action, noise), { maxLength: 10 }),
       async (before, inside) => {
         // What a delete hides by its time alone comes back when a major compaction drops the delete, as in HBase.
-        const timed = /"timestamp":(5|1600000000000)[,}]/.test(JSON.stringify([before, inside], plainly));
+        const text = JSON.stringify([before, inside], plainly);
+        const timed = /"timestamp":(5|1600000000000)[,}]/.test(text);
+        // A delete of one version uncovers an older one, unless a flush has left that out already, as in HBase.
+        const uncovers = timed && text.includes(`"type":${CellType.Delete},`);
         const one = await memoryStore();
         const other = await memoryStore();
         const table = (await createTable(one.engine, families)) as SyncTable;
@@ -119,6 +123,9 @@ test('a transaction sees and leaves what its changes come to one after the other
           await perform(table, each);
           await perform(plain, each);
         }
+        // A transaction's time is later than all that was given to any row, a write's than what was given to its own.
+        one.now += 1000;
+        other.now += 1000;
         // Others write where nothing is looked at: behind the last row that it reads to.
         await one.engine.transaction(
           async (tx) => {
@@ -126,9 +133,9 @@ test('a transaction sees and leaves what its changes come to one after the other
             for (const [each, beside] of inside) {
               expect(await perform(own, each)).toEqual(await perform(plain, each));
               if (beside === 'put') await table.put(put('z', 'x'));
-              if (beside === 'flush') await one.engine.admin.flush('t');
+              if (beside === 'flush' && !uncovers) await one.engine.admin.flush('t');
               if (beside === 'compact' && !timed) await one.engine.admin.majorCompact('t');
-              if (beside === 'split' && (await one.engine.admin.getRegions('t')).length === 1)
+              if (beside === 'split' && !uncovers && (await one.engine.admin.getRegions('t')).length === 1)
                 await one.engine.admin.split('t', Buffer.from('c'));
               expect(seen(own)).toEqual(seen(plain));
             }
@@ -145,4 +152,21 @@ test('a transaction sees and leaves what its changes come to one after the other
     ),
     { numRuns: scaled(40, 400, 4000) },
   );
+});
+
+test('in a family that goes by the order of writes, what a transaction deleted takes no place of what it writes later', async () => {
+  const { engine } = await memoryStore();
+  const families = { h: { versions: 2, newVersionBehavior: true } };
+  const table = (await createTable(engine, families)) as SyncTable;
+  await table.put(new Put('a').addColumn('h', 'n', 'before', 10));
+  const look = (of: SyncTable): unknown[] => cells(of.getSync(new Get('a')));
+  await engine.transaction(async (tx) => {
+    const own = tx.table('t');
+    await own.put(new Put('a').addColumn('h', 'n', 'deleted', 20));
+    await own.delete(new Delete('a').addColumns('h', 'n'));
+    await own.put(new Put('a').addColumn('h', 'n', 'old', 5));
+    expect(look(own)).toEqual([['a', 'h', 'n', Buffer.from('old').toString('hex')]]);
+  });
+  expect(look(table)).toEqual([['a', 'h', 'n', Buffer.from('old').toString('hex')]]);
+  await engine.close();
 });
