@@ -62,6 +62,15 @@ describe('only bytes that were written are read', () => {
     );
   });
 
+  it('and so of -0, which stands as 0', () => {
+    for (const [codec, given] of [
+      [key.float32, '7fffffff'],
+      [key.float64, '7fffffffffffffff'],
+    ] as const) {
+      expect(() => codec.decode(Buffer.from(given, 'hex'))).toThrow(/-0/);
+    }
+  });
+
   it('but JSON may have been written with spaces', () => {
     expect(json().decode(Buffer.from('{ "a": 1 }'))).toEqual({ a: 1 });
   });

@@ -54,6 +54,7 @@ class FloatCodec extends BaseCodec<number> {
     }
     const value = size === 8 ? view.getFloat64(0) : view.getFloat32(0);
     if (Number.isNaN(value)) throw badBytes(this.name, bytes, start, end, 'it is NaN');
+    if (Object.is(value, -0)) throw badBytes(this.name, bytes, start, end, 'it is -0, which is written as 0');
     return value;
   }
 }
