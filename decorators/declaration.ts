@@ -257,6 +257,30 @@ export interface CopyDeclaration {
   };
 }
 
+/** A figure of a summary: of the rows, or of a property's values. */
+export type FigureDefinition =
+  | 'count'
+  | { readonly count: string }
+  | { readonly sum: string }
+  | { readonly avg: string }
+  | { readonly min: string }
+  | { readonly max: string };
+
+/** What `@Summary` takes. */
+export interface SummaryDefinition {
+  /** The properties that the rows of a group have in common; none: all rows are one group. */
+  readonly by: readonly string[];
+  readonly figures: Readonly<Record<string, FigureDefinition>>;
+  /** As in a query's `where`: only rows that meet it count. Default: all. */
+  readonly where?: Readonly<Record<string, unknown>>;
+}
+
+/** A summary as it was declared. What was given is checked when the schema is compiled. */
+export interface SummaryDeclaration {
+  readonly name: string;
+  readonly definition: SummaryDefinition;
+}
+
 export interface CheckDeclaration {
   /** Undefined: the check is of the whole entity. */
   readonly property: string | undefined;
@@ -299,6 +323,7 @@ export interface ClassDeclaration {
   readonly indexes: IndexDeclaration[];
   readonly relations: RelationDeclaration[];
   readonly copies: CopyDeclaration[];
+  readonly summaries: SummaryDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -319,6 +344,7 @@ export function emptyDeclaration(): ClassDeclaration {
     indexes: [],
     relations: [],
     copies: [],
+    summaries: [],
     problems: [],
   };
 }

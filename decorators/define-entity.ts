@@ -19,6 +19,7 @@ import {
   type KeyTuple,
   keyNames,
 } from './row-key.js';
+import type { SummaryDefinitions } from './summary.js';
 import type { DefinedTable } from './table.js';
 
 /** An index as `defineEntity` takes it: the elements, and what `@Index` takes as options. */
@@ -48,6 +49,7 @@ export interface DefinedEntity<
   E extends object,
   Key extends readonly string[],
   Indexes extends IndexDefinitions = Record<never, never>,
+  Summaries extends SummaryDefinitions = Record<never, never>,
 > {
   /** An entity with these properties. */
   new (properties?: Partial<E>): E;
@@ -55,6 +57,8 @@ export interface DefinedEntity<
   readonly key: Key;
   /** Only in types. */
   readonly indexes: IndexParts<Indexes>;
+  /** Only in types. */
+  readonly summaries: Summaries;
 }
 
 /** The entity that key elements and column definitions describe. */
@@ -68,6 +72,7 @@ export interface EntityDefinition<
   Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
   Indexes extends IndexDefinitions = Record<never, never>,
+  Summaries extends SummaryDefinitions = Record<never, never>,
 > extends Omit<EntityDeclaration, 'table' | 'name' | 'inheritable'> {
   /** What errors, explain and tools call the entity. */
   readonly name: string;
@@ -81,6 +86,8 @@ export interface EntityDefinition<
   readonly indexes?: Indexes;
   /** As `@Denormalized` above a class. */
   readonly denormalized?: readonly CopyDefinition[];
+  /** As `@Summary` above a class, by name. */
+  readonly summaries?: Summaries;
   /** As `@Validate` above a class. */
   readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
@@ -112,11 +119,12 @@ export function defineEntity<
   const Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
   const Indexes extends IndexDefinitions = Record<never, never>,
+  const Summaries extends SummaryDefinitions = Record<never, never>,
 >(
-  definition: EntityDefinition<Family, Elements, Definitions, Indexes>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes> {
+  definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries>,
+): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries> {
   checkDefinition(definition);
-  const { name, key, columns, validate, hooks, indexes, denormalized, ...entity } = definition;
+  const { name, key, columns, validate, hooks, indexes, denormalized, summaries, ...entity } = definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
@@ -127,6 +135,9 @@ export function defineEntity<
     declaration.indexes.push({ name: index, elements: on, options });
   }
   for (const { from, ...options } of denormalized ?? []) declaration.copies.push({ source: from, options });
+  for (const [summary, one] of Object.entries(summaries ?? {})) {
+    declaration.summaries.push({ name: summary, definition: one });
+  }
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
     if (method !== undefined) {
@@ -140,7 +151,7 @@ function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
   }
-  const { name, key, columns, indexes, denormalized } = given as Readonly<Record<string, unknown>>;
+  const { name, key, columns, indexes, denormalized, summaries } = given as Readonly<Record<string, unknown>>;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
@@ -156,6 +167,15 @@ function checkDefinition(given: unknown): void {
   if (denormalized !== undefined && !(Array.isArray(denormalized) && denormalized.every(isCopy))) {
     throw new SchemaError(
       `${where}: denormalized is a list, [{ from: () => Source, via: 'sourceId', fields: { … } }], not ${describe(denormalized)}.`,
+    );
+  }
+  const isSummary = (one: unknown) => typeof one === 'object' && one !== null;
+  if (
+    summaries !== undefined &&
+    !(isSummary(summaries) && Object.values(summaries as object).every(isSummary))
+  ) {
+    throw new SchemaError(
+      `${where}: summaries is an object by name, { byStatus: { by: ['status'], figures: { orders: 'count' } } }, not ${describe(summaries)}.`,
     );
   }
   for (const [index, given] of Object.entries(indexes ?? {})) {

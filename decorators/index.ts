@@ -21,6 +21,7 @@ export * from './reference.js';
 export * from './required.js';
 export * from './roles.js';
 export * from './row-key.js';
+export * from './summary.js';
 export * from './table.js';
 export * from './ttl.js';
 export * from './validate.js';

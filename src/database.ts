@@ -1,15 +1,9 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
-import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from './codec/index.js';
 import { type DatabaseBatch, runDatabaseBatch } from './database/batch.js';
-import { BoundSchemas } from './database/bound-schemas.js';
-import { Contexts } from './database/contexts.js';
 import type { CopyHandle } from './database/copy-handle.js';
 import { type ExplainedWrite, explainWrite } from './database/explain-write.js';
-import { Following } from './database/following.js';
 import type { IndexHandle } from './database/index-handle.js';
-import { Indexing } from './database/indexing.js';
-import { Listener } from './database/listener.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_OPTIONS,
@@ -23,21 +17,17 @@ import {
 } from './database/options.js';
 import type { ReferenceHandle } from './database/referencing.js';
 import type { Rekey } from './database/rekey.js';
-import { Rekeying } from './database/rekeying.js';
-import { renamedTable } from './database/renamed-table.js';
-import { TableSetup } from './database/table-setup.js';
-import { runTransaction, Transaction, type TransactionSource } from './database/transaction.js';
+import type { SummaryHandle } from './database/summary-handle.js';
+import { runTransaction, Transaction } from './database/transaction.js';
+import { Wiring } from './database/wiring.js';
 import { type EnsuredTables, ensureTables, registerSchemas, systemTables } from './ddl/index.js';
-import type { RowanError } from './errors.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';
-import { dictionaryTableDescriptor, type KeyDictionary } from './key/index.js';
-import { compileSchema } from './mapper/index.js';
-import { Moves } from './moves/index.js';
+import type { KeyDictionary } from './key/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
 import {
   type ItemOutcome,
-  Repository,
+  type Repository,
   type RepositoryBatchOptions,
   type ScatteredRepository,
   TablesReader,
@@ -51,22 +41,13 @@ import type {
   ScatteredClass,
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
+import type { SummaryName } from './schema/summary-types.js';
 import type { EntityClass } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 
-export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
-export type {
-  ConnectAdminOptions,
-  ConnectOptions,
-  LintEvent,
-  OpenAdminOptions,
-  OpenOptions,
-  OutboxEvent,
-  TableHandling,
-  TablesEvent,
-} from './database/options.js';
+export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
 export { Transaction } from './database/transaction.js';
 
 /**
@@ -109,100 +90,42 @@ async function start<E extends Engine>(opening: Opening, engine: E): Promise<Dat
 
 /** Entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
-  private readonly bound: BoundSchemas;
-  private readonly setup: TableSetup;
-  private readonly source: TransactionSource;
-  private readonly contexts: Contexts;
-  private readonly indexing: Indexing;
-  private readonly following: Following;
-  private readonly moves = new Moves();
-  private readonly rekeying: Rekeying;
-  /** The engine with its tables as they are declared, for the jobs. */
-  private readonly viewed: Engine;
+  private readonly wiring: Wiring;
 
   /** What is declared, and how it is brought to the tables: `plan`, `apply`, `history` (docs/schema.md). */
   readonly schema: LiveSchema;
 
   constructor(
-    private declared: Schema,
+    declared: Schema,
     readonly engine: E,
-    private readonly handling: TableHandling = 'ignore',
+    handling: TableHandling = 'ignore',
     onEvent?: Opening['onEvent'],
     reading: Reading = {},
   ) {
-    this.rekeying = new Rekeying(engine, () => this.declared);
-    this.schema = new LiveSchema(engine, () => this.declared);
-    this.moves.declare(declared.tables);
-    this.viewed = this.moves.viewOf(engine);
-    const listener = new Listener(onEvent);
-    this.bound = new BoundSchemas(engine, () => this.declared);
-    this.indexing = new Indexing(this.viewed);
-    const engines = {
-      engine: this.viewed,
-      schemaOf: (target: EntityClass) => this.bound.of(target),
-      flow: () => this.contexts.flow,
-      onFailure: (error: RowanError) => listener.tell({ kind: 'outbox', error }),
-    };
-    this.following = new Following(engines, this.indexing);
-    this.source = {
-      viewOf: (table) => this.moves.view(table),
-      reading,
-      now: () => this.engine.now(),
-      schemaOf: (target) => this.bound.of(target),
-      declared: (target) => this.declared.entity(target),
-      indexesOf: (schema) => this.indexing.of(schema),
-      participants: (schema) => this.following.participants(schema),
-      dictionary: (name) => this.dictionary(name),
-      dictionaryTable: dictionaryTableDescriptor().name,
-      avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
-    };
-    this.contexts = new Contexts({
-      ...this.source,
-      sync: engine.capabilities.sync,
-      table: (name) => engine.table(name),
-    });
-    this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
-    this.take(declared);
+    this.wiring = new Wiring(declared, engine, handling, onEvent, reading);
+    this.schema = new LiveSchema(
+      engine,
+      () => this.wiring.declared,
+      ({ target }, index) => this.wiring.indexing.handle(this.wiring.bound.of(target), index).build(),
+    );
   }
 
   /** Opens the tables of the schema, as it was said they be handled. */
-  async ready(): Promise<void> {
-    if (this.handling !== 'ignore') await this.adopt(this.declared);
-    await this.rekeying.resume();
+  ready(): Promise<void> {
+    return this.wiring.ready();
   }
 
   /**
    * Adds entities to the open database; their tables are handled as those of the others were.
    * @throws as {@link open}: then the database is as before.
    */
-  async add(...entities: readonly EntityClass[]): Promise<void> {
-    const known = this.declared.entities.map(({ target }) => target);
-    const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
-    this.following.checkAdded(this.declared, schema);
-    if (this.handling === 'ignore') this.take(schema);
-    else await this.adopt(schema);
-    this.moves.declare(this.declared.tables);
-    const added = new Set(entities);
-    const tables = this.declared.entities.filter(
-      ({ target, columns }) => added.has(target) && columns.some(({ was }) => was.length > 0),
-    );
-    this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
-  }
-
-  private take(schema: Schema): void {
-    this.declared = schema;
-    this.bound.clear();
-    this.following.adopt(schema);
-  }
-
-  private async adopt(declared: Schema): Promise<void> {
-    this.take(await this.setup.adopt(declared));
-    this.following.copying.kick();
+  add(...entities: readonly EntityClass[]): Promise<void> {
+    return this.wiring.add(entities);
   }
 
   /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
   get tables(): EnsuredTables | undefined {
-    return this.setup.found;
+    return this.wiring.setup.found;
   }
 
   /**
@@ -211,15 +134,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   repositoryIn<C extends ScatteredClass>(target: C, name: string): Promise<ScatteredRepository<C>>;
   repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
-  async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
-    const declared = this.declared.entity(target);
-    this.following.refuseElsewhere(declared);
-    this.indexing.refuseElsewhere(declared);
-    const table = renamedTable(declared.table, name);
-    if (this.handling !== 'ignore') await this.setup.adoptTable(table);
-    this.moves.declareTable(table.descriptor.name, table.entities);
-    const schema = Object.freeze({ ...this.bound.of(target), table });
-    return new Repository<C>(schema, this.contexts.of(schema));
+  repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
+    return this.wiring.repositoryIn<C>(target, name);
   }
 
   /** Reads the entities of one class in several tables, in this order. @throws QueryError on none; as `repositoryIn`. */
@@ -236,7 +152,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   repository<C extends ScatteredClass>(target: C): ScatteredRepository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C> {
-    return this.contexts.repository(target);
+    return this.wiring.contexts.repository(target);
   }
 
   /**
@@ -258,7 +174,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: Q & CheckedPrefixes<Classes, Q>,
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
-    return this.contexts.collection(classes, prefix, options);
+    return this.wiring.contexts.collection(classes, prefix, options);
   }
 
   /**
@@ -278,17 +194,18 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     fill: (batch: DatabaseBatch) => unknown,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
+    const { wiring, engine } = this;
     const written = runDatabaseBatch(
       {
-        engine: this.engine,
-        contexts: this.contexts,
-        schemaOf: (target) => this.bound.of(target),
-        within: (tables) => new Contexts({ ...this.source, sync: true, table: (name) => tables.table(name) }),
+        engine,
+        contexts: wiring.contexts,
+        schemaOf: (target) => wiring.bound.of(target),
+        within: (tables) => wiring.within(tables),
       },
       fill,
       options,
     );
-    return this.following.copying.behind(written);
+    return wiring.following.copying.behind(written);
   }
 
   /**
@@ -311,8 +228,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * taken effect and a hook behind it threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return this.following.copying.behind(
-      runTransaction(this.engine, (tables) => new Transaction(this.source, tables), run, options),
+    const { following, source } = this.wiring;
+    return following.copying.behind(
+      runTransaction(this.engine, (tables) => new Transaction(source, tables), run, options),
     );
   }
 
@@ -321,7 +239,10 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError when a table lacks a declared family, or was written with other keys or codecs.
    */
   createTables(): Promise<EnsuredTables> {
-    return ensureTables(this.engine.admin, [...this.declared.tables, ...systemTables(this.declared)]);
+    return ensureTables(this.engine.admin, [
+      ...this.wiring.declared.tables,
+      ...systemTables(this.wiring.declared),
+    ]);
   }
 
   /**
@@ -330,7 +251,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws SchemaError with every incompatibility that the columns' `compatibility` does not allow.
    */
   registerSchemas(): Promise<void> {
-    return registerSchemas(this.source.avro, this.declared);
+    return registerSchemas(this.wiring.source.avro, this.wiring.declared);
   }
 
   /**
@@ -338,7 +259,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws InvalidArgumentError when the name is none.
    */
   job(name: string): JobBuilder {
-    return new JobBuilder(this.viewed, name);
+    return new JobBuilder(this.wiring.viewed, name);
   }
 
   /**
@@ -346,7 +267,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity has no such index.
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
-    return this.indexing.handle(this.bound.of(target), name);
+    return this.wiring.indexing.handle(this.wiring.bound.of(target), name);
   }
 
   /**
@@ -354,12 +275,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * and written (docs/rekey.md): `run`, `cutOver`, `cleanup`, and `pause` and `abort` on the way.
    */
   rekey(from: KeyedClass, to: KeyedClass): Rekey {
-    return this.rekeying.of(from, to);
+    return this.wiring.rekeying.of(from, to);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */
   dictionary(name: string): KeyDictionary {
-    return this.bound.dictionary(name);
+    return this.wiring.bound.dictionary(name);
   }
 
   /**
@@ -367,7 +288,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   denormalized<C extends KeyedClass>(target: C): CopyHandle {
-    return this.following.copying.handle(this.bound.of(target), this.indexing);
+    return this.wiring.following.copying.handle(this.wiring.bound.of(target), this.wiring.indexing);
   }
 
   /**
@@ -375,7 +296,15 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   references<C extends KeyedClass>(target: C): ReferenceHandle {
-    return this.following.referencing.handle(this.bound.of(target));
+    return this.wiring.following.referencing.handle(this.wiring.bound.of(target));
+  }
+
+  /** One summary of an entity (docs/summaries.md). @throws QueryError when it has none of this name. */
+  summary<C extends KeyedClass, const Name extends SummaryName<C> & string>(
+    target: C,
+    name: Name,
+  ): SummaryHandle<C, Name> {
+    return this.wiring.following.summarizing.handle(this.wiring.bound.of(target), name);
   }
 
   /**
@@ -383,12 +312,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws KeyError when the key is none.
    */
   explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite> {
-    return explainWrite(this.following, this.bound.of(target), key);
+    return explainWrite(this.wiring.following, this.wiring.bound.of(target), key);
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
-    await this.following.copying.end();
+    await this.wiring.following.copying.end();
     await this.engine.close();
   }
 

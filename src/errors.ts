@@ -186,3 +186,35 @@ export function asRowanError(error: unknown): RowanError {
   if (error instanceof RowanError) return error;
   return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
 }
+
+/** A RowanError on its way between threads. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: ErrorDetails;
+  readonly retryable: boolean;
+  readonly stack: string | undefined;
+}
+
+export function fromWire({ code, message, details, retryable, stack }: WireError): RowanError {
+  const options = { details, retryable };
+  const error =
+    code === 'ERR_CORRUPTION'
+      ? new CorruptionError(message, options)
+      : new RowanError(code, message, options);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+export function toWire(error: unknown): WireError {
+  if (error instanceof RowanError) {
+    const { code, message, retryable, stack } = error;
+    const details = Object.fromEntries(
+      Object.entries(error.details).filter(([, fact]) => typeof fact !== 'function'),
+    );
+    return { code, message, details, retryable, stack };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error ? error.stack : undefined;
+  return { code: 'ERR_IO', message, details: {}, retryable: false, stack };
+}

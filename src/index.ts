@@ -91,6 +91,11 @@ export {
   rowKey,
   type SaltedAtRandom,
 } from '../decorators/row-key.js';
+export {
+  type FigureDefinition,
+  Summary,
+  type SummaryDefinition,
+} from '../decorators/summary.js';
 export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
 export { Ttl } from '../decorators/ttl.js';
 export { Validate, type ValidateDecorator } from '../decorators/validate.js';
@@ -134,29 +139,30 @@ export {
   uuid,
   type ValueCodec,
 } from './codec/index.js';
+export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
 export type { DatabaseBatch } from './database/batch.js';
 export type { CopiesReport, CopyHandle } from './database/copy-handle.js';
 export type { ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/explain-write.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
+export type {
+  ConnectAdminOptions,
+  ConnectOptions,
+  LintEvent,
+  OpenAdminOptions,
+  OpenOptions,
+  OutboxEvent,
+  TableHandling,
+  TablesEvent,
+} from './database/options.js';
 export type { ReferenceHandle } from './database/referencing.js';
 export type { Rekey, RekeyPlan, RekeyRecord, RekeyState } from './database/rekey.js';
-export {
-  type AdminConnection,
-  type ConnectAdminOptions,
-  type ConnectOptions,
-  connect,
-  connectAdmin,
-  Database,
-  type LintEvent,
-  type OpenAdminOptions,
-  type OpenOptions,
-  type OutboxEvent,
-  open,
-  openAdmin,
-  type TableHandling,
-  type TablesEvent,
-  type Transaction,
-} from './database.js';
+export type {
+  SummaryFindOptions,
+  SummaryHandle,
+  SummaryReport,
+  SummaryState,
+} from './database/summary-handle.js';
+export { connect, Database, open, type Transaction } from './database.js';
 export {
   type Allowance,
   type AppliedPlan,
@@ -194,7 +200,7 @@ export {
   TimeoutError,
   UnsupportedError,
 } from './errors.js';
-export type { RekeyDifferences } from './job/rekey/backfill.js';
+export type { RekeyDifferences } from './job/rekey/compare.js';
 export {
   type BucketElement,
   bucket,
@@ -315,8 +321,8 @@ export type {
   Selected,
   TableSchema,
 } from './schema/index.js';
-
 export { newUlid, newUuid } from './schema/index.js';
+export type { SummaryGroup, SummaryName, SummaryResult } from './schema/summary-types.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';
 export type {

@@ -10,6 +10,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['errors'],
   ['bytes', 'codegen'],
   ['table'],
+  ['hadoop'],
   ['store', 'hbase'],
   ['key'],
   ['codec'],

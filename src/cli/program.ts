@@ -3,6 +3,7 @@
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
 import { addBackupCommands } from './commands/backup.js';
+import { addBulkLoadCommand } from './commands/bulk-load.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
 import { addDenormalizedCommands } from './commands/denormalized.js';
@@ -20,6 +21,8 @@ import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
 import { addSizeCommand } from './commands/size.js';
 import { addStoreCommand } from './commands/store.js';
+import { addSummaryCommands } from './commands/summary.js';
+import { addSynthCommand } from './commands/synth.js';
 import { addToolCommands } from './commands/tools.js';
 import type { CliContext } from './context.js';
 import { CliExit } from './exit.js';
@@ -57,6 +60,7 @@ function buildProgram(context: CliContext): Command {
     .exitOverride();
   addDdlCommand(program, context);
   addDenormalizedCommands(program, context);
+  addSummaryCommands(program, context);
   addHBaseCommand(program, context);
   addHotspotsCommand(program, context);
   addIntrospectCommand(program, context);
@@ -70,8 +74,10 @@ function buildProgram(context: CliContext): Command {
   addShellCommand(program, context);
   addSizeCommand(program, context);
   addStoreCommand(program, context);
+  addSynthCommand(program, context);
   addToolCommands(program, context);
   addBackupCommands(program, context);
+  addBulkLoadCommand(program, context);
   addEntityCommands(program, context);
   addCompletionCommand(program, context);
   return program;

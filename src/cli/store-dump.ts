@@ -36,7 +36,7 @@ export function dumpLog(folder: string, print: Print): void {
         `segment ${record.segment} offset ${record.fileOffset}: writes ${record.firstSeq}..${record.firstSeq + record.count - 1}`,
       );
       readWriteRecord(record.payload.subarray(record.offset, record.offset + record.length), {
-        cell: (mutation, table, row, family, qualifier, timestamp, type, ttl, value) => {
+        cell: ({ mutation, table, row, family, qualifier, timestamp, type, ttl, value }) => {
           const column = `${families.get(family) ?? `(family ${family}, deleted)`}:${toStringBinary(qualifier)}`;
           const expiry = ttl === 0 ? '' : ` ttl=${ttl}`;
           print(

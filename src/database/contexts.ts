@@ -40,6 +40,8 @@ export interface ContextSource {
   readonly reading: Reading;
   readonly avro: AvroRegistry;
   now(): number;
+  /** Names of entities whose keys were changed to those of this one, in the same order. */
+  formerNames(schema: EntitySchema): readonly string[];
   schemaOf(target: EntityClass): EntitySchema;
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
   /** What takes part in the changes of an entity beside its indexes. */
@@ -178,7 +180,8 @@ export class Contexts {
       const sync = source.sync ? (table as SyncTable) : undefined;
       const { onQuery, cursorSecret } = source.reading;
       const related = (target: EntityClass) => this.repository(target as KeyedClass);
-      access = { table, sync, onQuery, cursorSecret, related };
+      const formerNames = (schema: EntitySchema) => source.formerNames(schema);
+      access = { table, sync, onQuery, cursorSecret, formerNames, related };
       this.accesses.set(name, access);
     }
     return access;

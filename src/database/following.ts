@@ -1,4 +1,4 @@
-/** All that follows the rows of an open database beside their indexes: copies, referential rules. */
+/** All that follows the rows of an open database beside their indexes: copies, referential rules, summaries. */
 
 import { SchemaError, UnsupportedError } from '../errors.js';
 import type { ChangeParticipant } from '../repository/index.js';
@@ -7,10 +7,12 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { Copying, type CopyingSource } from './copying.js';
 import type { Indexing } from './indexing.js';
 import { Referencing } from './referencing.js';
+import { Summarizing } from './summarizing.js';
 
 export class Following {
   readonly copying: Copying;
   readonly referencing: Referencing;
+  readonly summarizing: Summarizing;
 
   constructor(
     private readonly source: CopyingSource,
@@ -18,6 +20,7 @@ export class Following {
   ) {
     this.copying = new Copying(source);
     this.referencing = new Referencing(source.engine, source.schemaOf, indexing);
+    this.summarizing = new Summarizing(source.engine, source.schemaOf, indexing);
   }
 
   /** Takes over what is declared. @throws UnsupportedError where the engine cannot follow. */
@@ -33,6 +36,7 @@ export class Following {
     }
     this.copying.adopt(schema);
     this.referencing.adopt(schema);
+    this.summarizing.adopt(schema);
   }
 
   /** @throws SchemaError when an entity that is added follows one that may have been written to without it. */
@@ -54,21 +58,26 @@ export class Following {
   refuseElsewhere(schema: EntitySchema): void {
     if (this.participants(schema).length === 0) return;
     throw new UnsupportedError(
-      `${schema.name} has copies or referential rules, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
+      `${schema.name} has copies, referential rules or summaries, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
       { details: { entity: schema.name } },
     );
   }
 
   participants(schema: EntitySchema): ChangeParticipant[] {
-    return [...this.referencing.participants(schema), ...this.copying.participants(schema)];
+    return [
+      ...this.referencing.participants(schema),
+      ...this.copying.participants(schema),
+      ...this.summarizing.participants(schema),
+    ];
   }
 }
 
 /** What an entity declares that follows rows, in words. */
-function followed({ copies, references }: EntitySchema): string | undefined {
+function followed({ copies, references, summaries }: EntitySchema): string | undefined {
   const what = [
     ...(copies.length > 0 ? ['copies (@Denormalized)'] : []),
     ...(references.length > 0 ? ['referential rules (onDelete, exists)'] : []),
+    ...(summaries.length > 0 ? ['summaries (@Summary)'] : []),
   ];
   return what.length === 0 ? undefined : what.join(' and ');
 }

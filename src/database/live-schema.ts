@@ -18,7 +18,9 @@ import {
   systemTables,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
+import { removeIndex } from '../job/indexes/index.js';
 import { moveColumns } from '../job/moves/move-columns.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
@@ -30,6 +32,8 @@ export class SchemaTools {
   constructor(
     private readonly engine: Engine,
     private readonly declared: () => Schema,
+    /** Builds an index as the database keeps it. */
+    private readonly buildIndex: (entity: EntitySchema, index: string) => Promise<unknown>,
   ) {}
 
   /**
@@ -127,11 +131,22 @@ export class SchemaTools {
         await this.registry().register(subject, codec.schema, codec.compatibility);
       },
       moveColumns: async (table, name) => {
-        const tables = this.declared().tables.filter(({ descriptor }) => descriptor.name === table);
-        const entity = tables.flatMap(({ entities }) => entities).find((each) => each.name === name)!;
-        await this.moveColumns(entity.target);
+        await this.moveColumns(this.entitiesIn(table).find((each) => each.name === name)!.target);
+      },
+      buildIndex: async (table, name) => {
+        for (const entity of this.entitiesIn(table)) {
+          const index = entity.indexes.find((each) => `${entity.name}.${each.name}` === name);
+          if (index !== undefined) await this.buildIndex(entity, index.name);
+        }
+      },
+      dropIndex: async (table, id) => {
+        await removeIndex(this.engine, indexTableName(table), id);
       },
     };
+  }
+
+  private entitiesIn(table: string): readonly EntitySchema[] {
+    return this.declared().tables.find(({ descriptor }) => descriptor.name === table)!.entities;
   }
 
   private registry(): AvroRegistry {
@@ -144,8 +159,9 @@ export class LiveSchema extends SchemaTools {
   constructor(
     engine: Engine,
     private readonly current: () => Schema,
+    buildIndex: (entity: EntitySchema, index: string) => Promise<unknown>,
   ) {
-    super(engine, current);
+    super(engine, current, buildIndex);
   }
 
   /** In the order they were given. */

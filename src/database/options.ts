@@ -124,6 +124,7 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   slowCall: true,
   telemetry: true,
   connectionAttributes: true,
+  requestAttributes: true,
   cellBlockCompression: true,
 };
 

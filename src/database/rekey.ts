@@ -3,16 +3,11 @@
 import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../ddl/index.js';
 import { ConflictError, RowanError, SchemaError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
-import {
-  backfill,
-  compareLayouts,
-  dropDeletes,
-  type RekeyDifferences,
-  type RekeyTarget,
-  removeLayout,
-  rowsOf,
-} from '../job/rekey/backfill.js';
+import { backfill } from '../job/rekey/backfill.js';
+import { compareLayouts, type RekeyDifferences } from '../job/rekey/compare.js';
+import { dropDeletes, removeLayout, rowsOf } from '../job/rekey/layout-rows.js';
 import { type Mirror, requireSteps } from '../job/rekey/mirror.js';
+import type { RekeyTarget } from '../job/rekey/passes.js';
 import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';

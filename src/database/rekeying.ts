@@ -1,6 +1,7 @@
 /** The changes of keys of an open database: what is under way is gone on with at each opening. */
 
 import { ControlTable, controlTableDescriptor } from '../ddl/index.js';
+import { elementsOf } from '../ddl/introspect/key-source.js';
 import { SchemaError, UnsupportedError } from '../errors.js';
 import { Mirror } from '../job/rekey/mirror.js';
 import type { Schema } from '../schema/index.js';
@@ -11,6 +12,8 @@ import { isMirrored, Rekey, type RekeyRecord } from './rekey.js';
 export class Rekeying {
   private readonly mirrors = new Map<string, Mirror>();
   private readonly handles = new Map<string, Rekey>();
+  /** The changes that are known of: names, and the signature of the key before. */
+  private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
   private readonly refusing = new Map<string, () => void>();
 
   constructor(
@@ -27,6 +30,7 @@ export class Rekeying {
     const { name } = controlTableDescriptor();
     if (!engine.capabilities.sync || !(await engine.admin.tableExists(name))) return;
     for (const { value: record } of await new ControlTable(engine.table(name)).rekeys<RekeyRecord>()) {
+      this.known.push(record);
       const from = this.named(record.from);
       const to = this.named(record.to);
       if (isMirrored(record.state))
@@ -37,6 +41,18 @@ export class Rekeying {
       )
         this.refuseWrites(from, record.to);
     }
+  }
+
+  /**
+   * The entities whose keys are or were changed to those of this one, as far as rows stand in the same order under both: their
+   * cursors hold the same values of the key.
+   */
+  formerNames({ name, key }: EntitySchema): readonly string[] {
+    if (this.known.length === 0) return [];
+    const own = unsalted(key.signature);
+    return this.known
+      .filter(({ to, fromKey }) => to === name && unsalted(fromKey) === own)
+      .map(({ from }) => from);
   }
 
   /** The change from one declared entity to another; the same one at each call. */
@@ -55,6 +71,7 @@ export class Rekeying {
         () => this.declared().entities,
       );
       this.handles.set(name, handle);
+      this.known.push({ from: source.name, to: target.name, fromKey: source.key.signature });
     }
     return handle;
   }
@@ -97,6 +114,13 @@ export class Rekeying {
       'what is written now would be missing there. Open the database with both as they were until the change is cleaned up or aborted.';
     throw new SchemaError(problem, [problem]);
   }
+}
+
+/** The signature of a key without its salts, which order nothing. */
+function unsalted(signature: string): string {
+  return elementsOf(signature)
+    .filter((element) => !element.startsWith('salt('))
+    .join(' ');
 }
 
 function nameOf(from: EntitySchema, to: EntitySchema): string {

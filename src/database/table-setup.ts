@@ -21,12 +21,14 @@ import type { TableHandling } from './options.js';
 export class TableSetup {
   /** What was found last. */
   found: EnsuredTables | undefined;
+  /** What there was before. */
+  before: LiveTables = new Map();
   /** Tables named at run time that have been handled. */
   private readonly named = new Set<string>();
 
   constructor(
     private readonly engine: Engine,
-    private readonly handling: TableHandling,
+    readonly handling: TableHandling,
     private readonly listener: Listener,
     private readonly indexing: Indexing,
     private readonly avro: AvroRegistry,
@@ -37,6 +39,7 @@ export class TableSetup {
     const tables = [...declared.tables, ...systemTables(declared)];
     this.indexing.check(declared.entities);
     const live = await readLiveTables(this.engine.admin, tables);
+    this.before = live;
     const schema = adoptMarkers(declared, live);
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
     this.listener.opened(this.found, lintTables(schema.tables));

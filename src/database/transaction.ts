@@ -47,6 +47,7 @@ export class Transaction implements Deferred {
       reading: source.reading,
       avro: source.avro,
       now: () => source.now(),
+      formerNames: (schema) => source.formerNames(schema),
       schemaOf: (target) => this.schemaOf(target),
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
       participants: (schema) => source.participants(schema),

@@ -96,7 +96,7 @@ export async function ensureIndexes(
       if (known === undefined)
         changes[indexStampName(index.id)] = indexStamp(entity, index, { state, build: 0 });
     }
-    for (const [id, known] of undeclared(table, stored)) {
+    for (const [id, known] of inUse(table, stored)) {
       changes[`${PREFIX}${id}`] = stampOf({ ...known, state: 'disabled' });
     }
     if (Object.keys(changes).length > 0) {
@@ -120,7 +120,7 @@ export async function checkIndexes(admin: Admin, tables: readonly TableSchema[])
       const known = stored.get(toHex(index.id));
       if (known !== undefined) states.set(toHex(index.id), known.state);
     }
-    const [lacking] = undeclared(table, stored).map(([, known]) => known);
+    const [lacking] = inUse(table, stored).map(([, known]) => known);
     if (lacking === undefined) continue;
     throw new SchemaError(
       `Table "${table.descriptor.name}": the index "${lacking.index}" of ${lacking.entity} is not declared as it was built, and would miss what ` +
@@ -132,16 +132,35 @@ export async function checkIndexes(admin: Admin, tables: readonly TableSchema[])
   return states;
 }
 
-/** Indexes in use of the table's entities that are not declared. */
-function undeclared(
-  table: TableSchema,
+/** Indexes of these entities that are stored and not declared, by id in hex. */
+export function undeclaredIndexes(
+  entities: readonly EntitySchema[],
   stored: ReadonlyMap<string, StoredIndex>,
 ): [id: string, StoredIndex][] {
-  const names = new Set(table.entities.map(({ name }) => name));
-  const declared = new Set(indexesOf(table).map(([, { id }]) => toHex(id)));
-  return [...stored].filter(
-    ([id, { entity, state }]) => names.has(entity) && state !== 'disabled' && !declared.has(id),
-  );
+  const names = new Set(entities.map(({ name }) => name));
+  const declared = new Set(entities.flatMap(({ indexes }) => indexes.map(({ id }) => toHex(id))));
+  return [...stored].filter(([id, { entity }]) => names.has(entity) && !declared.has(id));
+}
+
+/** Of those the ones in use. */
+function inUse(
+  { entities }: TableSchema,
+  stored: ReadonlyMap<string, StoredIndex>,
+): [id: string, StoredIndex][] {
+  return undeclaredIndexes(entities, stored).filter(([, { state }]) => state !== 'disabled');
+}
+
+/** What is stored of the indexes of tables, by the tables' names; nothing of those that have none. */
+export async function readIndexes(
+  admin: Admin,
+  tables: readonly TableSchema[],
+): Promise<Map<string, ReadonlyMap<string, StoredIndex>>> {
+  const found = new Map<string, ReadonlyMap<string, StoredIndex>>();
+  for (const table of tables) {
+    const live = await liveIndexes(admin, table);
+    found.set(table.descriptor.name, storedIndexes(live?.metadata ?? {}));
+  }
+  return found;
 }
 
 function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
@@ -156,7 +175,7 @@ async function liveIndexes(admin: Admin, table: TableSchema): Promise<TableDescr
 }
 
 /** Whether there may be rows of the entity. */
-async function hasRows(
+export async function hasRows(
   engine: Engine,
   entity: EntitySchema,
   before: ReadonlyMap<string, TableDescriptor>,

@@ -13,6 +13,7 @@ export { dropTable, ensureTable } from './concurrent-tables.js';
 export * from './create-table.js';
 export * from './ensure-tables.js';
 export * from './index-states.js';
+export { introspectForeign } from './introspect/foreign.js';
 export { type IntrospectedTable, introspect } from './introspect/introspect.js';
 export { type Admission, type Allowance, admit } from './plan/admission.js';
 export { type SubjectState, subjectStates } from './plan/avro.js';

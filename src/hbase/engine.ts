@@ -1,10 +1,11 @@
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { ClosedError } from '../errors.js';
-import type { Capabilities, Engine } from '../table/engine.js';
+import type { BulkLoadOptions, BulkLoadResult, Capabilities, CellStream, Engine } from '../table/engine.js';
 import { ObservedTable } from '../table/observed-table.js';
 import { type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
+import { HFileLoad } from './bulk/hfile-load.js';
 import { Cluster } from './client/cluster.js';
 import {
   type CoprocessorAnswer,
@@ -57,6 +58,15 @@ export class HBaseEngine implements Engine {
   /** The clock of this machine: the servers stamp by theirs. */
   now(): number {
     return Date.now();
+  }
+
+  /**
+   * Writes sorted cells into HFiles under `options.folder`, and has the regions take them in. Cells of the same row are seen
+   * at one moment. What is loaded twice is there once, so an interrupted load can simply be made again.
+   */
+  async bulkLoad(table: string, cells: CellStream, options: BulkLoadOptions = {}): Promise<BulkLoadResult> {
+    if (this.closed) throw new ClosedError('The connection to HBase was closed.');
+    return new HFileLoad(this.admin, table, options).run(cells);
   }
 
   /** What the engine has done so far, and what it is about. */

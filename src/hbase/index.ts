@@ -3,7 +3,9 @@
 export type { PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';
 export type { BulkLoad, BulkLoadFile, BulkLoadOutcome, FileSystemToken } from './admin/bulk-load.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
+export type { GroupAdmin, GroupMembers, RegionServerGroup } from './admin/group-admin.js';
 export type { HBaseAdmin } from './admin/hbase-admin.js';
+export type { LabelAdmin } from './admin/label-admin.js';
 export type {
   Quota,
   SpaceQuota,
@@ -11,6 +13,7 @@ export type {
   SpaceSubject,
   SpaceViolationPolicy,
 } from './admin/quota-admin.js';
+export type { SlowLogAdmin, SlowLogEntry, SlowLogQuery } from './admin/slow-log-admin.js';
 export type { SnapshotInfo } from './admin/snapshot-admin.js';
 export type { ReplicationPeer, Throttle, ThrottleSubject } from './admin/traffic-admin.js';
 export type { CoprocessorAnswer, CoprocessorCall } from './client/coprocessor.js';

@@ -5,6 +5,7 @@ import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
 import type { ZooKeeperSettings } from './region/zookeeper-registry.js';
 import type { ResolveAddress, ServerAddress } from './rpc/address.js';
 import { type CellBlockCompression, COMPRESSIONS } from './rpc/cell-block-compression.js';
+import { checkAttributes } from './rpc/request-attributes.js';
 import type { TlsOptions } from './rpc/transport.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
 import type { ZooKeeperSasl } from './security/zookeeper-sasl.js';
@@ -91,6 +92,12 @@ export interface HBaseOptions {
   /** Names and values that go with every connection, and stand in HBase's slow log (2.6); default: none. */
   readonly connectionAttributes?: Readonly<Record<string, string>>;
   /**
+   * Asked at each call of a table, in the turn and context of the call, for names and values that go with its requests and
+   * stand in HBase's slow log (2.6), the id of a trace for example; default: none. Those of the call itself (`attributes`)
+   * go before. Calls with different ones share no request. What it throws fails the call.
+   */
+  readonly requestAttributes?: (() => Readonly<Record<string, string>> | undefined) | undefined;
+  /**
    * Have cells compressed on their way, both ways; default: not. It costs both sides time, and is for slow networks. Others
    * of Hadoop's codecs are not spoken (`hbase.client.rpc.compressor`).
    */
@@ -144,6 +151,7 @@ export interface HBaseSettings {
   readonly slowCall: number;
   readonly telemetry: TelemetryApi | undefined;
   readonly connectionAttributes: Readonly<Record<string, string>>;
+  readonly requestAttributes: HBaseOptions['requestAttributes'];
   readonly cellBlockCompression: CellBlockCompression | undefined;
 }
 
@@ -201,29 +209,24 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     maxAnswerCells: number('maxAnswerCells', 300_000),
     quarantine: number('quarantine', 2000, 0),
     primaryCallTimeout: number('primaryCallTimeout', 10, 0),
-    onEvent: listenerOf(options.onEvent),
+    onEvent: functionOf('onEvent', options.onEvent),
     slowCall: number('slowCall', 1000, 0),
     telemetry: checkTelemetry(options.telemetry),
     connectionAttributes: attributesOf(options.connectionAttributes),
+    requestAttributes: functionOf('requestAttributes', options.requestAttributes),
     cellBlockCompression: compressionOf(options.cellBlockCompression),
   };
 }
 
-function listenerOf(onEvent: HBaseOptions['onEvent']): HBaseOptions['onEvent'] {
-  if (onEvent === undefined || typeof onEvent === 'function') return onEvent;
-  throw new InvalidArgumentError(`onEvent is a function, not ${describe(onEvent)}.`);
+function functionOf<T>(name: string, given: T): T {
+  if (given === undefined || typeof given === 'function') return given;
+  throw new InvalidArgumentError(`${name} is a function, not ${describe(given)}.`);
 }
 
 function attributesOf(attributes: HBaseOptions['connectionAttributes']): Readonly<Record<string, string>> {
   if (attributes === undefined) return {};
-  const isSound =
-    typeof attributes === 'object' &&
-    attributes !== null &&
-    Object.values(attributes).every((value) => typeof value === 'string');
-  if (isSound) return { ...attributes };
-  throw new InvalidArgumentError(
-    `connectionAttributes is an object of texts, { application: "billing" }, not ${describe(attributes)}.`,
-  );
+  checkAttributes('connectionAttributes', attributes);
+  return { ...attributes };
 }
 
 function compressionOf(value: HBaseOptions['cellBlockCompression']): CellBlockCompression | undefined {

@@ -1,25 +1,26 @@
-export { avroFiles, type CsvOptions, csvFiles, ndjsonFiles } from './pipeline/file-sink.js';
+export type { BulkFolder } from './bulk/bulk-load.js';
+export type { ParquetType } from './files/parquet.js';
+export { bulkLoad } from './pipeline/bulk-sink.js';
+export { avroFiles, type CsvOptions, csvFiles, ndjsonFiles, sequenceFiles } from './pipeline/file-sink.js';
 export {
   avroSource,
   type CsvSourceOptions,
   csvSource,
   type FileFormatName,
   ndjsonSource,
+  parquetSource,
 } from './pipeline/file-source.js';
 export { type Increments, type IncrementTarget, increments } from './pipeline/increments.js';
 export type { JobKey } from './pipeline/ordered-key.js';
-export {
-  type Combiner,
-  type Emit,
-  FinishedJob,
-  JobBuilder,
-  MappedJob,
-  type Mapper,
-  ReducedJob,
-  type Reducer,
-  SourceJob,
-  type StepContext,
-} from './pipeline/pipeline.js';
+export { parquetFiles } from './pipeline/parquet-sink.js';
+export type {
+  Combiner,
+  Emit,
+  Mapper,
+  Reducer,
+  StepContext,
+} from './pipeline/phases.js';
+export { FinishedJob, JobBuilder, MappedJob, ReducedJob, SourceJob } from './pipeline/pipeline.js';
 export {
   entitySink,
   type PutTarget,
@@ -27,6 +28,7 @@ export {
   type SinkWriter,
   several,
   type Tagged,
+  tableSink,
 } from './pipeline/sink.js';
 export { type JobQuery, type JobSource, tableSource } from './pipeline/source.js';
 export {

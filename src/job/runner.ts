@@ -156,7 +156,7 @@ class JobRun {
     const work = new PhaseRun(
       {
         store: this.store,
-        table: typeof read === 'string' ? this.engine.table(read) : read,
+        table: phase.reader ?? (typeof read === 'string' ? this.engine.table(read) : read),
         phase,
         phaseNumber: number,
         settings: this.settings,
@@ -295,8 +295,9 @@ class PhaseRun {
         await run.run();
       }
     } catch (error) {
-      lost = error instanceof RowanError && error.code === 'ERR_JOB';
-      await this.retryOrThrow(split, error);
+      lost = run?.isLost === true;
+      // Another worker has the split then; this one goes on with others.
+      if (!lost) await this.retryOrThrow(split, error);
     } finally {
       // What this worker knows of a split that another one has is old: it would claim it by that for ever.
       if (lost) this.states.delete(split);
@@ -324,8 +325,6 @@ class PhaseRun {
   private async retryOrThrow(split: number, error: unknown): Promise<void> {
     const { signal } = this.environment;
     if (signal.aborted || !(error instanceof RowanError)) throw error;
-    // Another worker has the split now; this one goes on with others.
-    if (error.code === 'ERR_JOB') return;
     const tries = (this.tries.get(split) ?? 0) + 1;
     this.tries.set(split, tries);
     if (!error.retryable || tries >= ATTEMPTS) throw error;

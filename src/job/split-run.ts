@@ -9,7 +9,7 @@ import type { RunSettings } from './options.js';
 import type { ProgressMeter } from './progress.js';
 import { sleep } from './sleep.js';
 import type { Throttle } from './throttle.js';
-import type { JobPhase, JobReadable, RowRange, SplitWork } from './types.js';
+import type { JobPhase, JobReadable, RowRange, RowWeight, SplitWork } from './types.js';
 
 /** Rows of the first batch, before it is known how large rows are. */
 const FIRST_BATCH = 64;
@@ -60,6 +60,11 @@ export class SplitRun {
     return this.stored;
   }
 
+  /** Whether another worker has the split now. */
+  get isLost(): boolean {
+    return this.alive.signal.aborted;
+  }
+
   /** Works to the end. @throws what the work throws; the state then says so and the split can be claimed again. */
   async run(): Promise<void> {
     const { settings } = this.environment;
@@ -70,7 +75,7 @@ export class SplitRun {
     } catch (error) {
       await this.leave(error);
       // What the work threw is then only how it was stopped.
-      if (this.alive.signal.aborted) throw this.lost();
+      if (this.isLost) throw this.lost();
       throw error;
     } finally {
       clearInterval(heart);
@@ -115,10 +120,11 @@ export class SplitRun {
         throwIfAborted(signal);
         const rows = await scanner.nextBatch(wanted);
         if (rows.length > 0) {
-          const bytes = sizeOf(rows);
+          const weight = this.weigh(rows);
           await work.rows(rows);
-          this.note(rows, bytes);
-          const wait = Math.max(rowThrottle.take(rows.length), byteThrottle.take(bytes));
+          this.note(rows, weight);
+          const { bytes } = weight;
+          const wait = Math.max(rowThrottle.take(weight.rows), byteThrottle.take(bytes));
           if (this.isDue()) await this.checkpoint(work, 'running');
           await pause(wait, signal);
           const fitting = Math.floor((settings.batchBytes * rows.length) / Math.max(bytes, 1));
@@ -131,12 +137,22 @@ export class SplitRun {
     }
   }
 
-  private note(rows: readonly Result[], bytes: number): void {
-    this.position = rows[rows.length - 1]!.row;
-    this.rows += rows.length;
+  private weigh(rows: readonly Result[]): RowWeight {
+    const { weigh } = this.environment.phase;
+    if (weigh === undefined) return { rows: rows.length, bytes: sizeOf(rows) };
+    const weights = rows.map(weigh);
+    return {
+      rows: weights.reduce((sum, weight) => sum + weight.rows, 0),
+      bytes: weights.reduce((sum, weight) => sum + weight.bytes, 0),
+    };
+  }
+
+  private note(read: readonly Result[], { rows, bytes }: RowWeight): void {
+    this.position = read[read.length - 1]!.row;
+    this.rows += rows;
     this.bytes += bytes;
-    this.pendingRows += rows.length;
-    this.environment.meter.worked(this.split, rows.length, bytes, this.position);
+    this.pendingRows += rows;
+    this.environment.meter.worked(this.split, rows, bytes, this.position);
   }
 
   private isDue(): boolean {
@@ -205,7 +221,7 @@ export class SplitRun {
 }
 
 /** Bytes of keys and values. */
-function sizeOf(rows: readonly Result[]): number {
+export function sizeOf(rows: readonly Result[]): number {
   let bytes = 0;
   for (const { row, cells } of rows) {
     for (const cell of cells) bytes += row.length + cell.qualifier.length + cell.value.length + 12;

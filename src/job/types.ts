@@ -110,6 +110,12 @@ export interface SplitWork {
 /** What a pass can read: a table, or a file that looks like one. */
 export type JobReadable = Pick<Table, 'name' | 'scan'>;
 
+/** How much of the source a row is. */
+export interface RowWeight {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
 /** One pass over ranges of a table. */
 export interface JobPhase {
   /**
@@ -117,6 +123,10 @@ export interface JobPhase {
    * that gives rows in order, whose `ranges` are the splits.
    */
   readonly table: string | ((run: number) => string) | JobReadable;
+  /** What is read in its place, if not the table itself: the splits are those of the table all the same. */
+  readonly reader?: JobReadable;
+  /** What a row stands for that is made of several; default: one row and its own bytes. */
+  readonly weigh?: (row: Result) => RowWeight;
   /** Empty: the whole table. */
   readonly ranges: readonly RowRange[];
   /** Each range is one split, whatever its regions. */

@@ -13,7 +13,6 @@ export {
   toHex,
   toStringBinary,
 } from '../bytes/index.js';
-export type { BulkLoadResult } from '../store/bulk-load.js';
 export type { CompactionSettings } from '../store/compact/policy.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
@@ -30,8 +29,11 @@ export {
   type BatchOptions,
   type BatchOutcome,
   type BloomFilter,
+  type BulkLoadOptions,
+  type BulkLoadResult,
   type Capabilities,
   Cell,
+  type CellStream,
   CellType,
   CheckAndMutate,
   type CheckAndMutateResult,

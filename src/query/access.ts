@@ -2,6 +2,7 @@
 
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import type { QueryListener } from './events.js';
@@ -32,6 +33,8 @@ export interface TableAccess {
   readonly onQuery?: QueryListener | undefined;
   /** Seals cursors, so that none can be forged: HMAC-SHA-256. */
   readonly cursorSecret?: Uint8Array | undefined;
+  /** Names of entities whose cursors go on in this one, since their keys were changed to its. */
+  readonly formerNames?: ((schema: EntitySchema) => readonly string[]) | undefined;
 }
 
 /** What an application says about all reads of a database. */

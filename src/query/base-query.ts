@@ -299,10 +299,11 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     position?: Position,
   ): RowCursor {
     checkSupported(this.options, this.access);
-    const { signal, timeout, consistency, cacheBlocks, caching, concurrency } = this.options;
+    const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency } = this.options;
     const options: ReadOptions = {
       signal,
       timeout,
+      attributes,
       consistency,
       cacheBlocks,
       caching,

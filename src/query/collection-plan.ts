@@ -127,7 +127,10 @@ function joinedPart(entities: readonly EntityPlan[], together: readonly number[]
     filter: rangesFilter(own),
     entity: together[0]!,
     entities: together,
-    classify: (row: Row) => layouts.find(([, layout]) => layout.matches(row.row))?.[0] ?? -1,
+    classify: (row: Row) => {
+      const index = layouts.find(([, layout]) => layout.matches(row.row))?.[0] ?? -1;
+      return index < 0 || entities[index]!.rowTest?.(row) === false ? -1 : index;
+    },
   };
 }
 

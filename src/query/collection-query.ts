@@ -149,7 +149,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
       reversedPlan: () =>
         planCollection(specs.map((spec) => ({ ...spec, reversed: !spec.reversed }))).reading,
       scope: {
-        identity: () => JSON.stringify(['collection', ...this.specs().map(identityOf)]),
+        identity: () => JSON.stringify(['collection', ...this.specs().map((spec) => identityOf(spec))]),
         schemas: specs.map(({ schema }) => schema),
         secret: access.cursorSecret,
       },

@@ -32,6 +32,8 @@ const RAW = 0x72;
 export interface CursorScope {
   /** Canonical text of the query. */
   readonly identity: () => string;
+  /** Of the same query as it was asked of an entity whose keys were changed to this one's, salts alone. */
+  readonly formerly?: () => readonly string[];
   readonly schemas: readonly Pick<EntitySchema, 'name' | 'key'>[];
   /** Seals cursors: only who knows it can make them. Without one they are only held to be whole. */
   readonly secret?: Uint8Array | undefined;
@@ -69,7 +71,9 @@ export function decodeCursor(scope: CursorScope, cursor: string): Position {
   if (body[0] !== VERSION) {
     throw new QueryError(`The cursor has version ${body[0]}; this Rowan reads version ${VERSION}.`);
   }
-  if (!equalBytes(body.subarray(1, 1 + HASH_LENGTH), hash(scope.identity()))) {
+  const asked = body.subarray(1, 1 + HASH_LENGTH);
+  const isOf = (identity: string): boolean => equalBytes(asked, hash(identity));
+  if (!isOf(scope.identity()) && !(scope.formerly?.() ?? []).some(isOf)) {
     throw new QueryError(
       'The cursor is of another query. Use it with the same entity, key conditions, where, direction and times.',
     );

@@ -317,6 +317,10 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       reversedPlan: () => this.reading(this.planOf({ ...spec, reversed: !spec.reversed })),
       scope: {
         identity: () => `${identityOf(this.spec)}${'use' in plan ? indexIdentity(plan) : ''}`,
+        ...(index === undefined && {
+          formerly: () =>
+            (this.access.formerNames?.(schema) ?? []).map((name) => identityOf(this.spec, name)),
+        }),
         schemas: [index === undefined ? schema : { name: schema.name, key: index.layout }],
         secret: this.access.cursorSecret,
       },
@@ -382,11 +386,11 @@ export function emptySpec(
 const NOTHING: readonly never[] = Object.freeze([]);
 
 /** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
-export function identityOf(spec: QuerySpec): string {
-  const { schema, key, where, reversed, timeRange } = spec;
+export function identityOf(spec: QuerySpec, entity = spec.schema.name): string {
+  const { key, where, reversed, timeRange } = spec;
   const times = timeRange === undefined ? '' : `${timeRange.min}..${timeRange.max}`;
   return JSON.stringify([
-    schema.name,
+    entity,
     describeKeyConditions(key),
     where.map(describeCondition).sort(),
     reversed ? 'reverse' : 'forward',

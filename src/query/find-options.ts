@@ -34,7 +34,14 @@ export interface FindOptions extends ReadOptionsOf {
   readonly join?: JoinStrategy | undefined;
 }
 
-const READ: readonly string[] = ['signal', 'timeout', 'consistency', 'cacheBlocks', 'withDeleted'];
+const READ: readonly string[] = [
+  'signal',
+  'timeout',
+  'attributes',
+  'consistency',
+  'cacheBlocks',
+  'withDeleted',
+];
 const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join'];
 
 /** @throws QueryError on options that can never be right, and on unknown ones. */

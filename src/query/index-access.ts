@@ -33,16 +33,24 @@ export function entityIndexes(schema: EntitySchema): EntityIndexes {
   return new EntityIndexes(schema, (index) => compileIndexWhere(schema, index));
 }
 
-function compileIndexWhere(schema: EntitySchema, index: IndexSchema): CompiledWhere | undefined {
-  if (index.where === undefined) return undefined;
-  const condition = new WhereBuilder(resolverOf(schema)).read(index.where as never);
+function compileIndexWhere(schema: EntitySchema, { name, where }: IndexSchema): CompiledWhere | undefined {
+  return where && compileKeptWhere(schema, where, `index "${name}"`);
+}
+
+/** The condition of what is kept with rows: it must hold, or not, until somebody writes. @throws QueryError. */
+export function compileKeptWhere(
+  schema: EntitySchema,
+  where: Readonly<Record<string, unknown>>,
+  what: string,
+): CompiledWhere {
+  const condition = new WhereBuilder(resolverOf(schema)).read(where as never);
   const conditions = conjuncts(condition);
   const columns = testedColumns(schema, conditions);
   const several = columns.find(({ kind }) => kind === 'columns' || kind === 'versions');
   if (several !== undefined) {
     throw new QueryError(
-      `${schema.name}.${several.property} is no single cell: the condition of the index "${index.name}" cannot test it.`,
-      { details: { entity: schema.name, property: several.property, index: index.name } },
+      `${schema.name}.${several.property} is no single cell: the condition of the ${what} cannot test it.`,
+      { details: { entity: schema.name, property: several.property } },
     );
   }
   const ending = new Set(
@@ -55,9 +63,9 @@ function compileIndexWhere(schema: EntitySchema, index: IndexSchema): CompiledWh
   if (appearing !== undefined) {
     const { property, family } = appearing;
     throw new QueryError(
-      `The condition of the index "${index.name}" may come to hold when ${schema.name}.${property} ends by the time to live of the ` +
-        `family "${family}", and nobody writes an entry then. Ask that ${property} be present, or keep it in another family.`,
-      { details: { entity: schema.name, property, index: index.name } },
+      `The condition of the ${what} may come to hold when ${schema.name}.${property} ends by the time to live of the ` +
+        `family "${family}", and nobody writes then. Ask that ${property} be present, or keep it in another family.`,
+      { details: { entity: schema.name, property } },
     );
   }
   return { test: compileCondition(condition, schema), columns, texts: conditions.map(describeCondition) };

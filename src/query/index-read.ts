@@ -77,7 +77,7 @@ function followEntries(
 }
 
 /** What all have: an entry each, the limit, and the test. */
-abstract class EntryCursor implements RowCursor {
+abstract class EntryCursor<Rows> implements RowCursor {
   row: Row | undefined;
   readonly entity = 0;
   place: Uint8Array | undefined;
@@ -85,7 +85,10 @@ abstract class EntryCursor implements RowCursor {
 
   constructor(
     protected readonly plan: IndexPlan,
+    protected readonly reading: ReadPlan,
     protected readonly entries: RowCursor,
+    /** Where the rows that entries stand for are looked up. */
+    protected readonly rows: Rows,
     protected readonly options: ReadOptions,
   ) {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
@@ -114,13 +117,13 @@ abstract class EntryCursor implements RowCursor {
 }
 
 /** Rows that are made of each entry as it comes. */
-abstract class StepCursor extends EntryCursor {
+abstract class StepCursor<Rows> extends EntryCursor<Rows> {
   protected readonly reader: EntryReader;
   private readonly made = takeRawRow();
   private closed = false;
 
-  constructor(plan: IndexPlan, entries: RowCursor, options: ReadOptions) {
-    super(plan, entries, options);
+  constructor(plan: IndexPlan, reading: ReadPlan, entries: RowCursor, rows: Rows, options: ReadOptions) {
+    super(plan, reading, entries, rows, options);
     this.reader = new EntryReader(plan.use.index.index);
   }
 
@@ -153,18 +156,18 @@ abstract class StepCursor extends EntryCursor {
 }
 
 /** Rows made of entries alone. */
-class CoveredCursor extends StepCursor {
+class CoveredCursor extends StepCursor<TableAccess> {
   /** Whether values stand in the entry's row. */
   private readonly decodes: boolean;
 
   constructor(
     plan: IndexPlan,
-    private readonly reading: ReadPlan,
+    reading: ReadPlan,
     entries: RowCursor,
-    private readonly rows: TableAccess,
+    rows: TableAccess,
     options: ReadOptions,
   ) {
-    super(plan, entries, options);
+    super(plan, reading, entries, rows, options);
     this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
   }
 
@@ -208,17 +211,7 @@ class CoveredCursor extends StepCursor {
 }
 
 /** Rows of a table that answers in this thread, each looked up as its entry comes. */
-class NearCursor extends StepCursor {
-  constructor(
-    plan: IndexPlan,
-    private readonly reading: ReadPlan,
-    entries: RowCursor,
-    private readonly rows: SyncTable,
-    options: ReadOptions,
-  ) {
-    super(plan, entries, options);
-  }
-
+class NearCursor extends StepCursor<SyncTable> {
   protected rowOf(entry: Row, into: RawRow): boolean {
     const { reader, rows, plan, options } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
@@ -283,22 +276,12 @@ function firstOf(
 }
 
 /** Rows looked up in batches, in the order of their entries. */
-class LookupCursor extends EntryCursor {
+class LookupCursor extends EntryCursor<TableAccess> {
   private found: Result[] = [];
   private open: OpenEntry[] = [];
   private at = 0;
-  private size: number;
+  private size = Math.max(1, Math.min(this.options.expected, this.left, LARGEST_LOOKUP));
   private ended = false;
-  constructor(
-    plan: IndexPlan,
-    private readonly reading: ReadPlan,
-    entries: RowCursor,
-    private readonly rows: TableAccess,
-    options: ReadOptions,
-  ) {
-    super(plan, entries, options);
-    this.size = Math.max(1, Math.min(options.expected, this.left, LARGEST_LOOKUP));
-  }
 
   advance(): boolean | Promise<boolean> {
     for (;;) {

@@ -1,4 +1,5 @@
 export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } from './access.js';
+export { decimalText, quotient } from './aggregate/exact-sum.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery, Groups } from './collection-query.js';
 export { EntityQuery, emptySpec, type MapsOf } from './entity-query.js';
@@ -18,8 +19,16 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
-export { type EntryRepair, entityIndexes, type IndexAccess, type IndexState } from './index-access.js';
+export {
+  compileKeptWhere,
+  type EntryRepair,
+  entityIndexes,
+  type IndexAccess,
+  type IndexState,
+  requireActive,
+} from './index-access.js';
 export type { IndexUse } from './index-plan.js';
+export { parseKeyConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';

@@ -12,6 +12,7 @@ import type { IndexUse } from './index-plan.js';
 import type { Finish } from './loader.js';
 import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
+import { valueSpan } from './row.js';
 import { type MapSlice, sliceOf } from './slice.js';
 
 /** What is asked of one entity. Immutable; each step of a query makes a new one. */
@@ -73,6 +74,7 @@ export function planQuery(
       parts.push(filter);
     }
   }
+  const test = rowTest(schema, keyPlan, local);
   return {
     spec,
     keyPlan,
@@ -80,12 +82,8 @@ export function planQuery(
     filter: parts.length > 1 ? filters.all(...parts) : parts[0],
     pushed,
     local,
-    rowTest: rowTest(schema, keyPlan, local),
-    limitPushed:
-      spec.limit !== undefined &&
-      spec.orderBy === undefined &&
-      local.length === 0 &&
-      keyPlan.check === undefined,
+    rowTest: test,
+    limitPushed: spec.limit !== undefined && spec.orderBy === undefined && test === undefined,
     finish: finishOf(spec),
   };
 }
@@ -99,7 +97,7 @@ function storedPartConditions({ schema, key }: QuerySpec, { inexactParts }: KeyP
 }
 
 function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
-  const { schema, selected } = spec;
+  const { schema, selected, timeRange } = spec;
   if (selected === undefined) return readAll(schema);
   const columns = selectColumns(schema, selected);
   return readColumns(
@@ -107,14 +105,20 @@ function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
     columns,
     testedColumns(schema, conditions),
     new Set(columns.map(({ property }) => property)),
+    timeRange !== undefined,
   );
 }
 
 function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Condition[]): RowTest | undefined {
   const { check } = keyPlan;
-  if (local.length === 0) return check === undefined ? undefined : (row) => check(row.row);
-  const passes = compileCondition({ kind: 'all', conditions: local }, schema);
-  return check === undefined ? passes : (row) => check(row.row) && passes(row);
+  const tests: RowTest[] = [];
+  if (check !== undefined) tests.push((row) => check(row.row));
+  const { marker, timeToLive } = schema;
+  // Of an entity that has ended, columns may be left for a moment.
+  if (timeToLive.lifelong && marker !== undefined)
+    tests.push((row) => valueSpan(row, marker.family, marker.qualifier).end > 0);
+  if (local.length > 0) tests.push(compileCondition({ kind: 'all', conditions: local }, schema));
+  return tests.length > 1 ? (row) => tests.every((test) => test(row)) : tests[0];
 }
 
 /** Ranges over the time of packed rows find whole windows, whose points are cut; Maps are cut to their slices. */

@@ -83,16 +83,18 @@ export function readAll(schema: EntitySchema): ReadSet {
 
 /**
  * Only these columns, the marker that says the row exists, and what conditions test. Without a marker any cell may be
- * the one that says so: then the entity's families are read whole.
+ * the one that says so: then the entity's families are read whole. `past`: whether the reading is of another time.
  */
 export function readColumns(
   schema: EntitySchema,
   selected: readonly ColumnSchema[],
   tested: readonly ColumnSchema[],
   properties: ReadonlySet<string> | undefined,
+  past = false,
 ): ReadSet {
   const { marker } = schema;
-  if (marker === undefined) return readFamilies(schema, schema.families, selected, properties);
+  if (marker === undefined || (past && !isMarkerKept(schema, marker.family)))
+    return readFamilies(schema, schema.families, selected, properties);
   const families = new Map<string, Uint8Array[] | null>();
   const add = (family: string, qualifier: Uint8Array | undefined): void => {
     const columns = families.get(family);
@@ -108,6 +110,13 @@ export function readColumns(
     if (columns !== null && isCheaperWhole(schema, family, columns.length)) families.set(family, null);
   }
   return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
+}
+
+/** Whether the markers of former puts are kept as long as their columns, so that they tell what was there at a time. */
+function isMarkerKept({ families, table }: EntitySchema, markers: string): boolean {
+  const { families: all } = table.descriptor;
+  const kept = all.find(({ name }) => name === markers)!.versions;
+  return all.every(({ name, versions }) => versions <= kept || !families.includes(name));
 }
 
 /** Columns of one family from which on telling them apart may cost more than reading those between them. */

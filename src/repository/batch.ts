@@ -7,7 +7,8 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import type { Get } from '../table/index.js';
 import { type Change, settle } from './change.js';
-import { checkFilter, otherKey } from './conditional.js';
+import { checkedPut } from './checked-put.js';
+import { checkFilter } from './conditional.js';
 import type { ChangeOutcome } from './executor.js';
 import type { WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
@@ -108,7 +109,7 @@ export class BatchBuilder<C extends KeyedClass> {
    */
   check(key: KeyOf<C>, condition: Where<C>): CheckedItem<C, this> {
     const { schema, compiler, options } = this;
-    const held: Condition = {
+    const held: Required<Condition> = {
       expects: [{ kind: 'filter', filter: checkFilter<C>(schema, condition) }],
       mismatch: () => unmet(schema, key),
     };
@@ -126,23 +127,14 @@ export class CheckedItem<C extends KeyedClass, B> {
     private readonly compiler: WriteCompiler,
     private readonly options: WriteOptions,
     private readonly key: KeyOf<C>,
-    private readonly condition: Condition,
+    private readonly condition: Required<Condition>,
     private readonly collect: (item: CompileItem) => B,
   ) {}
 
   /** Stores the entity. @throws QueryError when its key is not the one that is checked. */
   put(entity: Input<C>): B {
-    const { compiler, condition, options } = this;
-    return this.collect(async () => {
-      const row = await this.row();
-      const prepared = await compiler.prepare(entity, 'put');
-      const change = compiler.put(prepared, options);
-      if (Buffer.compare(change.row, row) === 0) {
-        return compiler.onlyIf(change, condition.expects, condition.mismatch!);
-      }
-      prepared.undo?.();
-      throw otherKey(this.schema, prepared.entity);
-    });
+    const { schema, compiler, key, condition, options } = this;
+    return this.collect(() => checkedPut(schema, compiler, key, entity, condition, options));
   }
 
   /** Changes columns: null deletes one, undefined leaves it alone. */

@@ -1,7 +1,16 @@
 /** What a write is, before an engine applies it: one change set for every way of writing. */
 
+import { equalBytes } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import { CheckAndMutate, type Filter, filters, Get, type RowMutation } from '../table/index.js';
+import {
+  type Cell,
+  CheckAndMutate,
+  Delete,
+  type Filter,
+  filters,
+  Get,
+  type RowMutation,
+} from '../table/index.js';
 import { asAction } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
@@ -19,11 +28,36 @@ export type Expectation =
     }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
+/** Whether a column with this value, or none, is as expected. */
+export function isMetBy(
+  expectation: Exclude<Expectation, { readonly kind: 'filter' }>,
+  value: Uint8Array | undefined,
+): boolean {
+  switch (expectation.kind) {
+    case 'absent':
+      return value === undefined;
+    case 'present':
+      return value !== undefined;
+    case 'equal':
+      return value !== undefined && equalBytes(value, expectation.value);
+  }
+}
+
 /** The mutations of a change, all of one row and one atomic step. */
 export interface ResolvedChange {
   readonly mutations: readonly RowMutation[];
   /** What was read and must still be so; empty where reading and writing are one step. */
   readonly seen: readonly Expectation[];
+  /** Cells that go, with what is older, before the mutations take effect: they would live longer than what hides them. */
+  readonly outlived?: readonly Cell[];
+}
+
+/** The delete of cells and what is older than they. `exact`: leaves what is written in the same step. */
+export function deleteOutlived(row: Uint8Array, cells: readonly Cell[], exact: boolean): Delete {
+  const del = new Delete(row);
+  for (const { family, qualifier, timestamp } of cells)
+    del.addColumns(family, qualifier, exact ? timestamp : undefined);
+  return del;
 }
 
 /**

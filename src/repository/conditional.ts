@@ -9,8 +9,9 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
+import { checkedPut } from './checked-put.js';
 import type { WriteOptions } from './options.js';
-import { keyText, type RepositoryContext } from './row-access.js';
+import type { RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { CheckOutcome } from './types.js';
 import type { WriteCompiler } from './write-compiler.js';
@@ -29,14 +30,6 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
     );
   }
   return filter;
-}
-
-/** The error of a checked put of another entity. */
-export function otherKey(schema: EntitySchema, entity: object): QueryError {
-  return new QueryError(
-    `check(...).put: the entity ${keyText(schema, entity)} is not the one that is checked. Check its own key.`,
-    { details: { entity: schema.name } },
-  );
 }
 
 /** The condition did not hold. Callers get an outcome in its place. */
@@ -67,14 +60,10 @@ export class ConditionalWrite<C extends KeyedClass> {
    * too.
    */
   async put(entity: Input<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
-    const checked = await this.row;
-    const prepared = await this.compiler.prepare(entity, 'put');
-    const change = this.compiler.put(prepared, options);
-    if (Buffer.compare(change.row, checked) !== 0) {
-      prepared.undo?.();
-      throw otherKey(this.schema, prepared.entity);
-    }
-    return this.run(this.compiler.onlyIf(change, this.expects, this.mismatch), options);
+    const { schema, compiler, key, expects, mismatch } = this;
+    // It may have failed.
+    await this.row;
+    return this.run(await checkedPut(schema, compiler, key, entity, { expects, mismatch }, options), options);
   }
 
   /** Sets columns; null deletes one, undefined leaves it alone. */

@@ -11,9 +11,18 @@ export function thawed(entity: Entity): Entity {
   return Object.assign(Object.create(Object.getPrototypeOf(entity) as object | null) as Entity, entity);
 }
 
-/** What the hooks of updates and deletes run on: an object of the class with the key and what is changed. */
+/** The parts of the key alone: what is given as a key may be a whole entity. */
+export function partsOf(schema: EntitySchema, key: Readonly<Entity>): Entity {
+  return Object.fromEntries(schema.key.parts.map(({ name }) => [name, key[name]]));
+}
+
+/** What the hooks of updates and deletes run on: an object of the class with the key's parts and what is changed. */
 export function draftOf(schema: EntitySchema, key: Readonly<Entity>, patch: Readonly<Entity>): Entity {
-  return Object.assign(Object.create(schema.target.prototype as object) as Entity, key, patch);
+  return Object.assign(
+    Object.create(schema.target.prototype as object) as Entity,
+    partsOf(schema, key),
+    patch,
+  );
 }
 
 /** Gives back these properties what they hold now. */

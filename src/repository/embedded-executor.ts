@@ -9,7 +9,7 @@ import {
   type RowRead,
   type SyncTable,
 } from '../table/index.js';
-import { type Change, checked, type Expectation, getIf } from './change.js';
+import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from './change.js';
 import { ChangeFlow } from './change-flow.js';
 import type { ChangeExecutor, ChangeOutcome, ChangeParticipant } from './executor.js';
 import { applyAction, asAction } from './row-access.js';
@@ -82,10 +82,12 @@ export class EmbeddedExecutor implements ChangeExecutor {
         ? RowImage.of(row, step.read(watched ? new Get(row) : reads!))
         : undefined;
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
-    const { mutations } = change.resolve(before);
+    const { mutations, outlived } = change.resolve(before);
     if (mutations.length === 0) return Result.EMPTY;
     const { operation } = change;
     const table = this.table.name;
+    // For itself: what is written behind a delete has a later time, in the same millisecond too.
+    if (outlived !== undefined) step.apply({ table, change: deleteOutlived(row, outlived, false) });
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
     return this.flow.apply({ table, operation, row, before: before!, mutations }, this.participants, step);
   }
@@ -94,13 +96,5 @@ export class EmbeddedExecutor implements ChangeExecutor {
 function holds(row: Uint8Array, expectation: Expectation, read: RowRead): boolean {
   if (expectation.kind === 'filter') return !read(getIf(row, [expectation])).isEmpty;
   const { family, qualifier } = expectation;
-  const value = read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier);
-  switch (expectation.kind) {
-    case 'absent':
-      return value === undefined;
-    case 'present':
-      return value !== undefined;
-    case 'equal':
-      return value !== undefined && Buffer.compare(value, expectation.value) === 0;
-  }
+  return isMetBy(expectation, read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier));
 }

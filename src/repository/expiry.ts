@@ -4,9 +4,9 @@
  */
 
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
-import { Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import { type Cell, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation, ResolvedChange } from './change.js';
 import type { RowImage } from './row-image.js';
 
@@ -26,11 +26,15 @@ export interface Life {
 
 /** The end of lives of one entity's rows. */
 export class Expiry {
+  private readonly histories: readonly ColumnSchema[];
+
   private constructor(
     private readonly schema: EntitySchema,
     private readonly marker: NonNullable<EntitySchema['marker']>,
     private readonly now: () => number,
-  ) {}
+  ) {
+    this.histories = schema.columns.filter(({ kind }) => kind === 'versions');
+  }
 
   /** Undefined for entities that do not end, or have no marker that could tell when. */
   static of(schema: EntitySchema, now: () => number): Expiry | undefined {
@@ -93,16 +97,22 @@ export class Expiry {
     // Another end than the last one, so that who compares markers sees that this was written.
     const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
     const begun = mutations.flatMap((mutation) => begin(mutation, end, now));
-    if (marker !== undefined) begun.push(...this.rewritten(mutations, before, end, now));
-    return { mutations: begun, seen };
+    if (marker === undefined) return { mutations: begun, seen };
+    const isShorter = end !== undefined && (stored === undefined || end < stored);
+    begun.push(...this.rewritten(mutations, before, end, now, isShorter));
+    return { mutations: begun, seen, ...(isShorter && { outlived: outlived(before, mutations) }) };
   }
 
-  /** The cells of the row that the mutations do not touch, written anew so that they live as long. */
+  /**
+   * The cells of the row that the mutations do not touch, written anew so that they live as long. Those of a history keep
+   * their times, so that it has no version more, unless what was there goes (`isMoved`).
+   */
   private rewritten(
     mutations: readonly RowMutation[],
     before: RowImage,
     end: number | undefined,
     now: number,
+    isMoved: boolean,
   ): RowMutation[] {
     const touched = new Set<string>();
     for (const mutation of mutations) {
@@ -110,14 +120,38 @@ export class Expiry {
       for (const cell of cells) touched.add(`${cell.family}:${toLatin1(cell.qualifier)}`);
     }
     const first = mutations[0]!;
-    const put = new Put(first.row, first.kind === 'put' ? first.timestamp : LATEST_TIMESTAMP);
-    put.setDurability(first.durability);
-    for (const { family, qualifier, value } of before.all()) {
-      if (!touched.has(`${family}:${toLatin1(qualifier)}`)) put.addColumn(family, qualifier, value);
+    const written = first.kind === 'put' ? first.timestamp : LATEST_TIMESTAMP;
+    const puts = new Map<number, Put>();
+    for (const { family, qualifier, value, timestamp } of before.all()) {
+      if (touched.has(`${family}:${toLatin1(qualifier)}`)) continue;
+      const at = !isMoved && this.isHistory(family, qualifier) ? timestamp : written;
+      let put = puts.get(at);
+      if (put === undefined) {
+        const lived = at === timestamp ? timestamp : now;
+        put = new Put(first.row, at).setDurability(first.durability);
+        puts.set(at, put.setTtl(end === undefined ? undefined : Math.max(1, end - lived)));
+      }
+      put.addColumn(family, qualifier, value);
     }
-    if (put.cells.length === 0) return [];
-    return [put.setTtl(end === undefined ? undefined : Math.max(1, end - now))];
+    return [...puts.values()];
   }
+
+  private isHistory(family: string, qualifier: Uint8Array): boolean {
+    return this.histories.some(
+      (column) => column.family === family && equalBytes(column.qualifier, qualifier),
+    );
+  }
+}
+
+/** The cells that would come to light again when what is written over them has ended: all but what is added to. */
+function outlived(before: RowImage, mutations: readonly RowMutation[]): Cell[] {
+  const added = mutations.flatMap((mutation): readonly Pick<Cell, 'family' | 'qualifier'>[] =>
+    'columns' in mutation ? mutation.columns : [],
+  );
+  return [...before.all()].filter(
+    (cell) =>
+      !added.some(({ family, qualifier }) => family === cell.family && equalBytes(qualifier, cell.qualifier)),
+  );
 }
 
 /** Writes of a row that lives on: without a marker of their own, and a little longer than what remains. */

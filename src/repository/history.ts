@@ -24,6 +24,7 @@ const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
   limit: true,
   signal: true,
   timeout: true,
+  attributes: true,
 };
 
 /** The versions of a column that the family keeps, newest first. */

@@ -38,5 +38,6 @@ export { RowBuilder } from './row-builder.js';
 export { RowGate } from './row-gate.js';
 export { RowImage } from './row-image.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './scattered.js';
+export * from './summaries/index.js';
 export { TablesReader } from './tables-reader.js';
 export type * from './types.js';

@@ -21,7 +21,15 @@ export interface BulkWriteOptions<E> extends Omit<WriteOptions, 'timestamp'> {
   readonly timestamp?: number | ((entity: E) => number);
 }
 
-const KNOWN: ReadonlySet<string> = new Set(['timestamp', 'ttl', 'durability', 'signal', 'timeout', 'atomic']);
+const KNOWN: ReadonlySet<string> = new Set([
+  'timestamp',
+  'ttl',
+  'durability',
+  'signal',
+  'timeout',
+  'attributes',
+  'atomic',
+]);
 
 /** Gives mutations what the options say. @throws InvalidArgumentError on options that there are not. */
 export function applyWriteOptions(

@@ -173,12 +173,17 @@ export class EntityReader<C extends KeyedClass> {
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
     const deleted = this.schema.columns.filter(({ property }) => property === this.schema.deletedProperty);
     const needed = [...this.storedParts, ...deleted];
-    const get = this.getOf(known, options, readColumns(this.schema, needed, [], undefined));
+    const read = readColumns(this.schema, needed, [], undefined, this.timeRange !== undefined);
+    const get = this.getOf(known, options, read);
     if (needed.length === 0) {
       return this.access.table.exists(get.setCheckExistenceOnly(true), options);
     }
     const result = await this.access.table.get(get, options);
+    const { marker, timeToLive } = this.schema;
     if (result.isEmpty) return false;
+    // Of an entity that has ended, columns may be left for a moment.
+    if (timeToLive.lifelong && marker !== undefined && !result.getValue(marker.family, marker.qualifier))
+      return false;
     return this.storedParts.every(({ property, codec, family, qualifier }) => {
       const stored = result.getValue(family, qualifier);
       return stored !== undefined && Buffer.compare(stored, codec.encode(Reflect.get(key, property))) === 0;

@@ -5,7 +5,7 @@ import { toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/brand.js';
 import { type BatchAction, type OperationOptions, Result, type Table } from '../table/index.js';
-import { type Change, checked, getIf, type ResolvedChange } from './change.js';
+import { type Change, checked, deleteOutlived, getIf, type ResolvedChange } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { applyAction, asAction, hasDelete } from './row-access.js';
 import { RowGate } from './row-gate.js';
@@ -47,7 +47,8 @@ export class RemoteExecutor implements ChangeExecutor {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
-        const { mutations, seen } = change.resolve(before);
+        const { mutations: put, seen, outlived } = change.resolve(before);
+        const mutations = outlived === undefined ? put : [...put, deleteOutlived(change.row, outlived, true)];
         if (mutations.length === 0) {
           if (await this.meets(change, options)) return Result.EMPTY;
           throw change.mismatch!();

@@ -39,7 +39,7 @@ export function dropDynamic(
 }
 
 /** The mutations with one delete in place of two; what was to be written anew and is deleted is not written. */
-export function joinDeletes({ mutations, seen }: ResolvedChange, del: Delete): ResolvedChange {
+export function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
   const gone = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
   for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
   const rest = mutations.filter((mutation) => mutation.kind !== 'delete');
@@ -50,5 +50,5 @@ export function joinDeletes({ mutations, seen }: ResolvedChange, del: Delete): R
     );
     mutation.cells.splice(0, mutation.cells.length, ...left);
   }
-  return { mutations: [...rest.filter((m) => m.kind !== 'put' || m.cells.length > 0), del], seen };
+  return { mutations: [...rest.filter((m) => m.kind !== 'put' || m.cells.length > 0), del], ...resolved };
 }

@@ -265,7 +265,7 @@ export class WriteCompiler {
         }
         if (life === undefined) return { mutations: changed, seen };
         const lived = this.expiry!.apply(changed, image, life);
-        return { mutations: lived.mutations, seen: [...seen.slice(1), ...lived.seen] };
+        return { ...lived, seen: [...seen.slice(1), ...lived.seen] };
       },
     };
   }

@@ -13,6 +13,7 @@ import {
   ownDeclarations,
   type PropertyDeclaration,
   type RelationDeclaration,
+  type SummaryDeclaration,
   type TableDeclaration,
   type TableReference,
 } from '../../decorators/index.js';
@@ -42,6 +43,7 @@ export interface CollectedEntity {
   readonly indexes: readonly IndexDeclaration[];
   readonly relations: readonly RelationDeclaration[];
   readonly copies: readonly CopyDeclaration[];
+  readonly summaries: readonly SummaryDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -83,6 +85,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     indexes: inherited.flatMap((other) => other.indexes),
     relations: inherited.flatMap((other) => other.relations),
     copies: inherited.flatMap((other) => other.copies),
+    summaries: inherited.flatMap((other) => other.summaries),
   };
 }
 

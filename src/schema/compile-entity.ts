@@ -14,6 +14,7 @@ import type { Problems } from './problems.js';
 import { compileReferences } from './references.js';
 import { compileRelations } from './relations.js';
 import { type EntitySubscriber, subscribedHooks } from './subscribers.js';
+import { compileSummaries } from './summaries.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
 /** The qualifier of marker cells. */
@@ -34,6 +35,7 @@ export interface CompiledEntity {
   readonly relations: EntitySchema['relations'];
   readonly copies: EntitySchema['copies'];
   readonly references: EntitySchema['references'];
+  readonly summaries: EntitySchema['summaries'];
 }
 
 /** `markerFamily` is where the marker stands if the declaration leaves it open. */
@@ -60,14 +62,15 @@ export function compileEntity(
     checkKeyNames(source, key, problems);
     checkKeyColumns(source, key, columns, problems);
   }
-  const linked = key === undefined ? NO_LINKS : linksOf(source, key, columns, problems);
+  const deletedProperty = deletedOf(source, problems);
+  const linked = key === undefined ? NO_LINKS : linksOf(source, key, columns, deletedProperty, problems);
   return {
     source,
     key,
     columns,
     marker: markerOf(source, columns, markerFamily, problems),
     versionProperty: versionOf(source, key, problems),
-    deletedProperty: deletedOf(source, problems),
+    deletedProperty,
     timeToLive: timeToLiveOf(source, problems),
     lifecycle: compileLifecycle({
       ...source,
@@ -78,22 +81,34 @@ export function compileEntity(
   };
 }
 
-type Linked = Pick<CompiledEntity, 'indexes' | 'copies' | 'references'>;
+type Linked = Pick<CompiledEntity, 'indexes' | 'copies' | 'references' | 'summaries'>;
 
-const NO_LINKS: Linked = { indexes: [], copies: [], references: [] };
+const NO_LINKS: Linked = { indexes: [], copies: [], references: [], summaries: [] };
 
-/** The indexes, declared ones and those that links make, and what is linked by them. */
+/** The indexes, declared ones and those that links and summaries make, and what stands on them. */
 function linksOf(
   source: CollectedEntity,
   key: KeyLayout,
   columns: CompiledColumns,
+  deleted: string | undefined,
   problems: Problems,
 ): Linked {
   const owner: LinkOwner = { name: source.name, key, columns: columns.columns };
   const copies = compileCopies(source, owner, problems);
   const references = compileReferences(source, owner, problems);
   const declared = compileIndexes(source, key, columns, problems);
+  const { summaries, indexes: extremes } = compileSummaries(source, owner, deleted, problems);
   const made = new Map<string, IndexDeclaration>();
+  for (const index of extremes) {
+    made.set(index.name, index);
+    if (source.indexes.every(({ name }) => name !== index.name)) continue;
+    problems.add(
+      source.name,
+      undefined,
+      `It has an index "${index.name}", the name of the one that a summary keeps least and greatest values in.`,
+      'Give it another name.',
+    );
+  }
   for (const { via } of [...copies, ...references]) {
     if (findBackReference(owner, declared, via) !== 'missing') continue;
     const index = backReferenceIndex(via);
@@ -116,6 +131,7 @@ function linksOf(
     indexes,
     copies: Object.freeze(copies.map(indexed)),
     references: Object.freeze(references.map(indexed)),
+    summaries,
   };
 }
 

@@ -22,7 +22,8 @@ import type { Problems } from './problems.js';
 import { type ColumnSchema, type IndexSchema, ROW_PART } from './types.js';
 
 const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each'];
-const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+/** Of indexes and summaries. */
+export const NAME_PATTERN: RegExp = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 export function compileIndexes(
   source: CollectedEntity,
@@ -57,7 +58,7 @@ class IndexCompiler {
 
   compile(names: Set<string>): IndexSchema | undefined {
     const { name } = this.declaration;
-    if (typeof name !== 'string' || !NAME.test(name)) {
+    if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
       this.problem(
         `Its name is ${describe(name)}.`,
         'Give it letters, digits and _, 64 at most, beginning with no digit.',
@@ -84,7 +85,7 @@ class IndexCompiler {
       where === undefined ? null : textOf(where),
       each,
     ]);
-    const id = idOf(signature);
+    const id = digestOf(signature);
     const layout = this.layout([literal(id), ...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
     if (layout === undefined) return undefined;
     return Object.freeze({
@@ -237,27 +238,35 @@ class IndexCompiler {
     return this.columns.columns.find(({ property }) => property === name);
   }
 
-  /** A part without a codec has that of the column or of the key; the items of a list are text. */
   private codecOf(name: string): KeyCodec<unknown> | undefined {
-    const own = this.key.parts.find((one) => one.name === name && one.recoverable);
-    if (own !== undefined) return own.codec;
-    const column = this.columnOf(name);
-    if (column === undefined) return text as KeyCodec<unknown>;
-    if (column.kind === 'counter') return int64 as KeyCodec<unknown>;
-    const codec =
-      column.kind === 'columns' && this.options.each === 'keys' ? column.qualifierCodec : column.codec;
-    return codec instanceof BaseCodec ? codec : (text as KeyCodec<unknown>);
+    return partCodec({ key: this.key, columns: this.columns.columns }, name, this.options.each);
   }
 }
 
-function idOf(signature: string): Uint8Array {
+/** A part without a codec has that of the column or of the key; the items of a list are text. */
+export function partCodec(
+  { key, columns }: { readonly key: KeyLayout; readonly columns: readonly ColumnSchema[] },
+  name: string,
+  each?: IndexOptions['each'],
+): KeyCodec<unknown> | undefined {
+  const own = key.parts.find((one) => one.name === name && one.recoverable);
+  if (own !== undefined) return own.codec;
+  const column = columns.find(({ property }) => property === name);
+  if (column === undefined) return text as KeyCodec<unknown>;
+  if (column.kind === 'counter') return int64 as KeyCodec<unknown>;
+  const codec = column.kind === 'columns' && each === 'keys' ? column.qualifierCodec : column.codec;
+  return codec instanceof BaseCodec ? codec : (text as KeyCodec<unknown>);
+}
+
+/** What entries and figures that were made by this text begin with. */
+export function digestOf(signature: string): Uint8Array {
   const id = new Uint8Array(4);
   new DataView(id.buffer).setUint32(0, murmur3(toBytes(signature)));
   return id;
 }
 
 /** A condition as a text that is the same in every process. */
-function textOf(value: unknown): string {
+export function textOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => {
     if (typeof item === 'bigint') return `${item}n`;
     if (item instanceof Uint8Array) return toHex(item);

@@ -15,6 +15,7 @@ import { checkRelations } from './relations.js';
 import { Schema } from './schema.js';
 import { schemaSignature } from './signature.js';
 import { checkSubscribers, type EntitySubscriber } from './subscribers.js';
+import { checkSummaries } from './summaries.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
 
 /** An entity whose mapper is yet to be made. */
@@ -70,6 +71,7 @@ export function compileDeclarations(
   checkRelations(compiled, problems);
   checkCopies(compiled, problems);
   checkReferences(compiled, problems);
+  checkSummaries(compiled, problems);
   problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(

@@ -3,6 +3,7 @@ export * from './column-name.js';
 export * from './compile.js';
 export type * from './entity-types.js';
 export { newUlid, newUuid } from './generated-ids.js';
+export * from './given-columns.js';
 export * from './lint/index.js';
 export * from './schema.js';
 export * from './signature.js';

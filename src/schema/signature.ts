@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { toHex } from '../bytes/index.js';
 import type { TableSchema } from './types.js';
 
@@ -18,9 +17,4 @@ export function schemaSignature({ entities }: Pick<TableSchema, 'entities'>): st
       return [`key ${entity.key.signature}`, `marker ${mark}`, ...columns].join('\n');
     })
     .join('\n\n');
-}
-
-/** The first 16 hex digits of the SHA-256 of a signature: what a table's metadata keeps. */
-export function signatureHash(signature: string): string {
-  return createHash('sha256').update(signature).digest('hex').slice(0, 16);
 }

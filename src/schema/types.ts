@@ -135,6 +135,8 @@ export interface EntitySchema<E extends object = object> {
   readonly copies: readonly CopySchema[];
   /** The referential rules of its relations. */
   readonly references: readonly ReferenceRule[];
+  /** Figures that are kept of groups of its rows. */
+  readonly summaries: readonly SummarySchema[];
   readonly mapper: EntityMapper<E>;
 }
 
@@ -201,6 +203,47 @@ export interface CopySchema extends LinkSchema {
   /** Rows that a change of the source changes in its own step at most. */
   readonly fanOut: number;
 }
+
+/** The part of a group of all rows, whose `by` is empty: a key has at least one. It is 0. */
+export const ALL_PART = '$all';
+
+/** Figures of groups of rows; see docs/summaries.md. */
+export interface SummarySchema {
+  readonly name: string;
+  /** What tells its rows from those of others, 4 bytes: a digest of everything that decides the figures. */
+  readonly id: Uint8Array;
+  readonly signature: string;
+  /** The properties that the rows of a group have in common, in order. */
+  readonly by: readonly string[];
+  /** Of the groups: the id and the values of `by`. */
+  readonly layout: KeyLayout;
+  readonly figures: readonly FigureSchema[];
+  /** The properties that are counted or added, in the order of the figures. */
+  readonly measured: readonly MeasuredSchema[];
+  /** As `where` takes it. */
+  readonly where: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface FigureSchema {
+  readonly name: string;
+  readonly kind: 'count' | 'sum' | 'avg' | 'min' | 'max';
+  /** Undefined: the rows are counted. */
+  readonly property: string | undefined;
+  /** Of least and greatest values: the index that they stand in. */
+  readonly index: string | undefined;
+}
+
+/** A property of which a summary keeps the number of values, and their sum where one is declared. */
+export interface MeasuredSchema {
+  readonly property: string;
+  readonly sum: SumKind | undefined;
+}
+
+/** How the values of a codec are added, exactly: as whole numbers of some unit. */
+export type SumKind =
+  | { readonly unit: 'one'; readonly as: 'number' | 'bigint' }
+  | { readonly unit: 'decimal'; readonly scale: number }
+  | { readonly unit: 'double' };
 
 export interface CopiedField {
   readonly column: ColumnSchema;

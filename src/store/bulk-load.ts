@@ -6,7 +6,15 @@
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { ClosedError, InvalidArgumentError } from '../errors.js';
 import { checkRow, checkTimestamp } from '../table/checks.js';
-import { type Cell, CellType, LATEST_TIMESTAMP } from '../table/index.js';
+import {
+  type BulkLoadResult,
+  type Cell,
+  type CellStream,
+  CellType,
+  EndingCell,
+  LATEST_TIMESTAMP,
+  listOf,
+} from '../table/index.js';
 import { replaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
 import type { WrittenFile } from './file/file-meta.js';
@@ -19,12 +27,6 @@ import { type Region, regionOf } from './region/region.js';
 import { fileEntry } from './region/store-file.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
-
-export interface BulkLoadResult {
-  readonly cells: number;
-  readonly files: number;
-  readonly bytes: number;
-}
 
 interface LoadedFile {
   readonly family: string;
@@ -58,7 +60,7 @@ export class BulkLoad implements Interruptible {
    * Loads cells that come in order: row, family, qualifier, newest timestamp first.
    * @throws RowanError `ERR_INVALID_ARGUMENT` when they do not, `ERR_NO_SUCH_FAMILY`; nothing is loaded then.
    */
-  run(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+  run(cells: CellStream): Promise<BulkLoadResult> {
     const { lifecycle } = this.core;
     return new Promise((resolve, reject) => {
       this.interrupted = reject;
@@ -88,12 +90,14 @@ export class BulkLoad implements Interruptible {
     for (const { written } of this.loaded) core.ledger.discard(written.meta.fileNo);
   }
 
-  private async load(cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+  private async load(cells: CellStream): Promise<BulkLoadResult> {
     const { core, state } = this;
-    for await (const cell of cells) {
-      this.checkRunning();
-      this.add(cell);
-      if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    for await (const item of cells) {
+      for (const cell of listOf(item)) {
+        this.checkRunning();
+        this.add(cell);
+        if (this.cells % CELLS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
     }
     this.checkRunning();
     this.finishRegion();
@@ -233,6 +237,7 @@ class LoadedCellCursor extends CellCursor {
     this.qualifierOffset = row.length;
     this.qualifierLength = qualifier.length;
     this.timestamp = cell.timestamp;
+    this.ttl = cell instanceof EndingCell ? cell.ttl : 0;
     this.type = cell.type;
     this.value = value;
     this.valueLength = value.length;

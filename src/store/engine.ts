@@ -2,15 +2,16 @@
 
 import type {
   Admin,
+  BulkLoadResult,
   Capabilities,
-  Cell,
+  CellStream,
   Engine,
   SyncTable,
   TableTransaction,
   TransactionOptions,
   WriteObserver,
 } from '../table/index.js';
-import { BulkLoad, type BulkLoadResult } from './bulk-load.js';
+import { BulkLoad } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
 import { EmbeddedTable } from './embedded-table.js';
@@ -97,7 +98,7 @@ export class EmbeddedEngine implements Engine {
    * visible at one moment; they win over earlier writes of the same cells and lose to later ones (R83).
    * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order: nothing is loaded then.
    */
-  async bulkLoad(table: string, cells: Iterable<Cell> | AsyncIterable<Cell>): Promise<BulkLoadResult> {
+  async bulkLoad(table: string, cells: CellStream): Promise<BulkLoadResult> {
     return new BulkLoad(this.core, this.core.writableTable(table)).run(cells);
   }
 

@@ -20,8 +20,14 @@ import {
   makeDirectory,
 } from './manifest/index.js';
 import { ChunkPool } from './memstore/arena.js';
+import type { Memstore } from './memstore/memstore.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
-import { CLOCK_TABLE, readWriteRecord, type WriteRecordSink } from './record/write-record.js';
+import {
+  CLOCK_TABLE,
+  type RecordedCell,
+  WriteRecordReader,
+  type WriteRecordSink,
+} from './record/write-record.js';
 import type { FamilyStore } from './region/family-store.js';
 import { regionOf } from './region/region.js';
 import { StoreCore } from './store-core.js';
@@ -97,6 +103,7 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
   const replay = new Replay(directory, tables, rowClock, state.nextId, state.lastSeq);
   const segments = [...state.walSegments.values()];
   const log = replayWal(fileSystem, directory, segments, (record) => replay.take(record), { repair: false });
+  replay.finish();
   return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq: replay.lastSeq, log };
 }
 
@@ -115,9 +122,11 @@ function codecsOf(tables: readonly TableState[]): Set<Compression> {
 /** Goes on where the store was left. Everything was read and found sound: what fails from here on is the disk. */
 function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
   const { fileSystem, directory, settings } = environment;
-  const { found, ledger, rowClock, lastSeq } = read;
-  const { closed } = read.log;
-  for (const { number, length } of closed) repairSegment(fileSystem, directory, number, length);
+  // The log was read whole: nobody is to hold it from here on.
+  const { log, ...parts } = read;
+  const { found, ledger, rowClock, lastSeq } = parts;
+  const { closed, repairs } = log;
+  for (const each of repairs) repairSegment(fileSystem, directory, each);
   const edits: Edit[] = [{ type: 'counters', lastSeq, clock: rowClock.highest }];
   for (const segment of closed) edits.push({ type: 'walClosed', ...segment });
   const manifest = Manifest.begin(fileSystem, directory, found, edits);
@@ -133,7 +142,7 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
     const journal = new Journal(wal, manifest, rowClock);
     ledger.start(journal);
     const [flushExecutor, compactionExecutor] = executors(environment);
-    const core = new StoreCore({ ...read, environment, lock, journal, flushExecutor, compactionExecutor });
+    const core = new StoreCore({ ...parts, environment, lock, journal, flushExecutor, compactionExecutor });
     // Else a store that is opened often and written to little would replay ever more segments.
     core.maintenance.requestLogCollection();
     return core;
@@ -184,11 +193,14 @@ class Replay implements WriteRecordSink {
 
   private readonly tables: ReadonlyMap<number, TableState>;
   private unknown = false;
+  private readonly reader = new WriteRecordReader();
   /** Of the last cell. */
-  private row: Uint8Array | undefined;
   private tableId = 0;
   private family = 0;
   private store: FamilyStore | undefined;
+  /** It takes every row of its table. */
+  private alone = false;
+  private readonly filled = new Set<Memstore>();
 
   constructor(
     private readonly directory: string,
@@ -207,7 +219,8 @@ class Replay implements WriteRecordSink {
     this.firstSeq = record.firstSeq;
     let mutations: number;
     try {
-      mutations = readWriteRecord(record.payload, this, record.offset, record.offset + record.length);
+      const { payload, offset, length } = record;
+      mutations = this.reader.read(payload, this, offset, offset + length);
     } catch (cause) {
       throw this.corruption(
         record,
@@ -225,6 +238,11 @@ class Replay implements WriteRecordSink {
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
   }
 
+  /** All records were taken. */
+  finish(): void {
+    for (const memstore of this.filled) memstore.settle();
+  }
+
   private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {
     const file = joinPath(this.directory, walFileName(record.segment));
     return new CorruptionError(`The record at byte ${record.fileOffset} of the log "${file}" ${what}`, {
@@ -233,42 +251,37 @@ class Replay implements WriteRecordSink {
     });
   }
 
-  cell(
-    mutation: number,
-    tableId: number,
-    row: Uint8Array,
-    familyNumber: number,
-    qualifier: Uint8Array,
-    timestamp: number,
-    type: number,
-    ttl: number,
-    value: Uint8Array,
-  ): void {
-    if (tableId === CLOCK_TABLE) {
-      this.rowClock.restore(timestamp);
+  cell(cell: RecordedCell): void {
+    const { table, family } = cell;
+    if (table === CLOCK_TABLE) {
+      this.rowClock.restore(cell.timestamp);
       return;
     }
-    // The cells of a row come one after the other, with the very same bytes, and mostly all of one family.
-    const sameRow = row === this.row && familyNumber === this.family && tableId === this.tableId;
-    if (!sameRow) {
-      this.row = row;
-      this.tableId = tableId;
-      this.family = familyNumber;
-      this.store = this.storeOf(tableId, row, familyNumber);
+    // The cells of a row come one after the other, and mostly all of one family.
+    const sameStore = family === this.family && table === this.tableId;
+    const sameRow = sameStore && cell.sameRow;
+    if (!sameRow && !(sameStore && this.alone)) {
+      this.tableId = table;
+      this.family = family;
+      this.store = this.storeOf(table, cell);
     }
     const { store } = this;
-    const seq = this.firstSeq + mutation;
+    const seq = this.firstSeq + cell.mutation;
     if (store === undefined || seq <= store.flushedSeq) return;
-    store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
+    const { active } = store.version;
+    if (active.load(cell, seq, sameRow)) this.filled.add(active);
   }
 
-  /** Where cells of a row go; undefined for a table or family that was deleted after the write. */
-  private storeOf(tableId: number, row: Uint8Array, familyNumber: number): FamilyStore | undefined {
+  /** Where a cell goes; undefined for a table or family that was deleted after the write. */
+  private storeOf(tableId: number, cell: RecordedCell): FamilyStore | undefined {
+    this.alone = false;
     if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
-    this.unknown ||= tableId >= this.nextId || familyNumber >= this.nextId;
-    const family = this.table && this.familyName(this.table, familyNumber);
+    this.unknown ||= tableId >= this.nextId || cell.family >= this.nextId;
+    const family = this.table && this.familyName(this.table, cell.family);
     if (!this.table || family === undefined) return undefined;
-    return regionOf(this.table.regions, row).byFamily.get(family);
+    const { regions } = this.table;
+    this.alone = regions.length === 1;
+    return regionOf(regions, cell.row).byFamily.get(family);
   }
 
   private familyName(table: TableState, number: number): string | undefined {

@@ -331,7 +331,7 @@ function hasKnownTables(record: WalRecord, state: VersionState): boolean {
   let known = true;
   const bytes = record.payload.subarray(record.offset, record.offset + record.length);
   readWriteRecord(bytes, {
-    cell: (_mutation, table, _row, family) => {
+    cell: ({ table, family }) => {
       known &&= table < state.nextId && family < state.nextId;
     },
   });

@@ -4,6 +4,7 @@ import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { MutationCell, Query, TableDescriptor } from '../table/index.js';
+import { noLabels } from './labels.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 import { SerialQueue } from './serial-queue.js';
@@ -45,8 +46,9 @@ export class TableState {
     );
   }
 
-  /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names a family that the table has not. */
+  /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names a family that the table has not; UnsupportedError with labels. */
   checkQuery(query: Query): void {
+    if (query.authorizations !== undefined) throw noLabels('A read with authorizations');
     if (query.onlyFamily !== undefined) {
       if (!this.familyNumbers.has(query.onlyFamily)) throw this.noSuchFamily(query.onlyFamily);
     } else if (!query.asksForAll) {

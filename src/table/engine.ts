@@ -1,4 +1,5 @@
 import type { Admin } from './admin.js';
+import type { Cell } from './cell.js';
 import type { WriteObserver } from './observer.js';
 import type { Table } from './table.js';
 import type { TableTransaction, TransactionOptions } from './transaction.js';
@@ -15,6 +16,36 @@ export interface Capabilities {
   readonly checkpoint: boolean;
   /** `Consistency` `TIMELINE`. */
   readonly timelineReads: boolean;
+}
+
+/** Cells one by one, or in lists, which cost less. */
+export type CellStream = Iterable<Cell> | AsyncIterable<Cell | readonly Cell[]>;
+
+/** The cells of an item of a stream. */
+export function listOf(item: Cell | readonly Cell[]): readonly Cell[] {
+  return Array.isArray(item) ? (item as readonly Cell[]) : [item as Cell];
+}
+
+/** How cells are loaded as files. */
+export interface BulkLoadOptions {
+  /**
+   * Of HBase, which has to be given it: a folder to which this process writes files that the region servers can open and
+   * move. The embedded engine makes files in its own folder.
+   */
+  readonly folder?: string;
+  /** That folder as the region servers name it (`hdfs://namenode/load`). Default: `file://` and the folder's path. */
+  readonly uri?: string;
+  /** Of HBase's files: `NONE` (default) or `GZ`. */
+  readonly compression?: 'NONE' | 'GZ';
+  /** On HBase nothing further is loaded once it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
+/** What was loaded. */
+export interface BulkLoadResult {
+  readonly cells: number;
+  readonly files: number;
+  readonly bytes: number;
 }
 
 /** An embedded store or an HBase cluster. */
@@ -44,5 +75,14 @@ export interface Engine {
     run: (transaction: TableTransaction) => Promise<T>,
     options?: TransactionOptions,
   ): Promise<T>;
+  /**
+   * Loads cells that come sorted (row, family, qualifier, newest timestamp first) as files, past log and memory. They win over
+   * earlier writes of the same cells and lose to later ones. The embedded engine shows them at one moment, or none; HBase
+   * those of a region at one moment, region after region. Observers, and what is derived from rows (indexes, copies), are not
+   * told.
+   * @throws InvalidArgumentError when the cells are out of order, RowanError `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_FAMILY`:
+   * nothing is loaded then; of HBase, what its servers throw, `details.loaded` files having been loaded before.
+   */
+  bulkLoad?(table: string, cells: CellStream, options?: BulkLoadOptions): Promise<BulkLoadResult>;
   close(): Promise<void>;
 }

@@ -11,6 +11,7 @@ import {
   describe,
 } from './checks.js';
 import { TimeRange } from './time-range.js';
+import { checkVisibility } from './visibility.js';
 
 /**
  * How safe a write is when it is acknowledged (HBase `Durability`, R87). `FSYNC_WAL` and `SYNC_WAL`: on the disk;
@@ -34,6 +35,8 @@ export abstract class Mutation {
   /** Time to live of every cell of this mutation, in milliseconds (R21). */
   ttl: number | undefined;
   durability: Durability = 'USE_DEFAULT';
+  /** Who may read its cells, as an expression of labels; undefined: everybody. HBase alone knows labels. */
+  visibility: string | undefined;
 
   constructor(row: BytesLike) {
     this.row = checkRow(row);
@@ -46,6 +49,16 @@ export abstract class Mutation {
 
   setDurability(durability: Durability): this {
     this.durability = durability;
+    return this;
+  }
+
+  /**
+   * Who may read the cells of this mutation: an expression of labels, `'secret & !(trial | probationary)'`; those of a delete
+   * are those of the cells that it deletes, and of no others. Needs HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
+   * @throws InvalidArgumentError for what is no expression.
+   */
+  setCellVisibility(expression: string | undefined): this {
+    this.visibility = expression === undefined ? undefined : checkVisibility(expression);
     return this;
   }
 }

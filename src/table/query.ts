@@ -1,6 +1,7 @@
 import { type BytesLike, equalBytes } from '../bytes/index.js';
+import { InvalidArgumentError } from '../errors.js';
 import { LATEST_TIMESTAMP } from './cell.js';
-import { checkBytes, checkFamily, checkPositiveInteger, checkTimestamp } from './checks.js';
+import { checkBytes, checkFamily, checkPositiveInteger, checkTimestamp, describe } from './checks.js';
 import type { Filter } from './filter/filter.js';
 import { TimeRange } from './time-range.js';
 
@@ -28,6 +29,8 @@ export abstract class Query {
   filter: Filter | undefined;
   cacheBlocks = true;
   consistency: Consistency = 'STRONG';
+  /** The labels that this reader makes use of; undefined: all that its user has. HBase alone knows labels. */
+  authorizations: readonly string[] | undefined;
   /** At most this many cells of each row and family; undefined: all (R55). */
   maxResultsPerColumnFamily: number | undefined;
   /** Cells to pass over at the head of each row and family (R55). */
@@ -118,6 +121,30 @@ export abstract class Query {
     return this;
   }
 
+  /**
+   * The labels of which cells with a visibility are to be shown; those that the user does not have are passed over. Without
+   * them: all that the user has. Needs HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
+   * @throws InvalidArgumentError for an empty list too, which HBase takes for all that the user has.
+   */
+  setAuthorizations(labels: readonly string[] | undefined): this {
+    if (labels !== undefined) {
+      const isSound =
+        Array.isArray(labels) && labels.every((label) => typeof label === 'string' && label !== '');
+      if (!isSound) {
+        throw new InvalidArgumentError(
+          `Authorizations are a list of labels, ["secret"], not ${describe(labels)}.`,
+        );
+      }
+      if (labels.length === 0) {
+        throw new InvalidArgumentError(
+          'HBase takes an empty list of authorizations for all that the user has. Name a label, or leave the list out to mean that.',
+        );
+      }
+    }
+    this.authorizations = labels === undefined ? undefined : [...labels];
+    return this;
+  }
+
   setMaxResultsPerColumnFamily(limit: number): this {
     this.maxResultsPerColumnFamily = checkPositiveInteger(limit, 'The number of cells a row and family');
     return this;
@@ -144,6 +171,7 @@ export abstract class Query {
     copy.filter = this.filter;
     copy.cacheBlocks = this.cacheBlocks;
     copy.consistency = this.consistency;
+    copy.authorizations = this.authorizations;
     copy.maxResultsPerColumnFamily = this.maxResultsPerColumnFamily;
     copy.rowOffsetPerColumnFamily = this.rowOffsetPerColumnFamily;
   }

@@ -12,6 +12,11 @@ export interface OperationOptions {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for the whole call, retries included; default: the engine's. */
   readonly timeout?: number | undefined;
+  /**
+   * Names and values that go with each request of the call, and stand in HBase's slow log (2.6): an id by which one call is
+   * found there, for example. Calls with different ones share no request. The embedded engine has no use for them.
+   */
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
 }
 
 /** One item of a batch. */

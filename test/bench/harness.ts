@@ -30,21 +30,35 @@ export function median(values: readonly number[]): number {
 }
 
 /**
+ * What a second is: `wall` as it passes, for what waits for a disk; `processor` of this process's threads, for what does
+ * not wait: on a busy machine the figures are then still those of a quiet one, but for its caches.
+ */
+export type Seconds = 'wall' | 'processor';
+
+/** Seconds from some moment on. */
+export function secondsOf(kind: Seconds): number {
+  if (kind === 'wall') return Number(process.hrtime.bigint()) / 1e9;
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+/**
  * Runs every contestant once to warm up and then `rounds` times, taking turns, so that a noisy moment of the machine
  * meets all of them. Gives the median operations a second of each.
  */
 export async function compare(
   contestants: Readonly<Record<string, Measured>>,
   rounds: number,
+  seconds: Seconds = 'wall',
 ): Promise<Record<string, number>> {
   const rates: Record<string, number[]> = {};
   for (let round = -1; round < rounds; round++) {
     for (const [name, run] of Object.entries(contestants)) {
-      const start = process.hrtime.bigint();
+      const start = secondsOf(seconds);
       const operations = await run();
-      const seconds = Number(process.hrtime.bigint() - start) / 1e9;
+      const taken = secondsOf(seconds) - start;
       if (round < 0) rates[name] = [];
-      else rates[name]!.push(operations / seconds);
+      else rates[name]!.push(operations / taken);
     }
   }
   return Object.fromEntries(Object.entries(rates).map(([name, list]) => [name, median(list)]));
@@ -88,7 +102,7 @@ export function printRows(rows: readonly BenchRow[]): void {
 }
 
 /**
- * Prints the table, and writes the JSON where `--json FILE` says; with `--merge FILE` rows that the file has already are
+ * Prints the table, and writes the JSON where `--json FILE` says; with `--merge FILE` figures that the file has already are
  * replaced, and all others stay, so that a long record can be made in slices.
  */
 export function report(rows: readonly BenchRow[]): void {
@@ -113,15 +127,26 @@ function writeRows(file: string, rows: readonly BenchRow[]): void {
   writeFileSync(file, `${JSON.stringify(rows, null, 2)}\n`);
 }
 
-/** The rows of before, each replaced by the newer one of its title, and behind them those that are new. */
+/** The rows of before, each with the newer figures of the row of its title, and behind them those that are new. */
 function merged(before: readonly BenchRow[], rows: readonly BenchRow[]): BenchRow[] {
   const newer = new Map(rows.map((row) => [row.row, row]));
   const kept = before.map((row) => {
-    const found = newer.get(row.row) ?? row;
+    const found = newer.get(row.row);
     newer.delete(row.row);
-    return found;
+    return found === undefined ? row : withOthersOf(found, row);
   });
   return [...kept, ...newer.values()];
+}
+
+/** A row, and of those contestants that were not in it the figures of before: some loads are too long for one run. */
+function withOthersOf(row: BenchRow, before: BenchRow): BenchRow {
+  const microseconds = { ...before.microseconds, ...row.microseconds };
+  return {
+    ...row,
+    rowan: row.rowan > 0 ? row.rowan : before.rowan,
+    peers: { ...before.peers, ...row.peers },
+    ...(Object.keys(microseconds).length > 0 ? { microseconds } : {}),
+  };
 }
 
 function show(figure: number): string {

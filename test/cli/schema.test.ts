@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openAdmin } from '../../src/database.js';
+import { openAdmin } from '../../src/index.js';
 import { tableDescriptor } from '../../src/table/index.js';
 import { run } from './run.js';
 

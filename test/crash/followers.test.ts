@@ -1,14 +1,25 @@
 /**
- * Sixteen writers change sources, rows that hold copies of them, and what names them, without waiting for each other, while
- * the power may go after every operation on the disk. Whatever is found then: no reference leads nowhere, copies differ
- * from their sources only where the outbox says so, the outbox puts them right, and a repair has nothing left to do.
+ * Sixteen writers change sources, rows that hold copies of them and are summed up, and what names them, without waiting for
+ * each other, while the power may go after every operation on the disk. Whatever is found then: no reference leads nowhere,
+ * figures are those of the rows, copies differ from their sources only where the outbox says so, the outbox puts them
+ * right, and a repair has nothing left to do.
  */
 
 import { expect, it } from 'vitest';
-import { Column, Denormalized, Entity, Index, part, Reference, RowKey } from '../../decorators/index.js';
+import {
+  Column,
+  Denormalized,
+  Entity,
+  Index,
+  part,
+  Reference,
+  RowKey,
+  Summary,
+} from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import type { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { seededRandom } from './seeded-random.js';
 
@@ -27,9 +38,19 @@ class Source {
 @RowKey(part('no'))
 @Denormalized(() => Source, { via: 'sourceId', fields: { copy: 'value' }, fanOut: 2 })
 @Index('byCopy', [part('copy', int32)])
+@Summary('bySource', {
+  by: ['sourceId'],
+  figures: { holders: 'count', sum: { sum: 'copy' }, most: { max: 'copy' } },
+})
 class Holder {
   declare static readonly key: ['no'];
   declare static readonly indexes: { byCopy: ['copy'] };
+  declare static readonly summaries: {
+    bySource: {
+      by: ['sourceId'];
+      figures: { holders: 'count'; sum: { sum: 'copy' }; most: { max: 'copy' } };
+    };
+  };
   no!: string;
   @Column('d:s', text) sourceId?: string | null;
   @Column('d:c', int32) copy?: number | null;
@@ -47,11 +68,11 @@ class Note {
 
 const entities = [Source, Holder, Note];
 const WRITERS = 16;
-const ROUNDS = scaled(4, 12, 400);
+const ROUNDS = scaled(3, 12, 400);
 /** Every so many operations of the disk. */
 const EACH = scaled(12, 2, 60);
 
-it('copies and references hold after a loss of power behind any operation on the disk', async () => {
+it('copies, references and summaries hold after a loss of power behind any operation on the disk', async () => {
   const images: MemoryFileSystem[] = [];
   let operations = 0;
   let watched = false;
@@ -102,6 +123,7 @@ it('copies and references hold after a loss of power behind any operation on the
   expect(refused).toBeGreaterThan(0);
   expect(images.length).toBeGreaterThan(3);
   for (const image of [...images, disk]) await checkImage(image);
+  record('followers', { writes: WRITERS * ROUNDS, 'recoveries of different disks': images.length + 1 });
 });
 
 async function checkImage(disk: MemoryFileSystem): Promise<void> {
@@ -109,6 +131,11 @@ async function checkImage(disk: MemoryFileSystem): Promise<void> {
   const db = await openMemory({ entities, disk, tables: 'ignore', automatic: false });
   try {
     if (!(await db.admin.listTables()).some(({ name }) => name === 'rowan_outbox')) return;
+    const tables = new Set((await db.admin.listTables()).map(({ name }) => name));
+    if (!tables.has('holders_sum')) return;
+    const off = { stale: 0, missing: 0, extra: 0, entries: 0, repaired: 0 };
+    const summary = db.summary(Holder, 'bySource');
+    expect(await summary.check()).toMatchObject(off);
     const copies = db.denormalized(Holder);
     const found = await copies.check();
     if (found.pending === 0) expect(found).toMatchObject({ stale: 0, missing: 0, extra: 0 });
@@ -118,6 +145,7 @@ async function checkImage(disk: MemoryFileSystem): Promise<void> {
     expect(await db.references(Note).check()).toMatchObject({ dangling: 0 });
     const index = await db.index(Holder, 'byCopy').verify();
     expect(index).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+    expect(await summary.repair()).toMatchObject(off);
   } finally {
     await db.close();
   }

@@ -19,7 +19,7 @@ import {
   openAdmin,
   type TableHandling,
   type TablesEvent,
-} from '../../src/database.js';
+} from '../../src/index.js';
 import type { KeyElement } from '../../src/key/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import type { StoreEvent } from '../../src/store/events.js';

@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineEntity, defineTable, part } from '../../decorators/index.js';
 import { type AvroSchema, avroCodec, text } from '../../src/codec/index.js';
-import { SchemaTools } from '../../src/database/live-schema.js';
-import { type Database, open } from '../../src/database.js';
+import type { SchemaTools } from '../../src/database/live-schema.js';
+import { Database, open } from '../../src/database.js';
 import { ControlTable, controlTableDescriptor, LOCK_ROW } from '../../src/ddl/apply/control-table.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
@@ -31,7 +31,7 @@ function noteIn(families: Record<string, FamilyOptions>, column = 'd:t') {
 
 function toolsOf(...entities: ReturnType<typeof noteIn>[]): SchemaTools {
   const schema = compileSchema(entities);
-  return new SchemaTools(engine, () => schema);
+  return new Database(schema, engine).schema;
 }
 
 const control = (): ControlTable => new ControlTable(engine.table(controlTableDescriptor().name));
@@ -65,7 +65,7 @@ describe('apply', () => {
       columns: (c) => ({ text: c.column('d:t', text) }),
     });
     const schema = compileSchema([Other]);
-    const tools = new SchemaTools(engine, () => schema);
+    const tools = new Database(schema, engine).schema;
     await expect(tools.apply()).rejects.toThrow(/Nothing was applied:\nTable "ns:notes": Note: its row keys/);
     expect((await engine.admin.getDescriptor('ns:notes')).families).toHaveLength(1);
   });
@@ -116,10 +116,10 @@ describe('apply', () => {
       name: 'Body',
       fields: names.map((name) => ({ name, type: 'string' as const })),
     });
-    const first = new SchemaTools(engine, () => withSchema(fields('a')));
+    const first = new Database(withSchema(fields('a')), engine).schema;
     expect((await first.apply()).done.map(({ id }) => id)).toContain('register-schema:docs/d:b');
     expect((await first.plan()).steps).toEqual([]);
-    const second = new SchemaTools(engine, () => withSchema(fields('a', 'b')));
+    const second = new Database(withSchema(fields('a', 'b')), engine).schema;
     expect((await second.plan()).contradictions).toMatchObject([{ table: 'docs', message: /backward/ }]);
   });
 });

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SchemaTools } from '../../src/database/live-schema.js';
+import { Database } from '../../src/database.js';
 import type { Allowance, SchemaPlan } from '../../src/ddl/index.js';
 import { readSnapshot, writeSnapshot } from '../../src/ddl/index.js';
 import { planSchema } from '../../src/ddl/plan/plan.js';
@@ -39,7 +39,7 @@ describe('a plan that is applied', () => {
       fc.asyncProperty(schemaPairs('ns:things'), async (pair) =>
         withEngine(async (engine) => {
           for (const schema of pair.map(compiled)) {
-            const tools = new SchemaTools(engine, () => schema);
+            const tools = new Database(schema, engine).schema;
             const before = await tools.plan({ prune: true });
             expect(before.contradictions).toEqual([]);
             const { held } = await tools.apply({ allow: everything(before), prune: true });
@@ -61,8 +61,8 @@ describe('a plan that is applied', () => {
       fc.asyncProperty(schemaPairs('things'), async (pair) =>
         withEngine(async (engine) => {
           const [first, second] = pair.map(compiled) as [Schema, Schema];
-          await new SchemaTools(engine, () => first).apply();
-          const tools = new SchemaTools(engine, () => second);
+          await new Database(first, engine).schema.apply();
+          const tools = new Database(second, engine).schema;
           const { held, done } = await tools.apply();
           const ids = (steps: SchemaPlan['steps']): string[] =>
             steps.filter(({ kind }) => kind !== 'compact').map(({ id }) => id);

@@ -20,7 +20,6 @@ import {
   ulid,
 } from '../../src/codec/index.js';
 import { introspect, stampedDescriptor } from '../../src/ddl/index.js';
-import * as rowan from '../../src/index.js';
 import {
   bucket,
   desc,
@@ -36,23 +35,13 @@ import {
   timeBucket,
 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import * as codecs from '../../src/public/codecs.js';
 import { avroColumns } from '../../src/schema/index.js';
 import type { TableSchema } from '../../src/schema/types.js';
 import { tableDescriptor } from '../../src/table/index.js';
 import { Account, Doc, Visit } from '../fixtures/stores/entities.js';
 import { scaled } from '../proof/scale.js';
+import { declaredBy } from './declared-by.js';
 import { compiled, schemaPairs } from './random-schemas.js';
-
-/** Runs what was printed, with the package as it is exported. */
-function declaredBy(source: string): TableSchema {
-  const body = source
-    .replace(/^import \{ (.*) \} from 'rowan-orm';$/m, 'const { $1 } = rowan;')
-    .replaceAll(/^export const (\w+) = defineEntity/gm, 'entities.$1 = defineEntity')
-    .replaceAll('export const', 'const');
-  const run = new Function('rowan', `const entities = {}; ${body} return Object.values(entities);`);
-  return compileSchema(run({ ...codecs, ...rowan }) as never).tables[0]!;
-}
 
 function introspected(table: TableSchema): {
   again: TableSchema;

@@ -79,6 +79,25 @@ afterEach(() => db.close());
 const refused = (entity: string) =>
   expect.objectContaining({ code: 'ERR_REFERENCE', details: expect.objectContaining({ entity }) });
 
+test.each(scaled<readonly number[]>([], [10_001], [10_001]))(
+  'a delete takes no %i rows along',
+  async (rows) => {
+    const db = await openMemory({ entities: [Person, Order, Item] });
+    const people = db.repository(Person);
+    const below = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => ({ id: `p${from + i}`, bossId: 'boss' }));
+    await people.put({ id: 'boss' });
+    await people.putMany(below(0, rows));
+    await expect(people.delete({ id: 'boss' })).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
+    expect(await people.find({}, { fullScan: true }).count()).toBe(rows + 1);
+    await people.delete({ id: 'p0' });
+    await people.delete({ id: 'boss' });
+    expect(await people.find({}, { fullScan: true }).count()).toBe(0);
+    expect(await db.references(Person).check()).toMatchObject({ dangling: 0 });
+    await db.close();
+  },
+);
+
 describe('a write that names what is not there', () => {
   test('is refused in every way of writing, and leaves nothing', async () => {
     const orders = db.repository(Order);

@@ -17,14 +17,10 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs an example from its source, in a folder of its own. */
+/** Runs an example as the build left it, in a folder of its own. */
 function run(example: string, ...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(
-      process.execPath,
-      ['--import', join(root, 'node_modules/tsx/dist/loader.mjs'), join(root, 'examples', example), ...args],
-      { cwd: folder, env: { ...process.env, TSX_TSCONFIG_PATH: join(root, 'tsconfig.json') } },
-    );
+    const child = spawn(process.execPath, [join(root, 'dist/examples', example), ...args], { cwd: folder });
     let out = '';
     let err = '';
     child.stdout.on('data', (data) => {
@@ -52,7 +48,7 @@ describe('the README’s example', () => {
   });
 
   test('prints what the README says', async () => {
-    const { code, out, err } = await run('crm/main.ts');
+    const { code, out, err } = await run('crm/main.js');
     expect([code, err]).toEqual([0, '']);
     expect(out.trimEnd()).toBe(blocks('text')[0]);
   });
@@ -67,14 +63,14 @@ describe('the quickstart', () => {
       .trimEnd();
 
   test('prints what the README shows, with a progress bar beside it', async () => {
-    const { code, out, err } = await run('flights/main.ts');
+    const { code, out, err } = await run('flights/main.js');
     expect(code).toBe(0);
     expect(err).toMatch(/100% \| 23376\/23376 entities/);
     expect(steady(out)).toBe(steady(blocks('text')[1]!));
   });
 
   test('finds the data when it is run again', async () => {
-    const { code, out, err } = await run('flights/main.ts');
+    const { code, out, err } = await run('flights/main.js');
     expect([code, err]).toEqual([0, '']);
     const [first, ...rest] = steady(out).split('\n');
     expect(first).toBe('The store .rowan/flights has the data already.');
@@ -83,14 +79,14 @@ describe('the quickstart', () => {
 });
 
 test('the four models of orders answer alike', async () => {
-  const { code, out, err } = await run('order-models/main.ts', '300');
+  const { code, out, err } = await run('order-models/main.js', '300');
   expect([code, err]).toEqual([0, '']);
   for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
     expect(out).toContain(model);
 });
 
 test('what is asked by index in the tables of music, films, shops, spending and a chat is what scans say', async () => {
-  const { code, out, err } = await run('indexes/main.ts', '300');
+  const { code, out, err } = await run('indexes/main.js', '300');
   expect([code, err]).toEqual([0, '']);
   for (const index of ['bySong', 'byTime', 'byItem', 'newest', 'byProduct', 'large', 'byEmail', 'byMember']) {
     const [, rows] = new RegExp(`${index}\\D+?(\\d+)`).exec(stripVTControlCharacters(out))!;

@@ -26,6 +26,7 @@ export interface Request {
   readonly param: Uint8Array;
   readonly cells: Uint8Array;
   readonly timeout: number;
+  readonly attributes: Record<string, string>;
   readonly connection: PeerConnection;
 }
 
@@ -210,6 +211,9 @@ export class FakePeer {
       param,
       cells: body.subarray(reader.position),
       timeout: header.timeout ?? 0,
+      attributes: Object.fromEntries(
+        (header.attribute ?? []).map(({ name, value }) => [name, Buffer.from(value ?? []).toString()]),
+      ),
       connection,
     };
     this.requests.push(request);

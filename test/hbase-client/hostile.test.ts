@@ -2,9 +2,13 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { FrameAssembler } from '../../src/hbase/rpc/frame-assembler.js';
-import { ResponseHeader } from '../../src/hbase/wire/messages-rpc.js';
+import { GetClusterStatusResponse } from '../../src/hbase/wire/messages-admin.js';
+import { CoprocessorServiceResponse } from '../../src/hbase/wire/messages-coprocessor.js';
+import { GetActiveMasterResponse, ResponseHeader } from '../../src/hbase/wire/messages-rpc.js';
+import { LogEntry } from '../../src/hbase/wire/messages-slow-log.js';
 import { encodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get, Put, Scan, type Table } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { cellBlock } from './fake-cells.js';
 import { GetResponse, MultiResponse, ScanResponse } from './fake-messages.js';
 import { answerFrame, delimited, FakePeer, frame, type PeerConnection, type Request } from './fake-peer.js';
@@ -236,6 +240,68 @@ describe('a client of a server that misbehaves', () => {
       // A scanner without a number that had more rows was opened for ever.
       { numRuns: 60, examples: [[[{ at: 12, byte: 185 }], 101]] },
     );
+  });
+
+  it('comes through any answer to what is asked of labels, groups and the slow log', async () => {
+    const { labels, groups, slowLog } = engine.admin;
+    const calls: (() => Promise<unknown>)[] = [
+      () => labels.add(['secret']),
+      () => labels.list(),
+      () => labels.getAuths('ann'),
+      () => labels.setAuths('ann', ['secret']),
+      () => groups.list(),
+      () => groups.get('g'),
+      () => groups.ofTable('t'),
+      () => groups.ofServer('localhost:1'),
+      () => groups.balance('g'),
+      () => slowLog.list({ limit: 10 }),
+      () => slowLog.clear(),
+    ];
+    const ASKED = ['ClearSlowLogsResponses', 'ExecMasterService', 'ExecService', 'GetLogEntries'];
+    const wrapped = (method: string, value: Uint8Array): Uint8Array => {
+      if (method === 'ClearSlowLogsResponses') return value;
+      if (method === 'GetLogEntries')
+        return encodeMessage(LogEntry, { logClassName: 'SlowLogResponses', logMessage: value });
+      const region = { type: 1, value: new Uint8Array() };
+      return encodeMessage(CoprocessorServiceResponse, { region, value: { name: 'x', value } });
+    };
+    const damaged = new Set<string>();
+    const bytes = fc.uint8Array({ maxLength: 60 });
+    // Fields of every number and kind, with what is in them, over and over.
+    const fields = fc
+      .array(fc.tuple(fc.integer({ min: 1, max: 15 }), fc.constantFrom(0, 1, 2, 5), bytes), { maxLength: 6 })
+      .map((all) =>
+        Buffer.concat(
+          all.map(([no, type, inner]) =>
+            Buffer.from([(no << 3) | type, ...(type === 2 ? [inner.length] : []), ...inner]),
+          ),
+        ),
+      );
+    const many = fc
+      .tuple(fc.constantFrom([10, 0], [10, 2, 10, 0], [18, 0], [8, 0]), fc.constantFrom(1000, 200_000))
+      .map(([pattern, times]) => Buffer.concat(Array.from({ length: times }, () => Buffer.from(pattern))));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(bytes, fields, many), fc.boolean(), async (message, whole) => {
+        peer.handler = ({ method, connection, id }) => {
+          const serverName = { hostName: '127.0.0.1', port: peer.port, startCode: 1 };
+          if (method === 'GetActiveMaster')
+            return connection.reply(id, GetActiveMasterResponse, { serverName }) ?? true;
+          const liveServers = [{ server: serverName, serverLoad: {} }];
+          if (method === 'GetClusterStatus')
+            return connection.reply(id, GetClusterStatusResponse, { clusterStatus: { liveServers } }) ?? true;
+          if (!ASKED.includes(method)) return false;
+          damaged.add(method);
+          connection.raw(answerFrame(id, whole ? wrapped(method, message) : message));
+          return true;
+        };
+        const outcomes = await Promise.allSettled(calls.map((call) => call()));
+        for (const outcome of outcomes) {
+          if (outcome.status === 'rejected') expect(outcome.reason).toHaveProperty('code');
+        }
+      }),
+      { numRuns: scaled(10, 100, 1000) },
+    );
+    expect([...damaged].sort()).toEqual(ASKED);
   });
 });
 

@@ -17,6 +17,8 @@ import { loadKerberosPackage } from './kerberos-package.js';
 
 /** The answer to a question that was let through: the node is not there. */
 const ADMITTED = 'has no /hbase/hbaseid';
+/** A ZooKeeper that starts listens before it answers, and closes what comes between. */
+const PATIENCE = { timeout: 120_000 };
 
 /** Starts a ZooKeeper of its own with this JAAS module; answers its port. */
 async function startZooKeeper(
@@ -105,7 +107,7 @@ describe('by a password, over TLS', () => {
 
   it('whoever knows it is let in', async () => {
     const sasl = zooKeeperDigest({ username: 'ann', password: 'secret' });
-    expect(await said({ quorum, tls, sasl })).toContain(ADMITTED);
+    await expect.poll(() => said({ quorum, tls, sasl }), PATIENCE).toContain(ADMITTED);
   });
 
   it('nobody else is, and no server is trusted unasked', async () => {
@@ -152,7 +154,7 @@ describe('by Kerberos', () => {
   it('whoever has a ticket is let in, nobody else is', async () => {
     const kerberos = await loadKerberosPackage(false);
     const sasl = zooKeeperKerberos({ kerberos, principal: `ann@${REALM}` });
-    expect(await said({ quorum, sasl })).toContain(ADMITTED);
+    await expect.poll(() => said({ quorum, sasl }), PATIENCE).toContain(ADMITTED);
     await expect(ask({ quorum })).rejects.toMatchObject({
       message: expect.stringContaining('No ZooKeeper server answered'),
     });

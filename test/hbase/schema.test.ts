@@ -2,7 +2,8 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { SchemaTools } from '../../src/database/live-schema.js';
+import type { SchemaTools } from '../../src/database/live-schema.js';
+import { Database } from '../../src/database.js';
 import { type Allowance, planScript, type SchemaPlan } from '../../src/ddl/index.js';
 import type { Engine, TableDescriptor } from '../../src/table/index.js';
 import { compiled, type RandomSchema, schemaPairs } from '../ddl/random-schemas.js';
@@ -34,7 +35,7 @@ function pairsOf(purpose: string): (readonly [RandomSchema, RandomSchema])[] {
 
 function toolsOf(schema: RandomSchema): SchemaTools {
   const declared = compiled(schema);
-  return new SchemaTools(engine, () => declared);
+  return new Database(declared, engine).schema;
 }
 
 async function expectDeclared(schema: RandomSchema): Promise<void> {

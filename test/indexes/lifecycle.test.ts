@@ -1,38 +1,14 @@
 /** Indexes that come later, are left out for a while, and go wrong: states, build, verify, repair, drop. */
 
 import { describe, expect, test } from 'vitest';
-import { defineEntity, defineTable, part } from '../../decorators/index.js';
-import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
 import { type MemoryFileSystem, openMemory } from '../../src/testing/index.js';
-
-const table = defineTable({ name: 'things', families: { d: {} } });
-const columns = (c: Parameters<Parameters<typeof defineEntity>[0]['columns']>[0]) => ({
-  color: c.column('d:c', text).optional(),
-  size: c.column('d:s', int32).optional(),
-});
-const Plain = defineEntity({ name: 'Thing', table, key: [part('id')], columns });
-const Thing = defineEntity({
-  name: 'Thing',
-  table,
-  key: [part('id')],
-  columns,
-  indexes: {
-    byColor: { on: [part('color')], include: ['size'] },
-    bySize: { on: [part('size', int32)], unique: true },
-  },
-});
+import { fillPlain, Plain, Thing } from './things.js';
 
 const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], disk });
 const openThing = (disk: MemoryFileSystem) => openMemory({ entities: [Thing], disk });
-
-async function fill(db: Database, from: number, to: number): Promise<void> {
-  const list = [];
-  for (let i = from; i < to; i++) list.push({ id: `t${i}`, color: i % 3 ? 'red' : 'blue', size: i });
-  await db.repository(Plain).putMany(list as never);
-}
 
 /** Begins to build byColor, or goes on, and stops when more entries stand there and a checkpoint says so. */
 async function cutOff(db: Database): Promise<void> {
@@ -52,7 +28,7 @@ describe('the life of an index', () => {
     const disk = new Disk();
     {
       await using db = await openPlain(disk);
-      await fill(db, 0, 3000);
+      await fillPlain(db, 0, 3000);
     }
     await using db = await openThing(disk);
     const things = db.repository(Thing);
@@ -157,7 +133,7 @@ describe('the life of an index', () => {
       const disk = new Disk();
       {
         await using db = await openPlain(disk);
-        await fill(db, 0, 400);
+        await fillPlain(db, 0, 400);
       }
       await using first = await openThing(disk);
       // Disabled, and built again up to somewhere in the middle.
@@ -186,7 +162,7 @@ describe('the life of an index', () => {
     const disk = new Disk();
     {
       await using db = await openPlain(disk);
-      await fill(db, 0, 10);
+      await fillPlain(db, 0, 10);
       await db.repository(Plain).put({ id: 'twin', size: 3 });
     }
     await using db = await openThing(disk);

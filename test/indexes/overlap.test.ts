@@ -1,39 +1,17 @@
 /** Jobs over one index at the same time: builds, repairs and drops that overlap, in one program. */
 
 import { expect, test } from 'vitest';
-import { defineEntity, defineTable, part } from '../../decorators/index.js';
-import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
+import { fillPlain, Plain, Thing } from './things.js';
 
-const table = defineTable({ name: 'overlapping', families: { d: {} } });
-const columns = (c: Parameters<Parameters<typeof defineEntity>[0]['columns']>[0]) => ({
-  color: c.column('d:c', text).optional(),
-  size: c.column('d:s', int32).optional(),
-});
-const Plain = defineEntity({ name: 'Thing', table, key: [part('id')], columns });
-const Thing = defineEntity({
-  name: 'Thing',
-  table,
-  key: [part('id')],
-  columns,
-  indexes: {
-    byColor: { on: [part('color')], include: ['size'] },
-    bySize: { on: [part('size', int32)], unique: true },
-  },
-});
 const SMALL = { parallel: 2, batchRows: 7, checkpointRows: 20 };
 
 async function filled(rows: number): Promise<Database> {
   const disk = new Disk();
   const plain = await openMemory({ entities: [Plain], disk });
-  const list = Array.from({ length: rows }, (_, i) => ({
-    id: `t${i}`,
-    color: i % 3 ? 'red' : 'blue',
-    size: i,
-  }));
-  await plain.repository(Plain).putMany(list as never);
+  await fillPlain(plain, 0, rows);
   await plain.close();
   return openMemory({ entities: [Thing], disk });
 }

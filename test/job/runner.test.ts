@@ -469,3 +469,13 @@ test('whoever dies when: every row is worked, and counters are those of one run'
     { numRuns: scaled(20, 100, 2000) },
   );
 });
+
+test('an error of a job that the work itself throws ends it: the split is not lost to another worker', async () => {
+  await fill(3);
+  const { definition } = countingJob('thrown', {
+    commit() {
+      throw new RowanError('ERR_JOB', 'Too many values of one key.');
+    },
+  });
+  await expect(runJob(store.engine, definition)).rejects.toThrow('Too many values');
+});

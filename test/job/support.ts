@@ -18,20 +18,21 @@ export interface Worker {
 export function workerOn(engine: Engine, options: { lives?: number; cluster?: boolean } = {}): Worker {
   let calls = 0;
   let dead = false;
+  const called = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (dead) throw deadWorker();
+    calls++;
+    const answer = await call();
+    if (calls === options.lives) dead = true;
+    if (dead) throw deadWorker();
+    return answer;
+  };
   const guarded = (table: Table): Table =>
     new Proxy(table, {
       get(target, name) {
         const member = Reflect.get(target, name, target) as unknown;
         if (typeof member !== 'function') return member;
         if (name === 'scan') return (...args: unknown[]) => member.apply(target, args) as unknown;
-        return async (...args: unknown[]) => {
-          if (dead) throw deadWorker();
-          calls++;
-          const answer = (await member.apply(target, args)) as unknown;
-          if (calls === options.lives) dead = true;
-          if (dead) throw deadWorker();
-          return answer;
-        };
+        return (...args: unknown[]) => called(async () => (await member.apply(target, args)) as unknown);
       },
     });
   return {
@@ -42,6 +43,7 @@ export function workerOn(engine: Engine, options: { lives?: number; cluster?: bo
       table: (name) => guarded(engine.table(name)),
       now: Date.now,
       observe: (table, observer) => engine.observe(table, observer),
+      bulkLoad: (table, cells, how) => called(() => engine.bulkLoad!(table, cells, how)),
       close: () => engine.close(),
     },
     kill: () => {

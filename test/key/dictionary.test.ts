@@ -105,10 +105,10 @@ describe('a layout with dictionaries', () => {
   );
   const at = new Date(5);
   let layout: KeyLayout;
-  const another = (): KeyLayout => {
+  const another = (of = table): KeyLayout => {
     const dictionaries = new Map<string, TableDictionary>();
     return inner.bind((name) => {
-      const dictionary = dictionaries.get(name) ?? new TableDictionary(name, table);
+      const dictionary = dictionaries.get(name) ?? new TableDictionary(name, of);
       dictionaries.set(name, dictionary);
       return dictionary;
     });
@@ -132,7 +132,9 @@ describe('a layout with dictionaries', () => {
     expect(log.host).toBe('a-very-long-host-name.example');
     expect(row).toHaveLength(11);
     expect(inner.decode(row)).toEqual({ host: 1, event: 1, at });
-    const reader = another();
+    expect(another().decode(row)).toEqual({ host: log.host, event: 'login', at });
+    // A table of an engine that answers later.
+    const reader = another(new Proxy(table, { has: (_, name) => name !== 'getSync' }));
     expect(() => reader.decode(row)).toThrowError(/the text of the id 1 .* is not known here/);
     await reader.dictionaries!.loadTexts([row]);
     expect(reader.decode(row)).toEqual({ host: 'a-very-long-host-name.example', event: 'login', at });

@@ -13,8 +13,7 @@ import {
   Table,
 } from '../../decorators/index.js';
 import { int32, int64, text } from '../../src/codec/index.js';
-import { SchemaTools } from '../../src/database/live-schema.js';
-import { open } from '../../src/database.js';
+import { Database, open } from '../../src/database.js';
 import { part } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -181,7 +180,7 @@ describe('values that cannot be migrated', () => {
   it('a table named at run time has moved columns, too', async () => {
     const db = await openMemory({ entities: [before] });
     await (await db.repositoryIn(before, 'other')).put({ id: '1', name: 'a' } as never);
-    const tools = new SchemaTools(db.engine, () => compileSchema([after]));
+    const tools = new Database(compileSchema([after]), db.engine).schema;
     expect((await tools.plan()).contradictions).toEqual([]);
     const disk = new MemoryFileSystem();
     const place = { path: '/x', fileSystem: disk, background: 'inline' as const };

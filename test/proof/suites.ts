@@ -106,6 +106,12 @@ export const SUITES: readonly Suite[] = [
     what: 'transfers, inserts under a unique index and reads of ranges in transactions that meet, with flushes, compactions, splits, losses of power and a disk that is full now and then: no cycle among what each has read and written, money neither made nor lost',
   },
   {
+    id: 'followers',
+    promises: 'P1-P5',
+    file: 'test/crash/followers.test.ts',
+    what: 'the power goes under 16 writers of sources, of rows with copies of them, references and summaries, and of rows that a delete takes along: no reference leads nowhere, figures are those of the rows, copies differ only where the outbox says so, and a second repair changes nothing',
+  },
+  {
     id: 'linked-list',
     promises: 'P1, P3',
     file: 'test/crash/linked-list.deep.test.ts',

@@ -44,6 +44,12 @@ describe('what cannot be', () => {
     ['random salts', {}, { key: [salt(4, { assign: 'random' }), part('id')] }, /drawn at random/],
     ['indexes', {}, { ...salted, more: { indexes: { byX: { on: [part('x', text)] } } } }, /has indexes/],
     [
+      'summaries',
+      {},
+      { ...salted, more: { summaries: { all: { by: [], figures: { rows: 'count' } } } } },
+      /has summaries/,
+    ],
+    [
       'columns that are moving',
       { columns: (c) => ({ x: c.column('d:x', text, { was: ['d:old'] }).optional() }) },
       salted,

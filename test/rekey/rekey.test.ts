@@ -192,7 +192,7 @@ async function round(seed: number): Promise<void> {
     // Writers go on, and somebody stops the change wherever it stands: by an abort, a pause, or the loss of the process.
     const fate = turn > 6 ? 'none' : random.pick(['none', 'pause', 'abort', 'kill', 'kill']);
     const running = rekey
-      .run({ batchRows: 1 + random.below(8), checkpointRows: 4 })
+      .run({ batchRows: 1 + random.below(8), checkpointRows: 1 + random.below(60) })
       .catch((error: Error) => expect(error, where).toMatchObject({ code: 'ERR_ABORTED' }));
     const going = write(6);
     for (let i = random.below(12); i > 0; i--) await new Promise((resolve) => setImmediate(resolve));

@@ -14,7 +14,7 @@ import type { Database } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Get, Scan } from '../../src/table/index.js';
-import { openTestStore, type TestStore } from '../query/test-database.js';
+import { onHBase, openTestStore, type TestStore } from '../query/test-database.js';
 
 @Table({ name: 'logs', families: { d: {} } })
 class Logs {}
@@ -211,8 +211,11 @@ describe('queries', () => {
     expect(streamed).toHaveLength(5);
   });
 
-  test('explain shows ids that are known, and says what to do for others', async () => {
-    expect(() => logs.find({ host: 'a' }).explain()).toThrowError(/run the query once/);
+  test('explain shows ids that are at hand, and says what to do for others', async () => {
+    const explain = () => logs.find({ host: 'a' }).explain();
+    // Where tables answer at once every id is at hand.
+    if (onHBase) expect(explain).toThrowError(/run the query once/);
+    else expect(explain()).toMatchObject({ kind: 'range' });
     await logs.find({ host: 'a' }).first();
     expect(logs.find({ host: 'a' }).explain()).toMatchObject({ kind: 'range', key: 'host = "a"' });
   });

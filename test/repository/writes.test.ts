@@ -197,8 +197,16 @@ describe('@Version', () => {
     expect(many[7]!.version).toBe(1);
   });
 
-  test.skipIf(onHBase)('atomic batches take everything that there is', async () => {
+  test('atomic batches take everything that there is, or are refused before anything is written', async () => {
     const key = { id: 'atomic' };
+    if (onHBase) {
+      const batch = pages.batch((batch) => batch.put({ id: 'atomic0', title: 'put' }).delete(key), {
+        atomic: true,
+      });
+      await expect(batch).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+      expect(await pages.exists({ id: 'atomic0' })).toBe(false);
+      return;
+    }
     await pages.batch(
       (batch) =>
         batch

@@ -23,6 +23,7 @@ const fields = {
   batch: fc.integer({ min: 1, max: 9 }),
   caching: fc.integer({ min: 1, max: 9 }),
   maxResultSize: fc.integer({ min: 1, max: 9 }),
+  authorizations: fc.constant(['secret']),
 };
 
 test('a copy asks for the same, and what is done to one of the two does not change the other', () => {

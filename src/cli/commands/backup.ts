@@ -10,24 +10,32 @@ import {
   importTsv,
   listBackups,
   restoreTables,
+  type TsvOptions,
 } from '../../job/tools/index.js';
 import { EmbeddedEngine, openEmbedded } from '../../store/engine.js';
 import type { Engine } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { withEngines } from '../engines.js';
-import { PLACE, printOutcome, wholeNumber } from './tools.js';
+import { withProgress } from '../progress.js';
+import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
-interface TsvFlags {
-  readonly columns: string;
+export interface TsvFlags {
+  readonly columns?: string;
   readonly separator?: string;
   readonly timestamp?: string;
   readonly strict?: boolean;
   readonly skipEmptyColumns?: boolean;
   readonly logBadLines?: boolean;
+}
+
+interface ImportTsvFlags extends TsvFlags {
   readonly dryRun?: boolean;
   readonly create?: boolean;
   readonly name?: string;
   readonly json?: boolean;
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly progress?: boolean;
 }
 
 interface BackupFlags {
@@ -35,47 +43,67 @@ interface BackupFlags {
   readonly incremental?: boolean;
   readonly to?: string;
   readonly json?: boolean;
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly progress?: boolean;
 }
 
-export function addBackupCommands(program: Command, context: CliContext): void {
-  program
-    .command('importtsv')
-    .description('Reads lines of delimited text into a table.')
-    .argument('<place>', PLACE)
-    .argument('<table>', 'the table')
-    .argument('<files...>', 'the files')
-    .addOption(
-      new Option(
-        '--columns <list>',
-        'what each column is, with commas between: HBASE_ROW_KEY, family:qualifier, HBASE_TS_KEY, HBASE_CELL_TTL',
-      ).makeOptionMandatory(),
-    )
+/** Adds the options that say how delimited text is read. */
+export function tsvFlags(command: Command, mandatory: boolean): Command {
+  const columns = new Option(
+    '--columns <list>',
+    'what each column is, with commas between: HBASE_ROW_KEY, family:qualifier, HBASE_TS_KEY, HBASE_CELL_TTL',
+  );
+  return command
+    .addOption(mandatory ? columns.makeOptionMandatory() : columns)
     .option('--separator <character>', 'what stands between columns; default: tab')
     .option('--timestamp <ms>', 'of all cells whose line has none; default: when the job was begun')
     .option('--strict', 'end at the first line that cannot be read; default: count such lines')
     .option('--skip-empty-columns', 'an empty column writes nothing')
-    .option('--log-bad-lines', 'print where each line is that cannot be read')
+    .option('--log-bad-lines', 'print where each line is that cannot be read');
+}
+
+export function tsvOptions(context: CliContext, flags: TsvFlags): TsvOptions {
+  return {
+    columns: (flags.columns ?? '').split(','),
+    ...(flags.separator === undefined ? {} : { separator: flags.separator }),
+    ...(flags.timestamp === undefined ? {} : { timestamp: wholeNumber('--timestamp', flags.timestamp) }),
+    skipBadLines: flags.strict !== true,
+    skipEmptyColumns: flags.skipEmptyColumns === true,
+    onBadLine: ({ file, offset, why }) => {
+      if (flags.logBadLines === true) context.writeError(`${file}\t${offset}\t${why}\n`);
+    },
+  };
+}
+
+export function addBackupCommands(program: Command, context: CliContext): void {
+  tsvFlags(
+    program
+      .command('importtsv')
+      .description('Reads lines of delimited text into a table.')
+      .argument('<place>', PLACE)
+      .argument('<table>', 'the table')
+      .argument('<files...>', 'the files'),
+    true,
+  )
     .option('--dry-run', 'only count what would be written')
     .option('--create', 'make the table when it is not there')
     .option('--name <name>', 'name of the job, under which it can be gone on with')
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
     .option('--json', 'the outcome as JSON')
-    .action((place: string, table: string, files: readonly string[], flags: TsvFlags) =>
+    .option('--no-progress', 'no progress bar')
+    .action((place: string, table: string, files: readonly string[], flags: ImportTsvFlags) =>
       withEngines([{ place, mayMake: flags.create === true }], async ([engine]) => {
-        const outcome = await importTsv(engine!, table, files, {
-          columns: flags.columns.split(','),
-          ...(flags.separator === undefined ? {} : { separator: flags.separator }),
-          ...(flags.timestamp === undefined
-            ? {}
-            : { timestamp: wholeNumber('--timestamp', flags.timestamp) }),
-          ...(flags.name === undefined ? {} : { name: flags.name }),
-          skipBadLines: flags.strict !== true,
-          skipEmptyColumns: flags.skipEmptyColumns === true,
-          dryRun: flags.dryRun === true,
-          create: flags.create === true,
-          onBadLine: ({ file, offset, why }) => {
-            if (flags.logBadLines === true) context.writeError(`${file}\t${offset}\t${why}\n`);
-          },
-        });
+        const outcome = await withProgress(flags, (onProgress) =>
+          importTsv(engine!, table, files, {
+            ...tsvOptions(context, flags),
+            ...(flags.name === undefined ? {} : { name: flags.name }),
+            dryRun: flags.dryRun === true,
+            create: flags.create === true,
+            run: runOptions(flags, onProgress),
+          }),
+        );
         printOutcome(context, flags.json === true, outcome);
       }),
     );
@@ -86,15 +114,21 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder of backups; it is made when it is not there')
     .option('--tables <list>', 'only these, with commas between; default: all')
     .option('--incremental', 'only what has a timestamp since the last backup')
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
     .option('--json', 'the outcome as JSON')
+    .option('--no-progress', 'no progress bar')
     .action((place: string, folder: string, flags: BackupFlags) =>
       withEngines([{ place }], async ([engine]) => {
         const outcome = await atOneMoment(engine!, place, (readFrom) =>
-          backupTables(engine!, folder, {
-            ...tablesOf(flags),
-            incremental: flags.incremental === true,
-            readFrom,
-          }),
+          withProgress(flags, (onProgress) =>
+            backupTables(engine!, folder, {
+              ...tablesOf(flags),
+              incremental: flags.incremental === true,
+              readFrom,
+              run: runOptions(flags, onProgress),
+            }),
+          ),
         );
         report(context, flags, outcome);
       }),
@@ -106,18 +140,26 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder of backups')
     .option('--tables <list>', 'only these, with commas between; default: all of the backup')
     .option('--to <backup>', 'the state of this backup; default: the last one')
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
     .option('--json', 'the outcome as JSON')
+    .option('--no-progress', 'no progress bar')
     .action((place: string, folder: string, flags: BackupFlags) =>
       withEngines([{ place, mayMake: true }], async ([engine]) => {
         const to = flags.to === undefined ? {} : { to: flags.to };
-        report(context, flags, await restoreTables(engine!, folder, { ...tablesOf(flags), ...to }));
+        const outcome = await withProgress(flags, (onProgress) =>
+          restoreTables(engine!, folder, { ...tablesOf(flags), ...to, run: runOptions(flags, onProgress) }),
+        );
+        report(context, flags, outcome);
       }),
     );
   program
     .command('backups')
     .description('Lists the backups of a folder.')
     .argument('<folder>', 'the folder of backups')
-    .action(async (folder: string) => {
+    .option('--json', 'the list as JSON')
+    .action(async (folder: string, { json }: { readonly json?: boolean }) => {
+      if (json === true) return context.write(`${JSON.stringify(await listBackups(folder))}\n`);
       for (const { name, begun, tables } of await listBackups(folder)) {
         const names = tables.map((table) => toStringBinary(Buffer.from(table))).join(' ');
         context.write(`${name}\t${new Date(begun).toISOString()}\t${names}\n`);

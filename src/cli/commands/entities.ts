@@ -8,11 +8,16 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { PLACE, printOutcome } from './tools.js';
+import { withProgress } from '../progress.js';
+import { PLACE, printOutcome, runOptions } from './tools.js';
 
 interface EntityFlags {
   readonly name?: string;
   readonly json?: boolean;
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly restart?: boolean;
+  readonly progress?: boolean;
   readonly skipBadLines?: boolean;
   readonly format?: 'ndjson' | 'csv' | 'avro';
   readonly separator?: string;
@@ -25,11 +30,13 @@ export function addEntityCommands(program: Command, context: CliContext): void {
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
       withEntity(place, module, name, async (db, entity) => {
         const query = db.repository(entity.target as KeyedClass).find({}, { fullScan: true });
-        printOutcome(
-          context,
-          flags.json === true,
-          await exportEntities(db.engine, query, entity, folder, optionsOf(flags)),
+        const outcome = await withProgress(flags, (onProgress) =>
+          exportEntities(db.engine, query, entity, folder, {
+            ...optionsOf(flags),
+            run: runOptions(flags, onProgress),
+          }),
         );
+        printOutcome(context, flags.json === true, outcome);
       }),
     );
   command(entities, 'import', 'Puts an entity for each line, record or value of files.')
@@ -44,16 +51,13 @@ export function addEntityCommands(program: Command, context: CliContext): void {
         module,
         name,
         async (db, entity) => {
-          const outcome = await importEntities(
-            db.engine,
-            db.repository(entity.target as KeyedClass),
-            entity,
-            files,
-            {
+          const outcome = await withProgress(flags, (onProgress) =>
+            importEntities(db.engine, db.repository(entity.target as KeyedClass), entity, files, {
               ...optionsOf(flags),
+              run: runOptions(flags, onProgress),
               skipBadLines: flags.skipBadLines === true,
               onBadLine: ({ file, offset, why }) => context.writeError(`${file}\t${offset}\t${why}\n`),
-            },
+            }),
           );
           printOutcome(context, flags.json === true, outcome);
         },
@@ -74,7 +78,11 @@ function command(parent: Command, name: string, description: string): Command {
     )
     .option('--separator <character>', 'between the fields of CSV; default: a comma')
     .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--json', 'the outcome as JSON');
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
+    .option('--restart', 'from the beginning, though an earlier run did not end')
+    .option('--json', 'the outcome as JSON')
+    .option('--no-progress', 'no progress bar');
 }
 
 function optionsOf({ name, format, separator }: EntityFlags): EntityExportOptions {

@@ -1,13 +1,13 @@
 /** `rowan index list|build|verify|repair|drop`: the secondary indexes of entities (docs/indexes.md). */
 
 import type { Command } from 'commander';
-import { fromHex, toHex } from '../../bytes/index.js';
+import { toHex } from '../../bytes/index.js';
 import type { IndexHandle } from '../../database/index-handle.js';
 import type { Database, OpenOptions } from '../../database.js';
-import { retireIndex, type StoredIndex, storedIndexes } from '../../ddl/index.js';
+import { type StoredIndex, storedIndexes } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { indexTableName } from '../../indexes/index.js';
-import { dropEntries, type IndexReport } from '../../job/indexes/index.js';
+import { type IndexReport, removeIndex } from '../../job/indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
@@ -307,13 +307,10 @@ async function dropUndeclared(
     const table = indexTableName(entity.table.descriptor.name);
     let removed = 0;
     for (const [id] of old) {
-      // Should this be cut off: a declaration that comes back must not trust the entries that are left.
-      await retireIndex(engine!.admin, table, id, true);
       const { counters } = await withProgress(flags, (onProgress) =>
-        dropEntries(engine!, table, fromHex(id), onProgress === undefined ? run : { ...run, onProgress }),
+        removeIndex(engine!, table, id, onProgress === undefined ? run : { ...run, onProgress }),
       );
       removed += counters['removed'] ?? 0;
-      await retireIndex(engine!.admin, table, id, false);
     }
     if (flags.json === true) {
       context.write(`${JSON.stringify([{ entity: entityName, index: name, counters: { removed } }])}\n`);

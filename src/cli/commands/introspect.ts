@@ -1,23 +1,26 @@
 /** `rowan introspect <place> [table]`: the TypeScript that declares live tables (docs/schema.md). */
 
 import type { Command } from 'commander';
+import { toLatin1 } from '../../bytes/index.js';
 import { schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
-import { introspect, readStamp, stampTexts } from '../../ddl/index.js';
+import { introspect, introspectForeign, readStamp, stampTexts } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { avroSubject } from '../../schema/index.js';
-import type { Engine, TableDescriptor } from '../../table/index.js';
+import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { withEngines } from '../engines.js';
+import { wholeNumber } from './tools.js';
 
 export function addIntrospectCommand(program: Command, context: CliContext): void {
   program
     .command('introspect')
     .description(
-      'Prints the TypeScript that declares a live table and its entities, from what its metadata keeps of them.',
+      'Prints the TypeScript that declares a live table and its entities, from what its metadata keeps of them, or else from a sample of its rows.',
     )
     .argument('<place>', 'the folder of an embedded store, or hbase:host:port,host:port')
     .argument('<table>', 'the table')
-    .action((place: string, name: string) =>
+    .option('--sample <rows>', 'rows that are read of a table that Rowan did not write', '1000')
+    .action((place: string, name: string, { sample }: { readonly sample: string }) =>
       withEngines([{ place }], async ([engine]) => {
         const { admin } = engine!;
         if (!(await admin.tableExists(name))) {
@@ -26,14 +29,35 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
         }
         const descriptor = await admin.getDescriptor(name);
         const splitKeys = (await admin.getRegions(name)).slice(1).map(({ startKey }) => startKey);
-        const { source, inexact } = introspect(
-          { descriptor, splitKeys },
-          await schemasOf(engine!, descriptor),
-        );
+        const state = { descriptor, splitKeys };
+        const { source, inexact } =
+          stampTexts(descriptor.metadata).length > 0
+            ? introspect(state, await schemasOf(engine!, descriptor))
+            : introspectForeign(
+                state,
+                await sampleOf(engine!, name, wholeNumber('--sample', sample), splitKeys.length + 1),
+              );
         context.write(source);
         for (const sentence of inexact) context.writeError(`not exact: ${sentence}\n`);
       }),
     );
+}
+
+/** Rows of the beginning and of the end of each region, in all at most as many as are wanted. */
+async function sampleOf(engine: Engine, name: string, wanted: number, regions: number): Promise<Result[]> {
+  const table = engine.table(name);
+  const each = Math.max(1, Math.floor(wanted / (2 * regions)));
+  const found = new Map<string, Result>();
+  for (const { startKey, endKey } of await engine.admin.getRegions(name)) {
+    for (const scan of [
+      new Scan().withStartRow(startKey).withStopRow(endKey),
+      new Scan().setReversed(true).withStartRow(endKey, false).withStopRow(startKey, true),
+    ]) {
+      for await (const row of table.scan(scan.setLimit(each).setCacheBlocks(false)))
+        found.set(toLatin1(row.row), row);
+    }
+  }
+  return [...found.values()];
 }
 
 /** The latest schema of each Avro column of a table. */

@@ -5,14 +5,21 @@ import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { runJob } from '../../job/index.js';
 import type { JobDefinition, JobOutcome, JobRunOptions } from '../../job/types.js';
+import type { EmbeddedEngine } from '../../store/engine.js';
 import type { CliContext } from '../context.js';
 import { withDatabase } from '../databases.js';
+import { mastersOf } from '../engines.js';
+import { makeJob } from '../job-module.js';
+import { runInWorkers } from '../job-workers.js';
 import { importModule, schemaOf } from '../load-entities.js';
 import { withProgress } from '../progress.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
+const MOST_WORKERS = 64;
+
 interface JobFlags {
   readonly shard?: string;
+  readonly workers?: string;
   readonly lease?: string;
   readonly rate?: string;
   readonly parallel?: string;
@@ -20,9 +27,6 @@ interface JobFlags {
   readonly json?: boolean;
   readonly progress?: boolean;
 }
-
-/** What the module's `job` answers. */
-type Job = JobDefinition | { run(options: JobRunOptions): Promise<JobOutcome> };
 
 export function addJobCommands(program: Command, context: CliContext): void {
   const job = program.command('job').description('Jobs over whole tables.');
@@ -38,6 +42,10 @@ export function addJobCommands(program: Command, context: CliContext): void {
       '--shard <i/n>',
       'first the splits of this share, from 0/n to n-1/n, then those whose worker is dead',
     )
+    .option(
+      '--workers <n>',
+      'on an embedded store: so many threads read and map one copy of it; default: this thread does',
+    )
     .option('--lease <seconds>', 'without a sign of life for so long a worker counts as dead; default 30')
     .option('--rate <rows>', 'at most so many rows a second, by this process')
     .option('--parallel <n>', 'splits that this process works at the same time; default 4')
@@ -47,28 +55,27 @@ export function addJobCommands(program: Command, context: CliContext): void {
     .action(async (place: string, module: string, flags: JobFlags) => {
       const options = optionsOf(flags);
       const exports = await importModule(module);
-      const make = exports['job'];
-      if (typeof make !== 'function') {
-        throw new InvalidArgumentError(
-          `${module} exports no job: export a function "job" that is given the database and answers the job.`,
-        );
-      }
+      const workers = workersOf(place, flags);
       await withDatabase(place, schemaOf(module, exports), {}, async (db) => {
-        const made = await (make as (db: Database) => Job | Promise<Job>)(db);
         const outcome = await withSignals((signal) =>
-          withProgress(flags, (onProgress) =>
-            runOne(db, module, made, { ...runOptions(flags, onProgress), ...options, signal }),
-          ),
+          withProgress(flags, async (onProgress) => {
+            const run = { ...runOptions(flags, onProgress), ...options, signal };
+            if (workers === undefined) return runOne(db, module, await makeJob(module, exports, db), run);
+            const { engine } = db;
+            const embedded = db as Database<typeof engine & EmbeddedEngine>;
+            return runInWorkers(embedded, { place, module, exports, workers, run });
+          }),
         );
         printOutcome(context, flags.json === true, outcome);
       });
     });
 }
 
-function runOne(db: Database, module: string, job: Job, options: JobRunOptions): Promise<JobOutcome> {
+function runOne(db: Database, module: string, job: unknown, options: JobRunOptions): Promise<JobOutcome> {
   if (typeof job === 'object' && job !== null) {
-    if ('run' in job && typeof job.run === 'function') return job.run(options);
-    if ('phases' in job) return runJob(db.engine, job, options);
+    if ('run' in job && typeof job.run === 'function')
+      return (job as { run(options: JobRunOptions): Promise<JobOutcome> }).run(options);
+    if ('phases' in job) return runJob(db.engine, job as JobDefinition, options);
   }
   throw new InvalidArgumentError(
     `"job" of ${module} answers no job: return db.job(...).from(...), with what follows it.`,
@@ -85,6 +92,20 @@ function optionsOf({ shard, lease, restart }: JobFlags): JobRunOptions {
     ...(shard === undefined ? {} : { shard: shardOf(shard) }),
     ...(lease === undefined ? {} : { leaseMs: 1000 * wholeNumber('--lease', lease) }),
   };
+}
+
+/** @throws InvalidArgumentError on HBase, where processes share the work. */
+function workersOf(place: string, { workers, shard }: JobFlags): number | undefined {
+  if (workers === undefined) return undefined;
+  if (mastersOf(place) !== undefined) {
+    throw new InvalidArgumentError(
+      '--workers is for embedded stores, which one process has. On HBase start several processes with --shard i/n.',
+    );
+  }
+  if (shard !== undefined) throw new InvalidArgumentError('--workers and --shard do not go together.');
+  const count = wholeNumber('--workers', workers);
+  if (count >= 1 && count <= MOST_WORKERS) return count;
+  throw new InvalidArgumentError(`--workers is a number from 1 to ${MOST_WORKERS}, not ${workers}.`);
 }
 
 function shardOf(text: string): { readonly index: number; readonly count: number } {

@@ -2,7 +2,8 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { SchemaTools } from '../../database/live-schema.js';
+import type { SchemaTools } from '../../database/live-schema.js';
+import { Database } from '../../database.js';
 import {
   type Allowance,
   adoptMarkers,
@@ -124,7 +125,7 @@ async function withSchema(
   use: (tools: SchemaTools) => Promise<unknown>,
 ): Promise<void> {
   const schema = await loadSchema(module);
-  await withEngines([{ place }], ([engine]) => use(new SchemaTools(engine!, () => schema)));
+  await withEngines([{ place }], ([engine]) => use(new Database(schema, engine!, 'ignore').schema));
 }
 
 function print(context: CliContext, plan: SchemaPlan, { format, allow }: PlanFlags): void {

@@ -1,6 +1,6 @@
-/** `rowan count|cells|export|import|copy|verify`: work over whole tables, on either engine (docs/tools.md). */
+/** `rowan count|cells|export|import|copy|hash|verify|sync`: work over whole tables, on either engine (docs/tools.md). */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import {
@@ -8,8 +8,11 @@ import {
   countCells,
   countRows,
   exportTable,
+  hashTable,
   importTable,
+  syncTables,
   type ToolOptions,
+  type VerifyOptions,
   verifyTables,
 } from '../../job/tools/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
@@ -53,24 +56,34 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .argument('<folder>', 'the folder; it is made when it is not there')
-    .action((place: string, table: string, folder: string, flags: ToolFlags) =>
+    .addOption(exportFormat())
+    .action((place: string, table: string, folder: string, flags: ToolFlags & ExportFormat) =>
       withEngines([{ place }], async ([engine]) =>
-        report(context, flags, (options) => exportTable(engine!, table, folder, options)),
+        report(context, flags, (options) =>
+          exportTable(engine!, table, folder, { ...options, format: flags.format }),
+        ),
       ),
     );
-  tool(program, 'import', 'Reads a folder that `rowan export` wrote into a table.')
+  tool(program, 'import', "Reads a folder that `rowan export`, or HBase's Export, wrote into a table.")
     .argument('<place>', PLACE)
     .argument('<folder>', 'the folder')
+    .addOption(exportFormat())
     .argument('[table]', 'the table; default: the one that was exported')
     .option('--create', 'make the table when it is not there')
     .action(
-      (place: string, folder: string, table: string | undefined, flags: ToolFlags & { create?: boolean }) =>
+      (
+        place: string,
+        folder: string,
+        table: string | undefined,
+        flags: ToolFlags & ExportFormat & { create?: boolean },
+      ) =>
         withEngines([{ place, mayMake: flags.create === true }], async ([engine]) =>
           report(context, flags, ({ name, run }) =>
             importTable(engine!, folder, {
               ...(table === undefined ? {} : { table }),
               ...(name === undefined ? {} : { name }),
               create: flags.create === true,
+              format: flags.format,
               run: run ?? {},
             }),
           ),
@@ -106,41 +119,115 @@ export function addToolCommands(program: Command, context: CliContext): void {
             ),
         ),
     );
-  tool(program, 'verify', 'Compares two tables cell by cell; exit code 1 when they differ.')
+  tool(program, 'hash', 'Writes hashes of the rows of a table into a folder, for verify and sync.')
+    .argument('<place>', PLACE)
+    .argument('<table>', 'the table')
+    .argument('<folder>', 'the folder; it is made when it is not there')
+    .option('--chunk-bytes <n>', 'bytes of cells that one hash is of; default 65536')
+    .action((place: string, table: string, folder: string, flags: ToolFlags & { chunkBytes?: string }) =>
+      withEngines([{ place }], async ([engine]) =>
+        report(context, flags, (options) =>
+          hashTable(engine!, table, folder, {
+            ...options,
+            ...(flags.chunkBytes === undefined
+              ? {}
+              : { chunkBytes: wholeNumber('--chunk-bytes', flags.chunkBytes) }),
+          }),
+        ),
+      ),
+    );
+  twoTables(program, 'verify', 'Compares two tables cell by cell; exit code 1 when they differ.').action(
+    (place: string, table: string, otherPlace: string, otherTable: string, flags: ComparisonFlags) =>
+      withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
+        const { counters } = await report(context, flags, (options) =>
+          verifyTables(
+            { engine: first!, table },
+            { engine: second!, table: otherTable },
+            { ...options, ...comparisonOptions(context, flags) },
+          ),
+        );
+        const differences = differencesOf(counters);
+        if (differences > 0) {
+          throw new InvalidArgumentError(
+            `The tables differ in ${differences} rows. \`rowan sync\` makes the second like the first.`,
+          );
+        }
+      }),
+  );
+  twoTables(program, 'sync', 'Makes the other table like the first; exit code 1 when rows stay different.')
+    .option('--dry-run', 'only list the rows that differ')
+    .option('--no-puts', 'write nothing that the other table lacks')
+    .option('--no-deletes', 'delete nothing that the first table does not have')
+    .action((place: string, table: string, otherPlace: string, otherTable: string, flags: SyncFlags) =>
+      withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
+        const tables = [
+          { engine: first!, table },
+          { engine: second!, table: otherTable },
+        ] as const;
+        const { counters } = await report(context, flags, (options) => {
+          const compared = { ...options, ...comparisonOptions(context, flags) };
+          if (flags.dryRun === true) return verifyTables(...tables, compared);
+          return syncTables(...tables, {
+            ...compared,
+            puts: flags.puts !== false,
+            deletes: flags.deletes !== false,
+          });
+        });
+        const left = differencesOf(counters) - (counters['repaired'] ?? 0);
+        if (left > 0) {
+          throw new InvalidArgumentError(
+            `${left} rows differ still: they were not to be changed, or delete markers of the second table hide what was ` +
+              'written. A major compaction of it drops those; run sync again then.',
+          );
+        }
+      }),
+    );
+}
+
+interface ExportFormat {
+  readonly format: 'rowan' | 'hbase';
+}
+
+function exportFormat(): Option {
+  return new Option(
+    '--format <format>',
+    "of the files: Rowan's, or the sequence files of HBase's Export and Import",
+  )
+    .choices(['rowan', 'hbase'])
+    .default('rowan');
+}
+
+interface ComparisonFlags extends ToolFlags {
+  readonly hashes?: string;
+}
+
+interface SyncFlags extends ComparisonFlags {
+  readonly dryRun?: boolean;
+  readonly puts?: boolean;
+  readonly deletes?: boolean;
+}
+
+function twoTables(program: Command, name: string, description: string): Command {
+  return tool(program, name, description)
     .argument('<place>', PLACE)
     .argument('<table>', 'the first table')
     .argument('<other-place>', 'where the other table is, likewise')
     .argument('<other-table>', 'the other table')
-    .option('--repair', 'make the other table like the first')
-    .action(
-      (
-        place: string,
-        table: string,
-        otherPlace: string,
-        otherTable: string,
-        flags: ToolFlags & { repair?: boolean },
-      ) =>
-        withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
-          const { counters } = await report(context, flags, (options) =>
-            verifyTables(
-              { engine: first!, table },
-              { engine: second!, table: otherTable },
-              {
-                ...options,
-                repair: flags.repair === true,
-                onDifference: ({ row, kind }) => context.writeError(`${kind}\t${toStringBinary(row)}\n`),
-              },
-            ),
-          );
-          const differences =
-            (counters['missing'] ?? 0) + (counters['extra'] ?? 0) + (counters['different'] ?? 0);
-          if (differences > (counters['repaired'] ?? 0)) {
-            throw new InvalidArgumentError(
-              `The tables differ in ${differences} rows. Run it with --repair to make the second like the first.`,
-            );
-          }
-        }),
+    .option(
+      '--hashes <folder>',
+      'what `rowan hash` wrote of the first table: it is read only where hashes differ',
     );
+}
+
+function comparisonOptions(context: CliContext, { hashes }: ComparisonFlags): VerifyOptions {
+  return {
+    ...(hashes === undefined ? {} : { hashes }),
+    onDifference: ({ row, kind }) => context.writeError(`${kind}\t${toStringBinary(row)}\n`),
+  };
+}
+
+function differencesOf(counters: JobOutcome['counters']): number {
+  return ['missing', 'extra', 'different'].reduce((sum, kind) => sum + (counters[kind] ?? 0), 0);
 }
 
 export const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';

@@ -13,6 +13,10 @@ export interface StepTools {
   readonly register: (subject: string) => Promise<void>;
   /** Moves the columns of an entity of a table to where they are declared. */
   readonly moveColumns: (table: string, entity: string) => Promise<void>;
+  /** Builds an index of a table's entity: `Entity.index`. */
+  readonly buildIndex: (table: string, index: string) => Promise<void>;
+  /** Removes an index that is not declared, by its id in hex. */
+  readonly dropIndex: (table: string, id: string) => Promise<void>;
   /** Called before each change: throws when it must not be made any more (the lock was lost). */
   readonly guard: () => Promise<void>;
   /** Called for each step that is done. */
@@ -40,7 +44,8 @@ export async function applySteps(steps: readonly SchemaStep[], tools: StepTools)
   }
 }
 
-async function applyOne(step: SchemaStep, { admin, register, moveColumns }: StepTools): Promise<void> {
+async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
+  const { admin } = tools;
   const { kind, table, family } = step;
   switch (kind) {
     case 'create-namespace':
@@ -52,10 +57,16 @@ async function applyOne(step: SchemaStep, { admin, register, moveColumns }: Step
       return;
     }
     case 'register-schema':
-      await register(step.option!);
+      await tools.register(step.option!);
       return;
     case 'move-columns':
-      await moveColumns(table, step.option!);
+      await tools.moveColumns(table, step.option!);
+      return;
+    case 'build-index':
+      await tools.buildIndex(table, step.option!);
+      return;
+    case 'drop-index':
+      await tools.dropIndex(table, step.option!);
       return;
     case 'split':
       await admin.split(table, fromHex(step.to as string));

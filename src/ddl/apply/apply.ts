@@ -7,7 +7,7 @@ import type { Engine } from '../../table/index.js';
 import { ensureTable } from '../concurrent-tables.js';
 import { type Allowance, admit } from '../plan/admission.js';
 import type { PlanOptions, SchemaPlan, SchemaStep } from '../plan/types.js';
-import { applySteps } from './apply-steps.js';
+import { applySteps, type StepTools } from './apply-steps.js';
 import { ControlTable, controlTableDescriptor } from './control-table.js';
 import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
 import { SchemaLock } from './lock.js';
@@ -39,11 +39,9 @@ export interface AppliedPlan {
 }
 
 /** What is applied, and how it is planned: made anew once the lock is held. */
-export interface Applicable {
+export interface Applicable extends Pick<StepTools, 'register' | 'moveColumns' | 'buildIndex' | 'dropIndex'> {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
-  readonly register: (subject: string) => Promise<void>;
-  readonly moveColumns: (table: string, entity: string) => Promise<void>;
 }
 
 const APPLY_OPTIONS: Readonly<Record<keyof ApplyOptions, true>> = {
@@ -86,6 +84,8 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
         admin: engine.admin,
         register: target.register,
         moveColumns: target.moveColumns,
+        buildIndex: target.buildIndex,
+        dropIndex: target.dropIndex,
         guard: () => lock.check(),
         done: async (step) => {
           await writer.done(step);

@@ -60,12 +60,30 @@ export function introspect(
     const type = name.split('.')[2];
     return entityText(module, descriptor.name, stamp, type === undefined ? undefined : Number(type), schemas);
   });
-  const imports = `import { ${[...module.uses].sort().join(', ')} } from 'rowan-orm';\n`;
-  const source = [imports, tableText(descriptor, splitKeys), ...entities].join('\n');
+  const source = [importsOf(module.uses), tableText(descriptor, splitKeys), ...entities].join('\n');
   return { source, inexact: module.inexact };
 }
 
-function tableText(table: TableDescriptor, splitKeys: readonly Uint8Array[]): string {
+/** Names of the profiles of other programs' bytes are exported apart. */
+const OF_CODECS: ReadonlySet<string> = new Set(['kiji', 'phoenix', 'raw']);
+
+export function importsOf(uses: ReadonlySet<string>): string {
+  const line = (names: readonly string[], from: string): string =>
+    names.length === 0 ? '' : `import { ${names.join(', ')} } from '${from}';\n`;
+  const names = [...uses].sort();
+  return (
+    line(
+      names.filter((name) => !OF_CODECS.has(name)),
+      'rowan-orm',
+    ) +
+    line(
+      names.filter((name) => OF_CODECS.has(name)),
+      'rowan-orm/codecs',
+    )
+  );
+}
+
+export function tableText(table: TableDescriptor, splitKeys: readonly Uint8Array[]): string {
   const families = table.families.map((family) => `    ${quoted(family.name)}: ${familyText(family)},`);
   const defaults = tableDescriptor(table.name, table.families);
   const own = Object.fromEntries(

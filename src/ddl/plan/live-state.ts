@@ -2,6 +2,7 @@
 
 import type { TableSchema } from '../../schema/types.js';
 import type { Admin } from '../../table/index.js';
+import { readIndexes } from '../index-states.js';
 import type { SchemaState, TableState } from './types.js';
 
 /** The declared tables as they are in an engine; those that are not there are left out. */
@@ -16,5 +17,12 @@ export async function readSchemaState(admin: Admin, declared: readonly TableSche
       enabled: await admin.isTableEnabled(name),
     });
   }
-  return { namespaces: new Set(await admin.listNamespaces()), tables };
+  return {
+    namespaces: new Set(await admin.listNamespaces()),
+    tables,
+    indexes: await readIndexes(
+      admin,
+      declared.filter(({ entities }) => entities.length > 0),
+    ),
+  };
 }

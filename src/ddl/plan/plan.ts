@@ -5,6 +5,7 @@ import type { TableSchema } from '../../schema/types.js';
 import { DEFAULT_NAMESPACE, parseTableName } from '../../table/index.js';
 import { stampProblems } from '../table-stamp.js';
 import type { SubjectState } from './avro.js';
+import { indexSteps } from './index-steps.js';
 import { alterSteps, createStep, undeclaredRecords, undeclaredSettings } from './table-steps.js';
 import type {
   Contradiction,
@@ -24,11 +25,14 @@ export function planSchema(
 ): SchemaPlan {
   const before: SchemaStep[] = [];
   const behind: SchemaStep[] = [];
+  const indexes: SchemaStep[] = [];
   const unmanaged: UnmanagedSetting[] = [];
   const contradictions: Contradiction[] = [];
   before.push(...namespaceSteps(declared, state));
   for (const table of declared) {
     const live = state.tables.get(table.descriptor.name);
+    if (state.indexes !== undefined)
+      indexes.push(...indexSteps(table, state.indexes.get(table.descriptor.name) ?? new Map()));
     if (live === undefined) {
       before.push(createStep(table));
       continue;
@@ -45,7 +49,12 @@ export function planSchema(
     contradictions.push(...problems.map((message) => ({ table, message })));
     if (isNew) before.push(registerStep(subject, table));
   }
-  const steps = [...before, ...behind.filter(isSplit), ...behind.filter((step) => !isSplit(step))];
+  const steps = [
+    ...before,
+    ...behind.filter(isSplit),
+    ...behind.filter((step) => !isSplit(step)),
+    ...indexes,
+  ];
   return { steps, unmanaged, contradictions, checksum: checksumOf(steps, contradictions) };
 }
 

@@ -1,6 +1,7 @@
 /** What a plan of a schema is made of: plain values, so that it can be printed, kept and compared. */
 
 import type { TableDescriptor } from '../../table/index.js';
+import type { StoredIndex } from '../index-states.js';
 
 /** What a step costs; docs/schema.md says what `apply` does with each. */
 export type StepClass = 'online' | 'rewrite' | 'meaning' | 'offline' | 'data-loss' | 'manual';
@@ -17,6 +18,10 @@ export type StepKind =
   | 'register-schema'
   /** Values of an entity's columns that still stand where they stood before. */
   | 'move-columns'
+  /** Entries of an index for the rows that are there. */
+  | 'build-index'
+  /** The entries of an index that is not declared. */
+  | 'drop-index'
   | 'split'
   | 'compact'
   | 'job';
@@ -77,6 +82,8 @@ export interface TableState {
 export interface SchemaState {
   readonly namespaces: ReadonlySet<string>;
   readonly tables: ReadonlyMap<string, TableState>;
+  /** What is stored of the indexes of each declared table, by id in hex; undefined: nobody has looked. */
+  readonly indexes?: ReadonlyMap<string, ReadonlyMap<string, StoredIndex>>;
 }
 
 export interface PlanOptions {

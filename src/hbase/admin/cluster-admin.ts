@@ -127,6 +127,12 @@ export class ClusterAdmin {
   }
 
   private async serverName(server: string): Promise<{ hostName: string; port: number; startCode: number }> {
+    const { host, port, startCode } = await this.server(server);
+    return { hostName: host, port, startCode };
+  }
+
+  /** @throws RowanError `ERR_NOT_FOUND` when no live server is named so. */
+  async server(server: string): Promise<ServerInfo> {
     const live = await this.servers();
     const found = live.find(({ host, port }) => `${host}:${port}` === server);
     if (found === undefined) {
@@ -136,7 +142,7 @@ export class ClusterAdmin {
         `No live region server is named "${server}". There are: ${names}.`,
       );
     }
-    return { hostName: found.host, port: found.port, startCode: found.startCode };
+    return found;
   }
 }
 

@@ -14,10 +14,12 @@ import {
   type PermittedAction,
   type UserPermission,
 } from './access-admin.js';
-import { configurationOf, pairsOf } from './attributes.js';
 import { type BulkLoad, type BulkLoadOutcome, bulkLoad } from './bulk-load.js';
 import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
+import { GroupAdmin } from './group-admin.js';
+import { LabelAdmin } from './label-admin.js';
 import { MasterClient, type Rpc } from './master-client.js';
+import { NamespaceAdmin } from './namespace-admin.js';
 import {
   type Quota,
   QuotaAdmin,
@@ -27,6 +29,7 @@ import {
 } from './quota-admin.js';
 import { RegionAdmin, tableMissing } from './region-admin.js';
 import { master } from './rpcs.js';
+import { SlowLogAdmin } from './slow-log-admin.js';
 import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
 import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
 import { TokenAdmin } from './token-admin.js';
@@ -39,7 +42,14 @@ const ENABLED = 0;
  * waited for. Beside the common {@link Admin}: snapshots, moves and merges of regions, the balancer, the servers.
  */
 export class HBaseAdmin implements Admin {
+  /** Visibility labels, and who has which. Needs `VisibilityController`. */
+  readonly labels: LabelAdmin;
+  /** Groups of region servers, each with tables of its own. Needs `RSGroupAdminEndpoint`. */
+  readonly groups: GroupAdmin;
+  /** The requests that took long, or were large, as the servers remember them (`hbase.regionserver.slowlog.buffer.enabled`). */
+  readonly slowLog: SlowLogAdmin;
   private readonly masters: MasterClient;
+  private readonly namespaces: NamespaceAdmin;
   private readonly regionAdmin: RegionAdmin;
   private readonly snapshots: SnapshotAdmin;
   private readonly clusterAdmin: ClusterAdmin;
@@ -51,51 +61,45 @@ export class HBaseAdmin implements Admin {
   constructor(private readonly cluster: Cluster) {
     this.masters = new MasterClient(cluster);
     this.regionAdmin = new RegionAdmin(cluster, this.masters);
+    this.namespaces = new NamespaceAdmin(this.masters, () => this.nonces());
     this.snapshots = new SnapshotAdmin(this.masters, this.regionAdmin, cluster);
     this.tokens = new TokenAdmin(cluster);
     this.access = new AccessAdmin(this.masters);
     this.traffic = new TrafficAdmin(this.masters);
     this.quotas = new QuotaAdmin(this.masters, cluster);
     this.clusterAdmin = new ClusterAdmin(this.masters, this.regionAdmin, cluster);
+    this.labels = new LabelAdmin(cluster);
+    this.groups = new GroupAdmin(this.masters);
+    this.slowLog = new SlowLogAdmin(this.masters, this.clusterAdmin);
   }
 
   /** `properties` are kept with the namespace (quotas, for example). */
   async createNamespace(namespace: string, properties: Readonly<Record<string, string>> = {}): Promise<void> {
-    const namespaceDescriptor = namespaceMessage(namespace, properties);
-    await this.procedure(
-      master.createNamespace,
-      { namespaceDescriptor, ...this.nonces() },
-      `createNamespace ${namespace}`,
-    );
+    await this.namespaces.create(namespace, properties);
   }
 
   /** The properties of a namespace. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
-  async getNamespace(namespace: string): Promise<Readonly<Record<string, string>>> {
-    const request = { namespaceName: namespace };
-    const { namespaceDescriptor } = await this.masters.call(master.getNamespaceDescriptor, request);
-    return configurationOf(namespaceDescriptor.configuration ?? []);
+  getNamespace(namespace: string): Promise<Readonly<Record<string, string>>> {
+    return this.namespaces.properties(namespace);
   }
 
   /** Gives a namespace other properties, as a whole. */
   async modifyNamespace(namespace: string, properties: Readonly<Record<string, string>>): Promise<void> {
-    const request = { namespaceDescriptor: namespaceMessage(namespace, properties), ...this.nonces() };
-    await this.procedure(master.modifyNamespace, request, `modifyNamespace ${namespace}`);
+    await this.namespaces.modify(namespace, properties);
   }
 
   async deleteNamespace(namespace: string): Promise<void> {
-    const request = { namespaceName: namespace, ...this.nonces() };
-    await this.procedure(master.deleteNamespace, request, `deleteNamespace ${namespace}`);
+    await this.namespaces.delete(namespace);
   }
 
-  async listNamespaces(): Promise<string[]> {
-    const { namespaceName = [] } = await this.masters.call(master.listNamespaces, {});
-    return [...namespaceName].sort();
+  listNamespaces(): Promise<string[]> {
+    return this.namespaces.list();
   }
 
   async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
     checkSplitKeys(splitKeys);
     const request = { tableSchema: tableToSchema(descriptor), splitKeys, ...this.nonces() };
-    await this.procedure(master.createTable, request, `createTable ${descriptor.name}`);
+    await this.masters.procedure(master.createTable, request, `createTable ${descriptor.name}`);
     this.forget(descriptor.name);
   }
 
@@ -105,14 +109,14 @@ export class HBaseAdmin implements Admin {
 
   async truncateTable(name: string, preserveSplits = false): Promise<void> {
     const request = { tableName: tableNameMessage(name), preserveSplits, ...this.nonces() };
-    await this.procedure(master.truncateTable, request, `truncateTable ${name}`);
+    await this.masters.procedure(master.truncateTable, request, `truncateTable ${name}`);
     this.forget(name);
   }
 
   async modifyTable(descriptor: TableDescriptor): Promise<void> {
     const tableSchema = tableToSchema(descriptor);
     const request = { tableName: tableNameMessage(descriptor.name), tableSchema, ...this.nonces() };
-    await this.procedure(master.modifyTable, request, `modifyTable ${descriptor.name}`);
+    await this.masters.procedure(master.modifyTable, request, `modifyTable ${descriptor.name}`);
   }
 
   async enableTable(name: string): Promise<void> {
@@ -357,18 +361,8 @@ export class HBaseAdmin implements Admin {
     name: string,
     what: string,
   ): Promise<void> {
-    await this.procedure(rpc, { tableName: tableNameMessage(name), ...this.nonces() }, what);
+    await this.masters.procedure(rpc, { tableName: tableNameMessage(name), ...this.nonces() }, what);
     this.forget(name);
-  }
-
-  private async procedure<Q>(
-    rpc: Rpc<Q, TypeOf<typeof ProcedureResponse>>,
-    request: Q,
-    what: string,
-  ): Promise<void> {
-    const deadline = this.masters.deadline();
-    const { procId } = await this.masters.call(rpc, request);
-    await this.masters.awaitProcedure(procId, what, deadline);
   }
 
   private forget(name: string): void {
@@ -383,11 +377,4 @@ export class HBaseAdmin implements Admin {
       details: { table: descriptor.name, family },
     });
   }
-}
-
-function namespaceMessage(
-  namespace: string,
-  properties: Readonly<Record<string, string>>,
-): { name: Uint8Array; configuration: { name: string; value: string }[] } {
-  return { name: Buffer.from(namespace, 'utf8'), configuration: pairsOf(properties) };
 }

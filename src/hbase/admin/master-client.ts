@@ -45,13 +45,22 @@ export class MasterClient {
    * Calls the active master, looking for it again while there is none, for `operationTimeout`. One that answers that it is
    * starting is waited for, up to `adminTimeout`: it will serve, and how long it takes is the cluster's matter.
    */
-  async call<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
-    const deadline = performance.now() + this.cluster.settings.operationTimeout;
+  call<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
+    const { operationTimeout, rpcTimeout } = this.cluster.settings;
+    return this.callWithin(rpc, request, performance.now() + operationTimeout, rpcTimeout);
+  }
+
+  /** As `call`, of what the master answers when it is done, which may take as long as a procedure. */
+  callLong<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
+    return this.callWithin(rpc, request, this.deadline(), this.cluster.settings.adminTimeout);
+  }
+
+  private callWithin<Q, A>(rpc: Rpc<Q, A>, request: Q, deadline: number, longest: number): Promise<A> {
     return this.repeat(rpc.method, deadline, async (timeLeft) => {
       const { rpcTimeout } = this.cluster.settings;
       this.master ??= await this.cluster.registry.activeMaster(Math.min(rpcTimeout, timeLeft));
       try {
-        return await this.send(this.master, 'MasterService', rpc, request, timeLeft);
+        return await this.send(this.master, 'MasterService', rpc, request, Math.min(longest, timeLeft));
       } catch (error) {
         if (doubtsLocation(asRowanError(error))) this.master = undefined;
         throw error;
@@ -59,9 +68,21 @@ export class MasterClient {
     });
   }
 
+  /** Begins a procedure of the master's and waits for its end. */
+  async procedure<Q>(
+    rpc: Rpc<Q, { readonly procId?: number | undefined }>,
+    request: Q,
+    what: string,
+  ): Promise<void> {
+    const deadline = this.deadline();
+    const { procId } = await this.call(rpc, request);
+    await this.awaitProcedure(procId, what, deadline);
+  }
+
   /** Calls the admin service of a region server, once. */
   callServer<Q, A>(server: ServerAddress, rpc: Rpc<Q, A>, request: Q, deadline: number): Promise<A> {
-    return this.send(server, 'AdminService', rpc, request, deadline - performance.now());
+    const timeout = Math.min(this.cluster.settings.rpcTimeout, deadline - performance.now());
+    return this.send(server, 'AdminService', rpc, request, timeout);
   }
 
   /** Calls `attempt` until it succeeds, fails for good, or its time is over, which begins anew while a master says that it starts. */
@@ -137,10 +158,16 @@ export class MasterClient {
     service: ServiceName,
     rpc: Rpc<Q, A>,
     request: Q,
-    timeLeft: number,
+    timeout: number,
   ): Promise<A> {
-    const timeout = Math.max(1, Math.min(this.cluster.settings.rpcTimeout, timeLeft));
-    const call = new UnaryCall(rpc.method, timeout, rpc.request, request, rpc.response, Priority.Admin);
+    const call = new UnaryCall(
+      rpc.method,
+      Math.max(1, timeout),
+      rpc.request,
+      request,
+      rpc.response,
+      Priority.Admin,
+    );
     this.cluster.pool.get(address, service).send(call);
     return call.answer;
   }

@@ -3,6 +3,7 @@
 import * as access from '../wire/messages-access.js';
 import * as messages from '../wire/messages-admin.js';
 import * as quota from '../wire/messages-quota.js';
+import * as slowLog from '../wire/messages-slow-log.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 import type { Rpc } from './master-client.js';
 
@@ -76,5 +77,7 @@ export const regionServer = {
   flushRegion: rpc('FlushRegion', messages.FlushRegionRequest, Empty),
   compactRegion: rpc('CompactRegion', messages.CompactRegionRequest, Empty),
   getRegionInfo: rpc('GetRegionInfo', messages.GetRegionInfoRequest, messages.GetRegionInfoResponse),
+  getLogEntries: rpc('GetLogEntries', slowLog.LogRequest, slowLog.LogEntry),
+  clearSlowLogs: rpc('ClearSlowLogsResponses', Empty, slowLog.ClearSlowLogsResponse),
   getRegionLoad: rpc('GetRegionLoad', messages.GetRegionLoadRequest, messages.GetRegionLoadResponse),
 } as const;

@@ -7,6 +7,7 @@ import { Result, StaleResult } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
 import type { Region } from '../region/region.js';
 import { UnknownOutcomeError } from '../rpc/errors.js';
+import type { RequestAttributes } from '../rpc/request-attributes.js';
 import {
   sizeOfMutation,
   writeCondition,
@@ -57,6 +58,8 @@ export abstract class Action<T> {
   ambiguous = false;
   /** Guards a change that must not be made twice; 0n: none. */
   nonce = 0n;
+  /** What goes with each of its requests. */
+  attributes: RequestAttributes | undefined;
   /** The request that asks for it now. */
   call: unknown;
   private resolve: ((value: unknown) => void) | undefined;

@@ -14,6 +14,7 @@ import type {
   Table,
 } from '../../table/table.js';
 import { canonicalTableName } from '../../table/table-name.js';
+import { RequestAttributes } from '../rpc/request-attributes.js';
 import {
   type Action,
   CheckAction,
@@ -44,7 +45,7 @@ export class HBaseTable implements Table {
 
   get(get: Get, options: OperationOptions = NO_OPTIONS): Promise<Result> {
     if (get.consistency === 'TIMELINE') {
-      return timelineGet(this.cluster, () => this.getAction(get, options), options.signal);
+      return this.timeline(() => this.getAction(get, options), options);
     }
     return this.run(() => this.getAction(get, options), options);
   }
@@ -54,7 +55,7 @@ export class HBaseTable implements Table {
       const timeout = this.timeoutOf(options);
       return new GetAction(this.name, get, true, readExists, performance.now() + timeout, timeout);
     };
-    if (get.consistency === 'TIMELINE') return timelineGet(this.cluster, action, options.signal);
+    if (get.consistency === 'TIMELINE') return this.timeline(action, options);
     return this.run(action, options);
   }
 
@@ -116,6 +117,7 @@ export class HBaseTable implements Table {
 
   scan(scan: Scan, options: OperationOptions = NO_OPTIONS): ResultScanner {
     const scanner = new HBaseScanner(this.cluster, this.name, checkScan(scan), options);
+    scanner.attributes = this.attributesOf(options);
     const { telemetry } = this.cluster.observer;
     if (telemetry !== undefined) scanner.onEnd = telemetry.begin('scan', this.name);
     return scanner;
@@ -126,6 +128,7 @@ export class HBaseTable implements Table {
     try {
       throwIfAborted(options.signal);
       action = make();
+      action.attributes = this.attributesOf(options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -134,6 +137,28 @@ export class HBaseTable implements Table {
     if (options.signal !== undefined) action.abortWith(options.signal);
     this.cluster.dispatcher.submit(action);
     return promise;
+  }
+
+  /** A read that replicas may answer; its requests to all of them have the same attributes. */
+  private async timeline<T>(make: () => GetAction<T>, options: OperationOptions): Promise<T> {
+    const attributes = this.attributesOf(options);
+    const withAttributes = (): GetAction<T> => {
+      const action = make();
+      action.attributes = attributes;
+      return action;
+    };
+    return timelineGet(this.cluster, withAttributes, options.signal);
+  }
+
+  /** What goes with the requests of a call: what the engine's option says for all, and what the call itself says. */
+  private attributesOf({ attributes }: OperationOptions): RequestAttributes | undefined {
+    const { requestAttributes } = this.cluster.settings;
+    if (requestAttributes === undefined) {
+      return attributes === undefined ? undefined : RequestAttributes.of(attributes);
+    }
+    const common = requestAttributes();
+    if (common === undefined && attributes === undefined) return undefined;
+    return RequestAttributes.of({ ...common, ...attributes });
   }
 
   /** Runs them all and throws the first failure, in their order. */
@@ -145,6 +170,8 @@ export class HBaseTable implements Table {
   }
 
   private async runBatch(actions: readonly Action<unknown>[], options: OperationOptions): Promise<void> {
+    const attributes = this.attributesOf(options);
+    if (attributes !== undefined) for (const action of actions) action.attributes = attributes;
     const batch = new Batch((action) => this.cluster.dispatcher.submit(action), options.signal);
     const running = batch.run(actions);
     this.cluster.observer.telemetry?.follow('batch', this.name, actions.length, running);

@@ -5,6 +5,7 @@ import type { Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { ConnectionError, RemoteError } from '../rpc/errors.js';
+import type { RequestAttributes } from '../rpc/request-attributes.js';
 import type { ScanPosition } from '../wire/encode-query.js';
 import { pauseBefore, sleep } from './retry.js';
 import { type ScanAnswer, ScanCall, type ScanStep } from './scan-call.js';
@@ -42,6 +43,7 @@ export class RegionScanner {
     private readonly scan: Scan,
     readonly region: Region,
     private readonly timeout: number,
+    private readonly attributes?: RequestAttributes | undefined,
   ) {}
 
   /** Whether the server holds a scanner for us. */
@@ -122,6 +124,7 @@ export class RegionScanner {
 
   private async send(step: ScanStep, timeout = this.timeout): Promise<ScanAnswer> {
     const call = new ScanCall(this.scan, step, timeout, (answer) => this.answeredLate(answer, step));
+    call.attributes = this.attributes;
     this.pool.get(this.region.address, 'ClientService').send(call);
     return call.answer;
   }

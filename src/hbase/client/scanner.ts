@@ -11,6 +11,7 @@ import type { Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
+import type { RequestAttributes } from '../rpc/request-attributes.js';
 import { ReadType } from '../wire/encode-query.js';
 import { type BlockRows, type FetchedRows, MadeRows } from './fetched-rows.js';
 import type { OpenScanners, ScannerSlot } from './open-scanners.js';
@@ -48,6 +49,8 @@ export interface ScannerContext {
 export class HBaseScanner implements ResultScanner {
   /** Told once, when the scan has ended, and of its error if it failed. */
   onEnd: ((error?: RowanError) => void) | undefined;
+  /** What goes with each of its requests. */
+  attributes: RequestAttributes | undefined;
   private ready: FetchedRows = NO_ROWS;
   /** The rows of the next answer: in a block when they came whole, put together otherwise. */
   private block: BlockRows | undefined;
@@ -246,6 +249,7 @@ export class HBaseScanner implements ResultScanner {
       this.scan,
       region,
       Math.max(1, Math.min(settings.scannerTimeout, timeLeft)),
+      this.attributes,
     );
     this.slot.put(scanner);
     const position = {

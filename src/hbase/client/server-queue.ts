@@ -4,6 +4,7 @@ import type { ServerAddress } from '../rpc/address.js';
 import { asRowanError, type Call } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
+import { RequestAttributes } from '../rpc/request-attributes.js';
 import type { Action } from './action.js';
 import { type ActionCallOwner, MultiCall, SingleCall } from './action-calls.js';
 
@@ -88,7 +89,10 @@ export class ServerQueue {
       const action = waiting[at]!;
       if (action.settled) continue;
       const alone = action.grouping === 'solo' || action.alone;
-      if (taken.length > 0 && (alone || bytes + action.size > maxMultiBytes)) break;
+      if (taken.length > 0) {
+        if (alone || bytes + action.size > maxMultiBytes) break;
+        if (!RequestAttributes.areSame(taken[0]!.attributes, action.attributes)) break;
+      }
       taken.push(action);
       bytes += action.size;
       if (alone) {
@@ -110,6 +114,7 @@ export class ServerQueue {
     const call = single
       ? new SingleCall(this.owner, first, this.nonceGroup, timeout)
       : new MultiCall(this.owner, actions, this.nonceGroup, timeout);
+    call.attributes = first.attributes;
     for (const action of actions) action.call = call;
     return call;
   }

@@ -4,6 +4,7 @@ import type { ProtoReader } from '../wire/proto-reader.js';
 import type { ProtoWriter } from '../wire/proto-writer.js';
 import type { MessageCodec } from '../wire/schema.js';
 import { ProtocolError } from './errors.js';
+import type { RequestAttributes } from './request-attributes.js';
 
 /** `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`). */
 export const Priority = { Normal: 0, Admin: 100, High: 200 } as const;
@@ -23,6 +24,7 @@ export abstract class Call {
   /** Given by the connection. */
   id = -1;
   priority: number = Priority.Normal;
+  attributes: RequestAttributes | undefined;
   /** When it was handed to the connection, on the connection's clock. */
   startedAt = 0;
   /** Whether its bytes were given to the socket: from then on the server may have acted on it. */

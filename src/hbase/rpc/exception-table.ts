@@ -106,6 +106,8 @@ const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
 ];
 
 /** Faults in the server's code that the same request meets again. HBase's own client repeats them to its last retry. */
+const UNREADABLE = 'org.apache.hadoop.hbase.security.visibility.ParseException';
+
 const SERVER_FAULT =
   /Caused by: java\.lang\.(?:(?:Array|String)?IndexOutOfBounds|IllegalArgument|ClassCast|NumberFormat|UnsupportedOperation|NegativeArraySize)Exception/;
 
@@ -173,6 +175,7 @@ function meaningOf(exception: RemoteException, simple: string, text: string): Me
     return known;
   }
   if (exception.className.startsWith(SNAPSHOT_PACKAGE)) return NEVER;
+  if (exception.stackTrace.includes(UNREADABLE)) return { retry: 'never', code: 'ERR_INVALID_ARGUMENT' };
   return exception.doNotRetry === true || SERVER_FAULT.test(exception.stackTrace) ? NEVER : GENERIC;
 }
 

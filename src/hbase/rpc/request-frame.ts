@@ -33,6 +33,7 @@ export function writeFrame(
   writer.varint(writer.mark() - param);
 
   const header = writer.mark();
+  if (call.attributes !== undefined) writer.raw(call.attributes.fields);
   writer.varintField(TIMEOUT, Math.max(1, Math.ceil(call.timeout)));
   if (call.priority !== 0) writer.varintField(PRIORITY, call.priority);
   if (cellBlock > 0) {

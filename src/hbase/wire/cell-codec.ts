@@ -97,6 +97,9 @@ function copyInto(buffer: Uint8Array, at: number, bytes: Uint8Array): number {
 /** Reads the cells of one cell block. Rows, and qualifiers that recur row after row, are shared between its cells. */
 export class CellReader {
   private buffer: Uint8Array = EMPTY_BYTES;
+  /** The buffer's memory, and where the buffer begins in it: asking for it costs a call out of compiled code each time. */
+  private memory: ArrayBufferLike = EMPTY_BYTES.buffer;
+  private base = 0;
   private position = 0;
   private end = 0;
   private row: Uint8Array = EMPTY_BYTES;
@@ -121,6 +124,8 @@ export class CellReader {
   /** Goes to a block, of which no more than `budget` cells are made. */
   reset(buffer: Uint8Array, position: number, end: number, budget: number): void {
     this.buffer = buffer;
+    this.memory = buffer.buffer;
+    this.base = buffer.byteOffset;
     this.budget = budget;
     this.position = position;
     this.end = end;
@@ -253,7 +258,7 @@ export class CellReader {
 
   private view(start: number, length: number): Uint8Array {
     if (length === 0) return EMPTY_BYTES;
-    return new Uint8Array(this.buffer.buffer, this.buffer.byteOffset + start, length);
+    return new Uint8Array(this.memory, this.base + start, length);
   }
 
   private rowAt(start: number, length: number): Uint8Array {

@@ -6,6 +6,7 @@ import type { CheckAndMutate } from '../../table/row-mutations.js';
 import { writeCell, writeLongCell } from './cell-codec.js';
 import { writeAttribute, writeTimeRange, writeTimestamp } from './encode-query.js';
 import { COMPARE_TYPES, encodeBinaryComparator, encodeFilter } from './filter-codec.js';
+import { encodeVisibility, VISIBILITY } from './messages-visibility.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 
 const MUTATION = {
@@ -40,7 +41,8 @@ export function cellCountOf(mutation: RowMutation): number {
 
 /** Bytes that a mutation takes on the wire, roughly: to bound a request. */
 export function sizeOfMutation(mutation: RowMutation): number {
-  let size = 40 + mutation.row.length;
+  // Its longest form: a character has three bytes at the most.
+  let size = 40 + mutation.row.length + 3 * (mutation.visibility?.length ?? 0);
   if (mutation.kind === 'put' || mutation.kind === 'delete') {
     for (const cell of mutation.cells)
       size += 32 + mutation.row.length + cell.qualifier.length + cell.value.length;
@@ -99,6 +101,8 @@ export function writeMutation(writer: ProtoWriter, mutation: RowMutation, nonce:
   }
   writer.varintField(MUTATION.durability, DURABILITY[mutation.durability]);
   if (changesValue && !mutation.returnResults) writeAttribute(writer, MUTATION.attribute, '_rr_', FALSE);
+  if (mutation.visibility !== undefined)
+    writeAttribute(writer, MUTATION.attribute, VISIBILITY, encodeVisibility(mutation.visibility));
   if (mutation.ttl !== undefined) writeAttribute(writer, MUTATION.attribute, '_ttl', longBytes(mutation.ttl));
   const timestamp = mutation.kind === 'delete' && count === 0 ? mutation.timestamp : LATEST_TIMESTAMP;
   writeTimestamp(writer, MUTATION.timestamp, timestamp);

@@ -7,7 +7,9 @@ import type { Query } from '../../table/query.js';
 import type { Scan } from '../../table/scan.js';
 import type { TimeRange } from '../../table/time-range.js';
 import { encodeFilter } from './filter-codec.js';
+import { Authorizations, VISIBILITY } from './messages-visibility.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
+import { encodeMessage } from './schema.js';
 
 /** HBase's `Long.MAX_VALUE`, in halves. */
 const LATEST_HIGH = 0x7fffffff;
@@ -62,9 +64,15 @@ function writeFamilyTimeRanges(writer: ProtoWriter, tag: number, query: Query): 
   }
 }
 
+function writeAuthorizations(writer: ProtoWriter, tag: number, { authorizations }: Query): void {
+  if (authorizations === undefined) return;
+  writeAttribute(writer, tag, VISIBILITY, encodeMessage(Authorizations, { label: authorizations }));
+}
+
 const GET = {
   row: bytesTag(1),
   column: bytesTag(2),
+  attribute: bytesTag(3),
   filter: bytesTag(4),
   timeRange: bytesTag(5),
   maxVersions: varintTag(6),
@@ -103,6 +111,7 @@ export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean):
   writer.varintField(GET.maxVersions, get.maxVersions);
   if (!get.timeRange.isAll) writeTimeRange(writer, GET.timeRange, get.timeRange);
   if (get.filter !== undefined) writer.bytesField(GET.filter, encodeFilter(get.filter));
+  writeAuthorizations(writer, GET.attribute, get);
   writeColumns(writer, GET.column, get);
   writer.bytesField(GET.row, get.row);
 }
@@ -186,6 +195,7 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   if (scan.filter !== undefined) writer.bytesField(SCAN.filter, encodeFilter(scan.filter));
   if (scan.stopRow.length > 0) writer.bytesField(SCAN.stopRow, scan.stopRow);
   if (at.startRow.length > 0) writer.bytesField(SCAN.startRow, at.startRow);
+  writeAuthorizations(writer, SCAN.attribute, scan);
   if (scan.raw) writeAttribute(writer, SCAN.attribute, '_raw_', TRUE);
   writeColumns(writer, SCAN.column, scan);
 }

@@ -62,6 +62,8 @@ export const RequestHeader = message('RequestHeader', {
   cellBlockMeta: nested(5, CellBlockMeta),
   priority: uint32(6),
   timeout: uint32(7),
+  /** Since 2.6. */
+  attribute: repeated(nested(8, NameBytesPair)),
 });
 
 export const ResponseHeader = message('ResponseHeader', {

@@ -13,7 +13,7 @@ import {
   unpackBlock,
 } from './avro-container.js';
 import { FileScanner } from './file-scanner.js';
-import { fileSize, placeOfRow, rowOfPlace } from './place.js';
+import { fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
 const FIRST_READ = 64 << 10;
 /** A header is no longer than this. */
@@ -41,10 +41,7 @@ export class AvroFiles implements JobReadable {
     private readonly paths: readonly string[],
     private readonly headers: readonly ContainerHeader[],
   ) {
-    this.ranges = paths.map((_, file) => ({
-      start: rowOfPlace({ file, offset: 0 }),
-      stop: rowOfPlace({ file: file + 1, offset: 0 }),
-    }));
+    this.ranges = rangesOfFiles(paths.length);
   }
 
   /** @throws InvalidArgumentError, CorruptionError, UnsupportedError for a file that cannot be read. */

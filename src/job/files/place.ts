@@ -3,6 +3,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
+import type { RowRange } from '../types.js';
 
 /** Where something begins: the number of the file among those of the job, and the byte. */
 export interface FilePlace {
@@ -22,6 +23,14 @@ export function rowOfPlace({ file, offset }: FilePlace): Uint8Array {
 export function placeOfRow(row: Uint8Array): FilePlace {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
   return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
+}
+
+/** Each of so many files as one range. */
+export function rangesOfFiles(count: number): RowRange[] {
+  return Array.from({ length: count }, (_, file) => ({
+    start: rowOfPlace({ file, offset: 0 }),
+    stop: rowOfPlace({ file: file + 1, offset: 0 }),
+  }));
 }
 
 /** @throws InvalidArgumentError for what is no file that can be read. */

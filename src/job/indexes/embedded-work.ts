@@ -5,17 +5,16 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../
 import { applyReadSet, readColumns } from '../../query/projection.js';
 import { deleteOf, EntryLife, putOf } from '../../repository/index.js';
 import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../table/index.js';
-import type { SplitContext, SplitWork } from '../types.js';
+import { OverlappedWork } from '../overlapped-work.js';
+import type { SplitContext } from '../types.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** A table that changes rows of several tables in one step. */
 export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 
 /** What the works share: the row as it is in the turn of the commit, and its entries. */
-abstract class IndexWork implements SplitWork {
+abstract class IndexWork extends OverlappedWork {
   protected readonly index;
-  /** The changes of the rows that came last. */
-  private underWay: Promise<void> = Promise.resolve();
   private readonly life: EntryLife;
 
   constructor(
@@ -23,29 +22,12 @@ abstract class IndexWork implements SplitWork {
     protected readonly table: AtomicTable,
     protected readonly context: SplitContext,
   ) {
+    super();
     this.index = target.indexes.all[0]!.index;
     this.life = new EntryLife(target.indexes.schema);
   }
 
-  /** Resolves when the rows before are done: while the disk takes their entries, these are read. */
-  async rows(rows: readonly Result[]): Promise<void> {
-    const before = this.underWay;
-    this.underWay = this.change(rows);
-    // Whoever asks for it next is told.
-    this.underWay.catch(() => undefined);
-    await before;
-  }
-
-  /** What is noted as done is on the disk. */
-  async commit(): Promise<undefined> {
-    await this.underWay;
-  }
-
-  async close(): Promise<void> {
-    await this.underWay.catch(() => undefined);
-  }
-
-  private async change(rows: readonly Result[]): Promise<void> {
+  protected async batch(rows: readonly Result[]): Promise<void> {
     let counted: [string, number][] = [];
     await this.table.commit((read) => {
       const changes: TableChange[] = [];
@@ -101,7 +83,7 @@ abstract class IndexWork implements SplitWork {
 }
 
 export class BuildWork extends IndexWork {
-  private batch: TableChange[] | undefined;
+  private of: TableChange[] | undefined;
   /** Of a unique index: entries of this batch, which are not in the store yet. */
   private readonly pending = new Set<string>();
 
@@ -135,8 +117,8 @@ export class BuildWork extends IndexWork {
   }
 
   private isPending(entry: Uint8Array, changes: TableChange[]): boolean {
-    if (this.batch !== changes) this.pending.clear();
-    this.batch = changes;
+    if (this.of !== changes) this.pending.clear();
+    this.of = changes;
     const name = toLatin1(entry);
     const pending = this.pending.has(name);
     this.pending.add(name);
@@ -144,18 +126,21 @@ export class BuildWork extends IndexWork {
   }
 }
 
-/** From rows to entries. */
-export class RowWork extends IndexWork {
+/** What comparing both ways shares. */
+abstract class ComparingWork extends IndexWork {
   constructor(
     target: IndexTarget,
     table: AtomicTable,
     context: SplitContext,
-    private readonly sample: number,
-    private readonly repair: boolean,
+    protected readonly sample: number,
+    protected readonly repair: boolean,
   ) {
     super(target, table, context);
   }
+}
 
+/** From rows to entries. */
+export class RowWork extends ComparingWork {
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isOwn(this.target, row) || !isSampled(row.row, this.sample)) return;
     count('rows');
@@ -176,17 +161,7 @@ export class RowWork extends IndexWork {
 }
 
 /** From entries to rows. What a row's entry says otherwise was counted on the way from the row. */
-export class EntryWork extends IndexWork {
-  constructor(
-    target: IndexTarget,
-    table: AtomicTable,
-    context: SplitContext,
-    private readonly sample: number,
-    private readonly repair: boolean,
-  ) {
-    super(target, table, context);
-  }
-
+export class EntryWork extends ComparingWork {
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isSampled(row.row, this.sample)) return;
     const stored = this.readEntry(row.row, read);

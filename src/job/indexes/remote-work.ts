@@ -45,16 +45,21 @@ export class RemoteBuildWork implements SplitWork {
   }
 }
 
-/** From rows to entries. */
-export class RemoteRowWork implements SplitWork {
+/** What comparing both ways shares. */
+abstract class RemoteComparingWork implements SplitWork {
   constructor(
-    private readonly target: IndexTarget,
-    private readonly indexed: IndexedRows,
-    private readonly context: SplitContext,
-    private readonly sample: number,
-    private readonly repair: boolean,
+    protected readonly target: IndexTarget,
+    protected readonly indexed: IndexedRows,
+    protected readonly context: SplitContext,
+    protected readonly sample: number,
+    protected readonly repair: boolean,
   ) {}
 
+  abstract rows(rows: readonly Result[]): Promise<void>;
+}
+
+/** From rows to entries. */
+export class RemoteRowWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter((row) => isOwn(this.target, row) && isSampled(row.row, this.sample));
     const first = await this.look(rows.map(({ row }) => row));
@@ -110,15 +115,7 @@ export class RemoteRowWork implements SplitWork {
 }
 
 /** From entries to rows. What a row's entry says otherwise was counted on the way from the row. */
-export class RemoteEntryWork implements SplitWork {
-  constructor(
-    private readonly target: IndexTarget,
-    private readonly indexed: IndexedRows,
-    private readonly context: SplitContext,
-    private readonly sample: number,
-    private readonly repair: boolean,
-  ) {}
-
+export class RemoteEntryWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter(({ row }) => isSampled(row, this.sample)).map(({ row }) => row);
     const first = await this.look(rows);

@@ -5,7 +5,9 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/sequence/index.js';
 import { toTagged } from '../../mapper/tagged.js';
+import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-container.js';
 import { checkSeparator, csvLine } from '../files/csv.js';
 import type { SplitContext } from '../types.js';
@@ -76,14 +78,29 @@ function csvText(value: unknown): string {
  */
 export function avroFiles<T = unknown>(folder: string, schema: AvroSchema): Sink<T> {
   const about = JSON.stringify(schema);
-  return fileSink(`avro ${folder} ${about}`, folder, 'avro', ({ job, run, split }) => {
-    // The same at each attempt, so that a file that is gone on with keeps its marker.
-    const sync = createHash('sha256')
-      .update(JSON.stringify([job, run, split, about]))
-      .digest();
-    const writer = new ContainerWriter(schema, sync.subarray(0, SYNC_BYTES));
+  return fileSink(`avro ${folder} ${about}`, folder, 'avro', (context) => {
+    const writer = new ContainerWriter(schema, markOf(context, SYNC_BYTES, about));
     return { header: () => writer.header(), items: (items) => writer.block(items) };
   });
+}
+
+/**
+ * Writes rows with their cells into `part-<split>.seq` of the folder: sequence files that HBase's Import reads, in blocks packed by
+ * deflate.
+ */
+export function sequenceFiles(folder: string): Sink<Result> {
+  return fileSink(`sequence files ${folder}`, folder, 'seq', (context) => {
+    const writer = new SequenceWriter(markOf(context, SEQUENCE_MARK_BYTES));
+    return { header: () => writer.header(), items: (rows) => writer.blocks(rows as readonly Result[]) };
+  });
+}
+
+/** The same at each attempt at a split, so that a file that is gone on with keeps its marker. */
+function markOf({ job, run, split }: SplitContext, bytes: number, about = ''): Uint8Array {
+  return createHash('sha256')
+    .update(JSON.stringify([job, run, split, about]))
+    .digest()
+    .subarray(0, bytes);
 }
 
 /** What the bytes of one file are. */
@@ -104,13 +121,17 @@ function fileSink<T>(
       const { split, resumed } = context;
       const format = formatOf(context);
       await mkdir(folder, { recursive: true });
-      const name = `part-${String(split).padStart(5, '0')}.${extension}`;
-      const file = await open(join(folder, name), resumed === undefined ? 'w' : 'r+');
+      const file = await open(join(folder, partName(split, extension)), resumed === undefined ? 'w' : 'r+');
       const writer = new FileWriter(file, format, (resumed as number | undefined) ?? 0);
       await writer.begin();
       return writer;
     },
   };
+}
+
+/** The file of a split. */
+export function partName(split: number, extension: string): string {
+  return `part-${String(split).padStart(5, '0')}.${extension}`;
 }
 
 class FileWriter implements SinkWriter<unknown> {

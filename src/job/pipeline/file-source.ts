@@ -7,6 +7,7 @@ import { type Result, Scan } from '../../table/index.js';
 import { AvroFiles, type AvroRow } from '../files/avro-files.js';
 import { checkSeparator, csvFields } from '../files/csv.js';
 import { LineFiles } from '../files/line-files.js';
+import { ParquetFiles, type ParquetRow } from '../files/parquet-files.js';
 import { filesAt, placeOfRow } from '../files/place.js';
 import type { JobReadable, RowRange } from '../types.js';
 import type { JobQuery, JobSource } from './source.js';
@@ -54,6 +55,27 @@ export function csvSource(
  */
 export function avroSource<T = unknown>(paths: readonly string[]): JobQuery<T> {
   return reading(() => fileItems('avro', paths));
+}
+
+/**
+ * The rows of Parquet files (packed by Snappy, gzip or Brotli, with Zstandard where Node has it), or of the folder that `parquetFiles`
+ * wrote, as objects by the names of the columns: whole numbers of 64 bits are bigints, timestamps Dates, JSON its values. The package
+ * hyparquet has to be installed.
+ */
+export function parquetSource<T = Readonly<Record<string, unknown>>>(paths: readonly string[]): JobQuery<T> {
+  return {
+    async toSource() {
+      const found = await filesAt(paths, 'parquet');
+      const files = await ParquetFiles.open(found);
+      return {
+        signature: `parquet ${JSON.stringify(found)}`,
+        table: files,
+        ranges: files.ranges,
+        scan: () => new Scan(),
+        load: (row) => (row as ParquetRow).item as T,
+      };
+    },
+  };
 }
 
 function reading<T>(open: () => Promise<JobSource<FileItem>>): JobQuery<T> {

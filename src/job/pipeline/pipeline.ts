@@ -1,66 +1,20 @@
 /** Typed jobs: from a source, through map, combine and reduce, to a sink (docs/jobs.md). */
 
-import { dropTable, ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type Engine, type Result, Scan } from '../../table/index.js';
+import type { Engine } from '../../table/index.js';
 import { runJob } from '../runner.js';
-import type {
-  JobDefinition,
-  JobOutcome,
-  JobPhase,
-  JobRunOptions,
-  SplitContext,
-  SplitWork,
-} from '../types.js';
-import { decodeJobKey, encodeJobKey, type JobKey } from './ordered-key.js';
+import type { JobOutcome, JobRunOptions } from '../types.js';
+import type { JobKey } from './ordered-key.js';
 import {
-  type Combine,
-  GroupReader,
-  partitionRanges,
-  partitionSplits,
-  ShuffleWriter,
-  shuffleTableDescriptor,
-} from './shuffle.js';
-import type { Sink, SinkWriter } from './sink.js';
+  type Combiner,
+  type Declared,
+  definitionOf,
+  type Mapper,
+  type Reducer,
+  type Steps,
+} from './phases.js';
+import type { Sink } from './sink.js';
 import type { JobQuery, JobSource } from './source.js';
-
-/** What mappers and reducers are given besides their input. */
-export interface StepContext {
-  /** Adds to a counter of the job. */
-  count(name: string, by?: number): void;
-  readonly signal: AbortSignal;
-}
-
-export type Emit<K extends JobKey, V> = (key: K, value: V) => void;
-export type Mapper<T, K extends JobKey, V> = (
-  item: T,
-  emit: Emit<K, V>,
-  context: StepContext,
-) => void | Promise<void>;
-export type Combiner<K extends JobKey, V> = (key: K, values: readonly V[]) => V;
-/** One thing, several as an array, or nothing as undefined. */
-export type Reducer<K extends JobKey, V, R> = (
-  key: K,
-  values: readonly V[],
-  context: StepContext,
-) => R | readonly R[] | undefined | Promise<R | readonly R[] | undefined>;
-
-/** Partitions of a reduce: splits of its pass. */
-const PARTITIONS = 16;
-
-/** What a job is declared with. */
-interface Declared {
-  readonly source: JobSource<unknown> | JobQuery<unknown>;
-  readonly map: Mapper<unknown, JobKey, unknown> | undefined;
-  readonly combine: Combiner<JobKey, unknown> | undefined;
-  readonly reduce: Reducer<JobKey, unknown, unknown> | undefined;
-  readonly sink: Sink<unknown> | undefined;
-}
-
-/** The same, with a source that can be read. */
-interface Steps extends Declared {
-  readonly source: JobSource<unknown>;
-}
 
 /** A job that has a name and no source yet. */
 export class JobBuilder {
@@ -88,17 +42,39 @@ abstract class RunnableJob {
     protected readonly engine: Engine,
     protected readonly name: string,
     protected readonly steps: Declared,
-  ) {}
+  ) {
+    prepared.set(this, async () => {
+      const { source } = steps;
+      return {
+        engine,
+        name,
+        steps: { ...steps, source: 'toSource' in source ? await source.toSource() : source },
+      };
+    });
+  }
 
   /**
    * Runs the job to its end, or goes on with it where it stood.
    * @throws RowanError `ERR_JOB`, `ERR_ABORTED`, and what the steps and the sink threw.
    */
   async run(options: JobRunOptions = {}): Promise<JobOutcome> {
-    const { source } = this.steps;
-    const steps = { ...this.steps, source: 'toSource' in source ? await source.toSource() : source };
-    return runJob(this.engine, definitionOf(this.engine, this.name, steps), options);
+    const { engine, name, steps } = (await prepareJob(this))!;
+    return runJob(engine, definitionOf(engine, name, steps), options);
   }
+}
+
+/** A typed job whose source can be read. */
+export interface PreparedJob {
+  readonly engine: Engine;
+  readonly name: string;
+  readonly steps: Steps;
+}
+
+const prepared = new WeakMap<object, () => Promise<PreparedJob>>();
+
+/** What a typed job is made of; undefined for anything else. */
+export async function prepareJob(job: object): Promise<PreparedJob | undefined> {
+  return prepared.get(job)?.();
 }
 
 /** A job with a source. */
@@ -147,118 +123,3 @@ export class ReducedJob<R> extends RunnableJob {
 
 /** A job with everything. */
 export class FinishedJob extends RunnableJob {}
-
-function definitionOf(engine: Engine, name: string, steps: Steps): JobDefinition {
-  const { source, reduce, map, combine, sink } = steps;
-  const made = [map && 'map', combine && 'combine', reduce && 'reduce'].filter(Boolean).join(', ');
-  const signature = [source.signature, made, sink?.signature ?? 'no sink'].join('; ');
-  if (reduce === undefined) return { name, signature, phases: [mapOnlyPhase(steps)] };
-  return {
-    name,
-    signature,
-    phases: [shufflePhase(engine, name, steps), reducePhase(name, steps)],
-    async finish(run) {
-      for (let each = 0; each <= run; each++)
-        await dropTable(engine.admin, shuffleTableDescriptor(name, each).name);
-    },
-  };
-}
-
-function readingPhase(steps: Steps, open: JobPhase['open']): JobPhase {
-  const { table, ranges } = steps.source;
-  return { table, ranges, scan: () => steps.source.scan(), open };
-}
-
-/** Gives each item of the rows to the mapper, or to `take` where there is none. */
-async function mapRows(
-  steps: Steps,
-  rows: readonly Result[],
-  context: SplitContext,
-  emit: (key: JobKey, value: unknown) => void,
-): Promise<void> {
-  const { source, map } = steps;
-  for (const row of rows) {
-    const loading = source.load(row);
-    const item = loading instanceof Promise ? await loading : loading;
-    if (item === null) continue;
-    if (map === undefined) {
-      emit(0, item);
-      continue;
-    }
-    const mapping = map(item, emit, context);
-    if (mapping instanceof Promise) await mapping;
-  }
-}
-
-function mapOnlyPhase(steps: Steps): JobPhase {
-  return readingPhase(steps, async (context): Promise<SplitWork> => {
-    const writer = await openSink(steps, context);
-    return {
-      async rows(rows) {
-        const items: unknown[] = [];
-        await mapRows(steps, rows, context, (_, value) => items.push(value));
-        if (items.length > 0) await writer?.write(items);
-      },
-      commit: () => writer?.commit?.(),
-      close: () => writer?.close?.(),
-    };
-  });
-}
-
-function openSink(
-  steps: Steps,
-  context: SplitContext,
-): SinkWriter<unknown> | Promise<SinkWriter<unknown>> | undefined {
-  return steps.sink?.open(context);
-}
-
-function shufflePhase(engine: Engine, name: string, steps: Steps): JobPhase {
-  const { combine } = steps;
-  const combineBytes: Combine | undefined = combine && ((key, values) => combine(decodeJobKey(key), values));
-  return {
-    ...readingPhase(steps, (context): SplitWork => {
-      const { split, attempt, resumed } = context;
-      const table = engine.table(shuffleTableDescriptor(name, context.run).name);
-      const writer = new ShuffleWriter(table, split, attempt, resumed, PARTITIONS, combineBytes);
-      return {
-        async rows(rows) {
-          await mapRows(steps, rows, context, (key, value) => writer.emit(encodeJobKey(key), value));
-          await writer.flushIfFull();
-        },
-        commit: () => writer.commit(),
-      };
-    }),
-    prepare: (run) =>
-      ensureTable(engine.admin, shuffleTableDescriptor(name, run), partitionSplits(PARTITIONS)),
-  };
-}
-
-function reducePhase(name: string, steps: Steps): JobPhase {
-  const reduce = steps.reduce!;
-  return {
-    table: (run) => shuffleTableDescriptor(name, run).name,
-    ranges: partitionRanges(PARTITIONS),
-    oneSplitEach: true,
-    scan: () => new Scan().setCacheBlocks(false),
-    async open(context) {
-      const groups = new GroupReader(await context.workOf(0));
-      const writer = await openSink(steps, context);
-      const work = async (whole: Iterable<{ readonly key: Uint8Array; readonly values: unknown[] }>) => {
-        const outcomes: unknown[] = [];
-        for (const { key, values } of whole) {
-          const outcome = await reduce(decodeJobKey(key), values, context);
-          if (Array.isArray(outcome)) outcomes.push(...(outcome as unknown[]));
-          else if (outcome !== undefined) outcomes.push(outcome);
-        }
-        if (outcomes.length > 0) await writer?.write(outcomes);
-      };
-      return {
-        rows: (rows) => work(groups.take(rows)),
-        finish: () => work(groups.finish()),
-        settled: () => groups.settled,
-        commit: () => writer?.commit?.(),
-        close: () => writer?.close?.(),
-      };
-    },
-  };
-}

@@ -1,6 +1,7 @@
 /** Where the outcome of a job goes. */
 
 import type { JsonValue } from '../../codec/index.js';
+import type { Engine, RowMutation, RowMutations } from '../../table/index.js';
 import type { SplitContext } from '../types.js';
 
 /** Takes what one attempt at a split gives. Calls come one after another. */
@@ -20,6 +21,12 @@ export interface Sink<T> {
   /** Part of the job's signature. */
   readonly signature: string;
   open(context: SplitContext): SinkWriter<T> | Promise<SinkWriter<T>>;
+  /**
+   * When all splits are done, given what each kept with its last checkpoint. Done again when it did not come to its end.
+   */
+  complete?(kept: ReadonlyMap<number, JsonValue>, context: SplitContext): Promise<void>;
+  /** When the job is done: removes what is not needed any more. May be called again. */
+  dispose?(job: string, run: number): Promise<void>;
 }
 
 /** What repositories have that entities are put into. */
@@ -36,6 +43,23 @@ export function entitySink<E>(target: PutTarget<E>): Sink<E> {
   };
 }
 
+/**
+ * Writes changes of rows of a table as they are (HBase `TableOutputFormat`). What is begun again after a crash is written again: with
+ * timestamps of their own puts and deletes then change nothing, increments and appends count twice.
+ * @throws the first failure.
+ */
+export function tableSink(engine: Engine, table: string): Sink<RowMutation | RowMutations> {
+  const into = engine.table(table);
+  return {
+    signature: `table ${into.name}`,
+    open: () => ({
+      async write(changes) {
+        for (const outcome of await into.batch(changes)) if (!outcome.ok) throw outcome.error;
+      },
+    }),
+  };
+}
+
 /** One sink of many, chosen by what each item says. */
 export type Tagged<Sinks extends Readonly<Record<string, Sink<never>>>> = {
   [Name in keyof Sinks & string]: {
@@ -49,7 +73,18 @@ export function several<const Sinks extends Readonly<Record<string, Sink<never>>
   sinks: Sinks,
 ): Sink<Tagged<Sinks>> {
   const names = Object.keys(sinks);
+  const completing = names.filter((name) => sinks[name]!.complete !== undefined);
   return {
+    ...(completing.length === 0
+      ? {}
+      : {
+          async complete(kept, context) {
+            for (const name of completing) await sinks[name]!.complete!(keptOf(kept, name), context);
+          },
+        }),
+    async dispose(job, run) {
+      for (const name of names) await sinks[name]!.dispose?.(job, run);
+    },
     signature: `several ${names.map((name) => `${name}: ${sinks[name]!.signature}`).join(', ')}`,
     async open(context) {
       const kept = (context.resumed ?? {}) as Readonly<Record<string, JsonValue>>;
@@ -61,6 +96,16 @@ export function several<const Sinks extends Readonly<Record<string, Sink<never>>
       return new SeveralWriter(writers);
     },
   };
+}
+
+/** What the splits kept of one of several sinks. */
+function keptOf(kept: ReadonlyMap<number, JsonValue>, name: string): Map<number, JsonValue> {
+  const own = new Map<number, JsonValue>();
+  for (const [split, all] of kept) {
+    const one = (all as Readonly<Record<string, JsonValue>> | null)?.[name];
+    if (one !== undefined) own.set(split, one);
+  }
+  return own;
 }
 
 class SeveralWriter implements SinkWriter<{ readonly to: string; readonly item: unknown }> {

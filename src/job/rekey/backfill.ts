@@ -1,66 +1,35 @@
-/** The passes of a change of keys: what was written before is copied, both layouts are held against each other, one is removed. */
+/** Copies what was written before writes went to both layouts. */
 
-import { compareBytes, equalBytes, toLatin1 } from '../../bytes/index.js';
+import { compareBytes, toLatin1 } from '../../bytes/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
+  type AtomicStep,
   type Cell,
   CellType,
-  Delete,
   type Engine,
   filters,
   Get,
   type Result,
   type RowRead,
   Scan,
-  type SyncTable,
-  type TableChange,
 } from '../../table/index.js';
+import { OverlappedWork } from '../overlapped-work.js';
+import { copyOf } from '../row-cells.js';
 import { runJob } from '../runner.js';
-import { toolJobName } from '../tools/selection.js';
-import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
-import { copyOf } from './copy-cells.js';
-import type { Mirror } from './mirror.js';
-import { RowMapping } from './row-mapping.js';
+import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
+import {
+  everyCell,
+  inShortSteps,
+  jobName,
+  nothing,
+  pass,
+  type RekeyTarget,
+  type StepTable,
+  tableOf,
+} from './passes.js';
 
-type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
-
-/** What the passes are about. */
-export interface RekeyTarget {
-  readonly engine: Engine;
-  readonly from: EntitySchema;
-  readonly to: EntitySchema;
-  readonly mirror: Mirror;
-  /** Counts the times it was begun. */
-  readonly run: number;
-}
-
-/** What holding the layouts against each other found, in rows. */
-export interface RekeyDifferences {
-  readonly rows: number;
-  /** Rows without one under the other layout. */
-  readonly missing: number;
-  /** Rows under the new layout that the old one has not. */
-  readonly extra: number;
-  /** Rows with other cells, times included. */
-  readonly different: number;
-  /** Rows that lack a column which the new key is made of. */
-  readonly unkeyed: number;
-}
-
-function tableOf({ engine }: RekeyTarget, schema: EntitySchema): StepTable {
-  return engine.table(schema.table.descriptor.name) as StepTable;
-}
-
-function jobName({ from, to, run }: RekeyTarget, pass: string): string {
-  return toolJobName(`rekey-${pass}`, from.name, to.name, String(run));
-}
-
-function pass(schema: EntitySchema, scan: () => Scan, open: (context: SplitContext) => SplitWork): JobPhase {
-  return { table: schema.table.descriptor.name, ranges: [], scan, open };
-}
-
-/** Rows that are copied in one record of the log. */
-const BATCH_ROWS = 2000;
+/** A checkpoint flushes the new layout's table. */
+const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 
 /** Rows counted between turns of the event loop. */
 const COUNTED_AT_ONCE = 4096;
@@ -105,10 +74,6 @@ function byRows(run: JobRunOptions, total: number): JobRunOptions {
   };
 }
 
-/** Every cell of a row as it is stored, deletes and what they hide among them. */
-const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);
-const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
-
 /** Copies every row of the old layout. An unfinished run is gone on with. Counters: `copied`, `unkeyed`. */
 export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Promise<JobOutcome> {
   const { engine, from, to, mirror } = target;
@@ -116,7 +81,7 @@ export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Pr
   const table = tableOf(target, from);
   try {
     // What was ordered before the watch began is visible to the scans when this is done.
-    await table.commit(() => []);
+    await table.atomic(() => undefined);
     const copying = pass(from, everyCell, (context) => new CopyWork(target, table, watched.touched, context));
     return await runJob(
       engine,
@@ -125,15 +90,15 @@ export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Pr
         signature: `${from.key.signature} > ${to.key.signature}`,
         phases: [copying],
       },
-      { batchRows: BATCH_ROWS, ...byRows(run, await countRows(engine, from)) },
+      { ...FLUSHED_SELDOM, ...inShortSteps(byRows(run, await countRows(engine, from))) },
     );
   } finally {
     watched.end();
   }
 }
 
-class CopyWork implements SplitWork {
-  private underWay: Promise<void> = Promise.resolve();
+class CopyWork extends OverlappedWork {
+  private unflushed = false;
   private readonly into: string;
   /** Families that show what was deleted to those who ask for times past. */
   private readonly keeping: ReadonlySet<string>;
@@ -144,6 +109,7 @@ class CopyWork implements SplitWork {
     private readonly touched: ReadonlySet<string>,
     private readonly context: SplitContext,
   ) {
+    super();
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
     this.keeping = new Set(
@@ -151,59 +117,64 @@ class CopyWork implements SplitWork {
     );
   }
 
-  /** Resolves when the rows before are done: while the disk takes them, these are read. */
-  async rows(rows: readonly Result[]): Promise<void> {
-    const before = this.underWay;
-    this.underWay = this.copy(rows);
-    this.underWay.catch(() => undefined);
-    await before;
+  /**
+   * The log is left to those who wait for it: copies stand in memory until their table is flushed, and what is lost before is
+   * copied again, since the checkpoint was not.
+   */
+  override async commit(): Promise<undefined> {
+    await super.commit();
+    if (!this.unflushed) return;
+    this.unflushed = false;
+    await this.target.engine.admin.flush(this.into);
   }
 
-  async commit(): Promise<undefined> {
-    await this.underWay;
-  }
-
-  async close(): Promise<void> {
-    await this.underWay.catch(() => undefined);
-  }
-
-  private async copy(rows: readonly Result[]): Promise<void> {
-    let copied = 0;
-    let unkeyed = 0;
+  protected async batch(rows: readonly Result[]): Promise<void> {
     const { mirror } = this.target;
-    const outcomes = await this.table.commit((read) => {
-      const groups: TableChange[][] = [];
-      copied = 0;
-      unkeyed = 0;
-      for (const row of rows) {
-        if (!mirror.forth.matches(row.row)) continue;
-        const change = this.changeOf(row, read);
-        if (change === undefined) unkeyed++;
-        else if (change !== null) groups.push([mirror.mark(change)]);
-        copied++;
-      }
-      return groups;
-    });
-    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-    this.context.count('copied', copied);
+    const own = rows.filter(({ row }) => mirror.forth.matches(row));
+    const unkeyed = await this.table.atomic((step) =>
+      mirror.quietly(() => {
+        const { copies, without } = this.copiesOf(own, step.read);
+        for (const copy of copies) this.write(copy, step);
+        return without;
+      }),
+    );
+    this.context.count('copied', own.length);
     if (unkeyed > 0) this.context.count('unkeyed', unkeyed);
   }
 
-  /** Undefined: the row has no key yet; null: there is nothing to write. */
-  private changeOf(stored: Result, read: RowRead): TableChange | null | undefined {
+  /** In the order of the new rows, which memory takes faster than any other; and how many have no key yet. */
+  private copiesOf(rows: readonly Result[], read: RowRead): { copies: RowCopy[]; without: number } {
     const { forth } = this.target.mirror;
-    const { row, cells } = stored;
-    const plain =
-      forth.needed.length === 0 &&
-      (this.touched.size === 0 || !this.touched.has(toLatin1(row))) &&
-      cells.every(({ type }) => type === CellType.Put);
-    const now = plain ? undefined : read(new Get(row).readAllVersions());
-    const to = forth.rowOf(row, ({ family, qualifier }) => now?.getValue(family, qualifier));
-    if (to === undefined) return now!.isEmpty ? null : undefined;
-    const lasting = plain ? cells : this.lastingCells(cells, now!, to, read);
-    // The checkpoint that notes it is durable, and the log has it behind this.
-    const change = copyOf(to, forth.cellsOf(row, to, lasting), 'ASYNC_WAL');
-    return change === undefined ? null : { table: this.into, change, settled: true };
+    const copies: RowCopy[] = [];
+    let without = 0;
+    for (const { row, cells } of rows) {
+      const now = this.isPlain(row, cells) ? undefined : read(new Get(row).readAllVersions());
+      const to = forth.rowOf(
+        row,
+        now === undefined ? nothing : ({ family, qualifier }) => now.getValue(family, qualifier),
+      );
+      if (to !== undefined) copies.push({ to, row, cells, now });
+      else if (!now!.isEmpty) without++;
+    }
+    copies.sort((a, b) => compareBytes(a.to, b.to));
+    return { copies, without };
+  }
+
+  /** What was scanned is what is there, and all of it counts. */
+  private isPlain(row: Uint8Array, cells: readonly Cell[]): boolean {
+    if (this.target.mirror.forth.needed.length > 0) return false;
+    if (this.touched.size > 0 && this.touched.has(toLatin1(row))) return false;
+    for (const { type } of cells) if (type !== CellType.Put) return false;
+    return true;
+  }
+
+  private write({ to, row, cells, now }: RowCopy, step: AtomicStep): void {
+    const { forth } = this.target.mirror;
+    const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
+    const change = copyOf(to, forth.cellsOf(row, to, lasting), 'SKIP_WAL');
+    if (change === undefined) return;
+    this.unflushed = true;
+    step.apply({ table: this.into, change, settled: true });
   }
 
   /**
@@ -222,119 +193,16 @@ class CopyWork implements SplitWork {
   }
 }
 
+/** A row on its way. */
+interface RowCopy {
+  readonly to: Uint8Array;
+  readonly row: Uint8Array;
+  /** As they were scanned. */
+  readonly cells: readonly Cell[];
+  /** The row as it is; undefined when it is as it was scanned. */
+  readonly now: Result | undefined;
+}
+
 function placeOf({ family, qualifier, timestamp }: Cell): string {
   return `${family}:${toLatin1(qualifier)}@${timestamp}`;
-}
-
-/** Holds every row of both layouts against the other, as they are in one step. */
-export async function compareLayouts(
-  target: RekeyTarget,
-  run: JobRunOptions = {},
-): Promise<RekeyDifferences> {
-  const { engine, from, to } = target;
-  const { forth } = target.mirror;
-  const back = new RowMapping(to, from);
-  const definition = {
-    name: jobName(target, 'verify'),
-    signature: 'verify',
-    phases: [
-      pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context, true)),
-      pass(to, everyVersion, (context) => new CompareWork(tableOf(target, to), back, context, false)),
-    ],
-  };
-  const { counters } = await runJob(engine, definition, { ...run, restart: true });
-  const count = (what: string): number => counters[what] ?? 0;
-  return {
-    rows: count('rows'),
-    missing: count('missing'),
-    extra: count('extra'),
-    different: count('different'),
-    unkeyed: count('unkeyed'),
-  };
-}
-
-class CompareWork implements SplitWork {
-  constructor(
-    private readonly table: StepTable,
-    private readonly mapping: RowMapping,
-    private readonly context: SplitContext,
-    private readonly forth: boolean,
-  ) {}
-
-  async rows(rows: readonly Result[]): Promise<void> {
-    const found: string[] = [];
-    await this.table.commit((read) => {
-      for (const { row } of rows) if (this.mapping.matches(row)) found.push(this.compare(row, read));
-      return [];
-    });
-    for (const what of found) if (what !== '') this.context.count(what);
-  }
-
-  private compare(row: Uint8Array, read: RowRead): string {
-    const { mapping, forth } = this;
-    if (forth) this.context.count('rows');
-    const now = read(new Get(row).readAllVersions());
-    if (now.isEmpty) return '';
-    const other = mapping.rowOf(row, ({ family, qualifier }) => now.getValue(family, qualifier));
-    if (other === undefined) return forth ? 'unkeyed' : 'extra';
-    const there = read(new Get(other).readAllVersions(), mapping.target.table.descriptor.name);
-    if (there.isEmpty) return forth ? 'missing' : 'extra';
-    return !forth || areSame(mapping.cellsOf(row, other, now.cells), there.cells) ? '' : 'different';
-  }
-}
-
-function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
-  if (a.length !== b.length) return false;
-  const inOrder = [...a].sort(compareCells);
-  return inOrder.every((cell, i) => compareCells(cell, b[i]!) === 0 && equalBytes(cell.value, b[i]!.value));
-}
-
-function compareCells(a: Cell, b: Cell): number {
-  if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
-  return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
-}
-
-/** Removes every row of one of the layouts; nothing follows that. */
-export function removeLayout(
-  target: RekeyTarget,
-  schema: EntitySchema,
-  run: JobRunOptions = {},
-): Promise<JobOutcome> {
-  const { engine, mirror } = target;
-  const table = tableOf(target, schema);
-  const removing = pass(
-    schema,
-    () => new Scan().setCacheBlocks(false),
-    (context) => ({
-      async rows(rows) {
-        const own = rows.filter(({ row }) => schema.key.matches(row));
-        const outcomes = await table.commit(() =>
-          own.map(({ row }) => [mirror.mark({ table: table.name, change: new Delete(row) })]),
-        );
-        for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-        context.count('removed', own.length);
-      },
-    }),
-  );
-  const name = jobName(target, `remove-${schema.name}`);
-  return runJob(engine, { name, signature: schema.key.signature, phases: [removing] }, run);
-}
-
-/** What stands in rows of a layout. */
-export async function rowsOf(engine: Engine, schema: EntitySchema): Promise<'rows' | 'deletes' | 'nothing'> {
-  const table = engine.table(schema.table.descriptor.name);
-  const holds = async (scan: Scan): Promise<boolean> => {
-    for await (const { row } of table.scan(scan)) if (schema.key.matches(row)) return true;
-    return false;
-  };
-  if (await holds(new Scan().setCacheBlocks(false))) return 'rows';
-  return (await holds(everyCell())) ? 'deletes' : 'nothing';
-}
-
-/** Removes the deletes of a layout without rows: they would hide what is copied with its times. */
-export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise<void> {
-  const { name } = schema.table.descriptor;
-  if ((await rowsOf(engine, schema)) === 'nothing') return;
-  await engine.admin.flush(name);
-  await engine.admin.majorCompact(name);
 }

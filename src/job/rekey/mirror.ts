@@ -16,7 +16,7 @@ import {
   type TableChange,
   type WriteObserver,
 } from '../../table/index.js';
-import { copyOf } from './copy-cells.js';
+import { copyOf } from '../row-cells.js';
 import { RowMapping, type ValueOf } from './row-mapping.js';
 
 export class Mirror {
@@ -26,6 +26,7 @@ export class Mirror {
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
   /** Rows of the source that were written since somebody began to watch. */
   private readonly watchers = new Set<Set<string>>();
+  private quiet = false;
   private endings: (() => void)[] = [];
   readonly forth: RowMapping;
   private readonly back: RowMapping;
@@ -58,15 +59,24 @@ export class Mirror {
     return { touched, end: () => this.watchers.delete(touched) };
   }
 
-  /** Says that a change was made to keep up. */
-  mark<C extends TableChange>(change: C): C {
+  /** Runs a part of a step that follows no writes: it makes copies, or removes them. */
+  quietly<T>(work: () => T): T {
+    this.quiet = true;
+    try {
+      return work();
+    } finally {
+      this.quiet = false;
+    }
+  }
+
+  private mark(change: TableChange): TableChange {
     this.own.add(change.change);
     return change;
   }
 
   private observer(mapping: RowMapping): WriteObserver {
     const follows = (write: ObservedWrite): boolean =>
-      !this.own.has(write.change) && mapping.matches(write.change.row);
+      !this.quiet && !this.own.has(write.change) && mapping.matches(write.change.row);
     return {
       before: (write) => {
         if (mapping.needed.length === 0 || !follows(write)) return undefined;

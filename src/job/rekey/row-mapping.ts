@@ -16,6 +16,8 @@ export class RowMapping {
   private readonly added: readonly { readonly column: ColumnSchema; readonly part: string }[];
   /** Columns of the source that stand in the target's key. */
   private readonly dropped: readonly ColumnSchema[];
+  /** Nothing but the row differs. */
+  private readonly straight: boolean;
 
   constructor(
     readonly source: EntitySchema,
@@ -32,6 +34,7 @@ export class RowMapping {
     this.dropped = source.columns.filter(
       ({ property }) => keyed.has(property) && !target.columnsByProperty.has(property),
     );
+    this.straight = this.dropped.length === 0 && this.added.length === 0 && isMarkedAlike(source, target);
   }
 
   matches(row: Uint8Array): boolean {
@@ -49,9 +52,10 @@ export class RowMapping {
     return this.target.key.encode(values);
   }
 
-  /** Cells of a source's row, deletes among them, as those of the target's. */
-  cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[]): Cell[] {
-    const { dropped, added } = this;
+  /** Cells of a source's row, deletes among them, as those of the target's; whose row they name does not matter. */
+  cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[]): readonly Cell[] {
+    const { dropped, added, straight } = this;
+    if (straight) return cells;
     const from = this.source.marker;
     const to = this.target.marker;
     const out: Cell[] = [];
@@ -67,6 +71,11 @@ export class RowMapping {
     }
     return out;
   }
+}
+
+function isMarkedAlike({ marker }: EntitySchema, { marker: other }: EntitySchema): boolean {
+  if (marker === undefined || other === undefined) return true;
+  return marker.family === other.family && equalBytes(marker.qualifier, other.qualifier);
 }
 
 function moved(cell: Cell, row: Uint8Array): Cell {
@@ -185,6 +194,10 @@ function generalProblems(schema: EntitySchema): string[] {
   if (schema.copies.length + schema.references.length > 0)
     problems.push(
       `${name} declares copies of others or referential rules, which follow its own writes only. Leave them out until the keys are changed.`,
+    );
+  if (schema.summaries.length > 0)
+    problems.push(
+      `${name} has summaries, which follow its own writes only. Leave them out until the keys are changed, then build them.`,
     );
   if (table.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior))
     problems.push(

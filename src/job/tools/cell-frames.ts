@@ -6,14 +6,15 @@
  *     end     00 00 00 00 | crc32 of the next 8 bytes (4) | number of rows (8)
  *
  * Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length varint |
- * family | length varint | qualifier | timestamp varint | type (1) | length varint | value. FROZEN.
+ * family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and where the type has the bit 40 (hex)
+ * the time to live, a varint of milliseconds. FROZEN.
  */
 
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
-import { crc32, VarintReader, writeVarint } from '../../bytes/index.js';
+import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { Cell, CellType, Result } from '../../table/index.js';
+import { Cell, CellType, EndingCell, Result } from '../../table/index.js';
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 const inflate = promisify(inflateRaw) as (
@@ -30,6 +31,8 @@ export const LARGEST_FRAME = 1 << 30;
 
 const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 const VARINT_BYTES = 8;
+/** The bit of types whose cells have a time to live of their own. */
+const LIVES = 0x40;
 
 /** Builds the payload of one frame at a time. */
 export class FrameBuilder {
@@ -40,20 +43,32 @@ export class FrameBuilder {
   add({ row, cells }: Result): void {
     this.bytes(row);
     this.number(cells.length);
-    for (const { family, qualifier, timestamp, type, value } of cells) {
+    for (const cell of cells) {
+      const { family, qualifier, timestamp, value } = cell;
+      const ttl = cell instanceof EndingCell ? cell.ttl : undefined;
       this.bytes(this.familyBytes(family));
       this.bytes(qualifier);
       this.number(timestamp);
       this.room(1);
-      this.buffer[this.length++] = type;
+      this.buffer[this.length++] = ttl === undefined ? cell.type : cell.type | LIVES;
       this.bytes(value);
+      if (ttl !== undefined) this.number(ttl);
     }
+  }
+
+  /** Everything added since the last frame; of use until something is added. */
+  payload(): Buffer {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  clear(): void {
+    this.length = 0;
   }
 
   /** The frame of everything added since the last one. */
   async take(): Promise<Buffer> {
-    const payload = await deflate(this.buffer.subarray(0, this.length), { level: 1 });
-    this.length = 0;
+    const payload = await deflate(this.payload(), { level: 1 });
+    this.clear();
     const frame = Buffer.alloc(FRAME_HEAD_BYTES + payload.length);
     frame.writeUInt32BE(payload.length, 0);
     frame.writeUInt32BE(crc32(payload, 0, payload.length) >>> 0, 4);
@@ -110,39 +125,100 @@ export async function rowsOfFrame(payload: Uint8Array, file: string, offset: num
   } catch (error) {
     throw damaged('a frame cannot be inflated', error);
   }
-  const rows: Result[] = [];
-  const reader = new VarintReader();
-  reader.reset(bytes, 0, bytes.length);
   try {
-    while (reader.position < bytes.length) rows.push(readRow(reader, bytes));
+    return new RowDecoder(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)).rows();
   } catch (error) {
     throw damaged((error as Error).message, error);
   }
-  return rows;
 }
 
-function readRow(reader: VarintReader, bytes: Buffer): Result {
-  const take = (): Buffer => {
-    const length = reader.read();
-    const start = reader.position;
-    if (length > bytes.length - start) throw new CorruptionError('a length reaches beyond its frame');
-    reader.position = start + length;
-    return bytes.subarray(start, start + length);
-  };
-  const row = take();
-  const count = reader.read();
-  // Each cell has five bytes at the least.
-  if (count > (bytes.length - reader.position) / 5) {
-    throw new CorruptionError('a row has more cells than its frame has room for');
+/** Cells of a row whose qualifiers are looked for in the row before. */
+const MOST_KNOWN = 256;
+
+/** Rows of one payload. Most cells have the family of the one before, and the qualifier of the same cell of the row before. */
+class RowDecoder {
+  private readonly reader = new VarintReader();
+  private familyBytes: Uint8Array = EMPTY_BYTES;
+  private family = '';
+  private readonly qualifiers: Uint8Array[] = [];
+
+  constructor(private readonly bytes: Uint8Array) {
+    this.reader.reset(bytes, 0, bytes.length);
   }
-  const cells: Cell[] = [];
-  for (let i = 0; i < count; i++) {
-    const family = take().toString();
-    const qualifier = take();
-    const timestamp = reader.read();
-    const type = bytes[reader.position++];
-    if (type === undefined || !TYPES.has(type)) throw new CorruptionError(`${type} is no type of a cell`);
-    cells.push(new Cell(row, family, qualifier, timestamp, type as CellType, take()));
+
+  rows(): Result[] {
+    const rows: Result[] = [];
+    while (this.reader.position < this.bytes.length) rows.push(this.row());
+    return rows;
   }
-  return new Result(row, cells);
+
+  private row(): Result {
+    const { reader, bytes } = this;
+    const row = this.take();
+    const count = reader.read();
+    // Each cell has five bytes at the least.
+    if (count > (bytes.length - reader.position) / 5) {
+      throw new CorruptionError('a row has more cells than its frame has room for');
+    }
+    const cells: Cell[] = [];
+    for (let i = 0; i < count; i++) {
+      const family = this.takeFamily();
+      const qualifier = this.takeQualifier(i);
+      const timestamp = reader.read();
+      const type = bytes[reader.position++];
+      if (type === undefined || !TYPES.has(type & ~LIVES))
+        throw new CorruptionError(`${type} is no type of a cell`);
+      const kind = (type & ~LIVES) as CellType;
+      const value = this.take();
+      cells.push(
+        (type & LIVES) === 0
+          ? new Cell(row, family, qualifier, timestamp, kind, value)
+          : new EndingCell(row, family, qualifier, timestamp, kind, value, reader.read()),
+      );
+    }
+    return new Result(row, cells);
+  }
+
+  private takeFamily(): string {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    if (!this.isHere(this.familyBytes, start, length)) {
+      this.familyBytes = this.bytes.subarray(start, start + length);
+      this.family = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, length).toString();
+    }
+    this.reader.position = start + length;
+    return this.family;
+  }
+
+  private takeQualifier(at: number): Uint8Array {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    this.reader.position = start + length;
+    const known = this.qualifiers[at];
+    if (known !== undefined && this.isHere(known, start, length)) return known;
+    const qualifier = this.bytes.subarray(start, start + length);
+    if (at < MOST_KNOWN) this.qualifiers[at] = qualifier;
+    return qualifier;
+  }
+
+  private take(): Uint8Array {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    this.reader.position = start + length;
+    return this.bytes.subarray(start, start + length);
+  }
+
+  private lengthHere(): number {
+    const length = this.reader.read();
+    if (length > this.bytes.length - this.reader.position) {
+      throw new CorruptionError('a length reaches beyond its frame');
+    }
+    return length;
+  }
+
+  private isHere(known: Uint8Array, start: number, length: number): boolean {
+    if (known.length !== length) return false;
+    for (let i = 0; i < length; i++) if (known[i] !== this.bytes[start + i]) return false;
+    return true;
+  }
 }

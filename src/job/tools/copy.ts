@@ -4,14 +4,16 @@ import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import {
   type BatchAction,
+  Cell,
+  EndingCell,
   type Engine,
   Put,
   type Result,
   type Table,
   tableDescriptor,
 } from '../../table/index.js';
+import { copyOf } from '../row-cells.js';
 import type { JobOutcome } from '../types.js';
-import { writeOfCells } from './row-cells.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 export interface CopyOptions extends ToolOptions {
@@ -89,12 +91,19 @@ export async function writeRows(
     const named =
       renamed.size === 0
         ? cells
-        : cells.map((cell) => ({ ...cell, family: renamed.get(cell.family) ?? cell.family }));
-    const write = writeOfCells(row, named);
+        : cells.map((cell) => ofFamily(cell, renamed.get(cell.family) ?? cell.family));
+    const write = copyOf(row, named);
     if (write instanceof Put) puts.push(write);
-    else others.push(write);
+    else if (write !== undefined) others.push(write);
   }
   if (puts.length > 0) await into.putAll(puts);
   if (others.length === 0) return;
   for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
+}
+
+function ofFamily(cell: Cell, family: string): Cell {
+  const { row, qualifier, timestamp, type, value } = cell;
+  return cell instanceof EndingCell
+    ? new EndingCell(row, family, qualifier, timestamp, type, value, cell.ttl)
+    : new Cell(row, family, qualifier, timestamp, type, value);
 }

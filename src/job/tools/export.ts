@@ -1,19 +1,27 @@
 /** Writes a table into a folder of files, every version and marker with its timestamp (HBase Export). */
 
-import { type FileHandle, mkdir, open, rename, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toHex } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine, Result } from '../../table/index.js';
+import { partName, sequenceFiles } from '../pipeline/file-sink.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
 import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
+import { type FolderKind, writeManifest } from './manifest.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
-/** The file that says what the folder holds; it is written last, so a folder without it is not whole. */
-export const MANIFEST_FILE = 'export.json';
+/** A folder that an export is in. */
+export const EXPORT_FOLDER: FolderKind = {
+  file: 'export.json',
+  format: 'rowan-cells',
+  version: 1,
+  names: /^part-\d+\.cells$/,
+  tool: 'export',
+};
 
-/** What stands in {@link MANIFEST_FILE}. */
+/** What stands in its manifest. */
 export interface ExportManifest {
   readonly format: 'rowan-cells';
   readonly version: 1;
@@ -31,6 +39,11 @@ export interface ExportedFile {
   readonly cells: number;
 }
 
+export interface ExportOptions extends ToolOptions {
+  /** `rowan` (default): files of `importTable`. `hbase`: sequence files that HBase's Import reads too. */
+  readonly format?: 'rowan' | 'hbase';
+}
+
 /** What a split keeps with its checkpoint. */
 type FileState = ExportedFile & { readonly [name: string]: JsonValue };
 
@@ -43,13 +56,14 @@ export async function exportTable(
   engine: Engine,
   table: string,
   folder: string,
-  options: ToolOptions = {},
+  options: ExportOptions = {},
 ): Promise<JobOutcome> {
   if (typeof folder !== 'string' || folder === '') {
     throw new InvalidArgumentError('export needs a folder to write to.');
   }
   await checkSelection(engine, table, options);
   await mkdir(folder, { recursive: true });
+  if (options.format === 'hbase') return exportSequenceFiles(engine, table, folder, options);
   return runPass(engine, options, {
     tool: 'export',
     table,
@@ -65,9 +79,45 @@ export async function exportTable(
         splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
         files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
       };
-      const path = join(folder, MANIFEST_FILE);
-      await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
-      await rename(`${path}.partial`, path);
+      await writeManifest(folder, EXPORT_FOLDER, manifest);
+    },
+  });
+}
+
+/** Says in Hadoop that a folder is whole. */
+const WHOLE = '_SUCCESS';
+
+async function exportSequenceFiles(
+  engine: Engine,
+  table: string,
+  folder: string,
+  options: ExportOptions,
+): Promise<JobOutcome> {
+  await rm(join(folder, WHOLE), { force: true });
+  return runPass(engine, options, {
+    tool: 'export',
+    table,
+    does: `sequence files to ${folder}`,
+    scan: () => scanOf(options, true),
+    async open(context) {
+      const writer = await sequenceFiles(folder).open(context);
+      return {
+        async rows(rows) {
+          await writer.write(rows);
+          context.count('rows', rows.length);
+          for (const { cells } of rows) context.count('cells', cells.length);
+        },
+        commit: () => writer.commit?.(),
+        close: () => writer.close?.(),
+      };
+    },
+    async finish(_run, workOf) {
+      // What an earlier export into the folder left would be read as part of this one.
+      const written = new Set([...(await workOf(0)).keys()].map((split) => partName(split, 'seq')));
+      for (const name of await readdir(folder)) {
+        if (/^part-\d+\.seq$/.test(name) && !written.has(name)) await rm(join(folder, name));
+      }
+      await writeFile(join(folder, WHOLE), '');
     },
   });
 }
@@ -87,7 +137,7 @@ class FileExport implements SplitWork {
 
   static async open(folder: string, context: SplitContext): Promise<FileExport> {
     const resumed = context.resumed as FileState | undefined;
-    const name = `part-${String(context.split).padStart(5, '0')}.cells`;
+    const name = partName(context.split, 'cells');
     const file = await open(join(folder, name), resumed === undefined ? 'w' : 'r+');
     const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
     await file.truncate(state.bytes);

@@ -2,15 +2,17 @@
 
 import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type Engine, Put, Scan, type Table, tableDescriptor } from '../../table/index.js';
+import { type Engine, Put, type Result, Scan, tableDescriptor } from '../../table/index.js';
 import { LineFiles } from '../files/line-files.js';
 import { placeOfRow } from '../files/place.js';
+import { onePhase } from '../nothing.js';
 import { runJob } from '../runner.js';
-import type { JobOutcome, JobPhase, JobReadable, JobRunOptions, SplitContext } from '../types.js';
+import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
 import { toolJobName, toolRun } from './selection.js';
 import { BadLine, TsvLayout, type TsvLine } from './tsv-layout.js';
 
-export interface ImportTsvOptions {
+/** What the lines are made into. */
+export interface TsvOptions {
   /** One for each column of the text: `HBASE_ROW_KEY`, `family:qualifier`, `HBASE_TS_KEY`, `HBASE_CELL_TTL`. */
   readonly columns: readonly string[];
   /** One character; default: tab. */
@@ -21,22 +23,23 @@ export interface ImportTsvOptions {
   readonly skipBadLines?: boolean;
   /** An empty column writes no cell; false: a cell without bytes. Default false. */
   readonly skipEmptyColumns?: boolean;
-  /** Only counts what would be written. Default false. */
-  readonly dryRun?: boolean;
-  /** Makes the table, with the families of the columns, when it is not there. Default false. */
-  readonly create?: boolean;
   /** Called for each line that cannot be read; those behind the last checkpoint come again when a job is resumed. */
   readonly onBadLine?: (bad: {
     readonly file: string;
     readonly offset: number;
     readonly why: string;
   }) => void;
+}
+
+export interface ImportTsvOptions extends TsvOptions {
+  /** Only counts what would be written. Default false. */
+  readonly dryRun?: boolean;
+  /** Makes the table, with the families of the columns, when it is not there. Default false. */
+  readonly create?: boolean;
   /** The job's name, under which it can be resumed; default: the tool and the table. */
   readonly name?: string;
   readonly run?: JobRunOptions;
 }
-
-/** A split reads about as much of a file. */
 
 /**
  * Imports the lines of text files. Counters: `lines`, `cells`, `bad lines`.
@@ -64,7 +67,8 @@ export async function importTsv(
       name: options.name ?? toolJobName('importtsv', table),
       signature: `importtsv ${table} ${JSON.stringify([files, columns, separator, timestamp, skipEmptyColumns, dryRun])}`,
       phases: [
-        beginning(() => options.timestamp ?? engine.now()),
+        // Every worker and every attempt gives cells the same timestamp.
+        onePhase(() => options.timestamp ?? engine.now()),
         {
           table: lines,
           ranges: lines.ranges,
@@ -72,7 +76,14 @@ export async function importTsv(
           scan: () => new Scan(),
           open: async (context) => {
             const [began] = (await context.workOf(0)).values();
-            return new TsvImport(engine.table(table), layout, files, began as number, context, options);
+            const lines = new TsvPuts(layout, files, began as number, context, options);
+            const into = engine.table(table);
+            return {
+              async rows(rows) {
+                const puts = lines.puts(rows);
+                if (puts.length > 0 && options.dryRun !== true) await into.putAll(puts);
+              },
+            };
           },
         },
       ],
@@ -81,32 +92,12 @@ export async function importTsv(
   );
 }
 
-/**
- * A phase that only keeps when the job was begun, so that every worker and every attempt gives cells the same timestamp.
- */
-function beginning(now: () => number): JobPhase {
-  const nothing: JobReadable = {
-    name: 'nothing',
-    scan: () => ({
-      next: async () => undefined,
-      nextBatch: async () => [],
-      close: async () => {},
-      async *[Symbol.asyncIterator]() {},
-    }),
-  };
-  return {
-    table: nothing,
-    ranges: [{ start: new Uint8Array(), stop: new Uint8Array() }],
-    oneSplitEach: true,
-    scan: () => new Scan(),
-    open: (context) => ({
-      rows: () => {},
-      commit: () => context.resumed ?? now(),
-    }),
-  };
-}
-
-async function checkFamilies(engine: Engine, table: string, families: readonly string[]): Promise<void> {
+/** @throws InvalidArgumentError naming families that the table does not have. */
+export async function checkFamilies(
+  engine: Engine,
+  table: string,
+  families: readonly string[],
+): Promise<void> {
   const known = (await engine.admin.getDescriptor(table)).families.map(({ name }) => name);
   const missing = families.filter((family) => !known.includes(family));
   if (missing.length === 0) return;
@@ -115,31 +106,31 @@ async function checkFamilies(engine: Engine, table: string, families: readonly s
   );
 }
 
-class TsvImport {
+/** Lines as puts, of one timestamp where they say none. */
+export class TsvPuts {
   constructor(
-    private readonly table: Table,
     private readonly layout: TsvLayout,
     private readonly files: readonly string[],
     private readonly timestamp: number,
     private readonly context: SplitContext,
-    private readonly options: ImportTsvOptions,
+    private readonly options: TsvOptions,
   ) {}
 
-  async rows(
-    lines: readonly { readonly row: Uint8Array; readonly cells: readonly { value: Uint8Array }[] }[],
-  ): Promise<void> {
-    const puts: Put[] = [];
-    for (const { row, cells } of lines) {
-      this.context.count('lines');
-      const line = this.parse(row, cells[0]!.value);
-      if (line === undefined || line.cells.length === 0) continue;
-      const put = new Put(line.row, line.timestamp ?? this.timestamp);
-      for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
-      put.setTtl(line.ttl);
-      puts.push(put);
-      this.context.count('cells', line.cells.length);
-    }
-    if (puts.length > 0 && this.options.dryRun !== true) await this.table.putAll(puts);
+  /** Undefined for a line that writes nothing. Counters: `lines`, `cells`, `bad lines`. */
+  put({ row, cells }: Result): Put | undefined {
+    this.context.count('lines');
+    const line = this.parse(row, cells[0]!.value);
+    if (line === undefined || line.cells.length === 0) return undefined;
+    const put = new Put(line.row, line.timestamp ?? this.timestamp);
+    for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
+    put.setTtl(line.ttl);
+    this.context.count('cells', line.cells.length);
+    return put;
+  }
+
+  /** What `put` gives of each. */
+  puts(lines: readonly Result[]): Put[] {
+    return lines.flatMap((line) => this.put(line) ?? []);
   }
 
   private parse(place: Uint8Array, bytes: Uint8Array): TsvLine | undefined {

@@ -1,32 +1,25 @@
-/** Reads a folder that `exportTable` wrote into a table (HBase Import). */
+/** Reads what `exportTable` wrote, or HBase's Export, into a table (HBase Import). */
 
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { crc32, fromHex } from '../../bytes/index.js';
+import { fromHex } from '../../bytes/index.js';
 import { ensureTable } from '../../ddl/index.js';
-import { CorruptionError, InvalidArgumentError } from '../../errors.js';
-import {
-  type Engine,
-  Result,
-  type ResultScanner,
-  Scan,
-  type TableDescriptor,
-  tableDescriptor,
-} from '../../table/index.js';
-import { FileScanner } from '../files/file-scanner.js';
-import { placeOfRow, rowOfPlace } from '../files/place.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { type Engine, Scan, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 import { runJob } from '../runner.js';
-import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../types.js';
-import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
+import type { JobOutcome, JobRunOptions } from '../types.js';
+import { type CellSource, cellFilesSource } from './cell-source.js';
 import { writeRows } from './copy.js';
-import { type ExportedFile, type ExportManifest, MANIFEST_FILE } from './export.js';
+import { EXPORT_FOLDER, type ExportManifest } from './export.js';
+import { framesSource } from './frame-files.js';
 import { InFlight } from './in-flight.js';
+import { readManifest } from './manifest.js';
 import { toolJobName, toolRun } from './selection.js';
 
 export interface ImportOptions {
-  /** The table to write to; default: the one that was exported. */
+  /** The table to write to; default: the one that was exported. Of sequence files it has to be given. */
   readonly table?: string;
-  /** Makes the table with the exported families and regions when it is not there. Default false. */
+  /** `rowan` (default): a folder of `exportTable`. `hbase`: sequence files of HBase's Export, one or a folder of them. */
+  readonly format?: 'rowan' | 'hbase';
+  /** Makes the table with the exported families and regions when it is not there. Default false; not of sequence files. */
   readonly create?: boolean;
   /** The job's name, under which it can be resumed; default: the tool and the table. */
   readonly name?: string;
@@ -42,41 +35,32 @@ const WRITES_AT_ONCE = 4;
  * Imports every cell as it was. What is imported twice is there once, so a resumed job changes nothing that was done. Counters:
  * `rows`, `cells`.
  * @throws CorruptionError when a file is not what was written; InvalidArgumentError when the folder holds no whole export;
- * RowanError `ERR_TABLE_NOT_FOUND`.
+ * UnsupportedError for sequence files of other things; RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function importTable(
   engine: Engine,
   folder: string,
   options: ImportOptions = {},
 ): Promise<JobOutcome> {
-  const manifest = await readManifest(folder);
-  const exported = manifest.table as unknown as TableDescriptor;
-  const table = options.table ?? exported.name;
-  if (options.create === true) {
-    const { name: _, families, ...rest } = exported;
-    await ensureTable(engine.admin, tableDescriptor(table, families, rest), manifest.splits.map(fromHex));
-  }
+  const { table, source } = await exportedCells(engine, folder, options);
   await engine.admin.getDescriptor(table);
   const into = engine.table(table);
   return runJob(
     engine,
     {
       name: options.name ?? toolJobName('import', table),
-      signature: `import ${folder} to ${table}`,
+      signature: `import ${source.signature} to ${table}`,
       phases: [
         {
-          table: new FrameTable(folder, manifest.files),
-          ranges: manifest.files.map((_, index) => fileRange(index)),
+          ...source,
           oneSplitEach: true,
           scan: () => new Scan(),
           open: (context) => {
             const writes = new InFlight(WRITES_AT_ONCE);
             return {
-              async rows(frames) {
-                for (const { row, cells } of frames) {
-                  const { file, offset } = placeOfRow(row);
-                  const name = manifest.files[file]!.name;
-                  const rows = await rowsOfFrame(cells[0]!.value, name, offset);
+              async rows(parts) {
+                for (const part of parts) {
+                  const rows = await source.rows(part, context);
                   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
                     await writes.add(() => writeRows(into, rows.slice(at, at + ROWS_AT_ONCE)));
                   }
@@ -98,115 +82,26 @@ export async function importTable(
   );
 }
 
-/** @throws InvalidArgumentError when the folder holds no whole export, or one that is not as its manifest says. */
-async function readManifest(folder: string): Promise<ExportManifest> {
-  const path = join(folder, MANIFEST_FILE);
-  let manifest: ExportManifest;
-  try {
-    manifest = JSON.parse(await readFile(path, 'utf8')) as ExportManifest;
-  } catch (cause) {
-    throw new InvalidArgumentError(
-      `${path} cannot be read: the folder holds no export, or one that did not end. Run the export again; it goes on where it stood.`,
-      { cause },
-    );
-  }
-  if (manifest.format !== 'rowan-cells' || manifest.version !== 1 || !Array.isArray(manifest.files)) {
-    throw new InvalidArgumentError(`${path} is no manifest of an export, or of a newer version.`);
-  }
-  for (const { name, bytes } of manifest.files) {
-    const fits = typeof name === 'string' && /^part-\d+\.cells$/.test(name);
-    const size = fits
-      ? await stat(join(folder, name)).then(
-          (found) => found.size,
-          () => undefined,
-        )
-      : undefined;
-    if (size !== bytes) {
+/** What is to be imported, and into what; the table is made if it is to be. */
+export async function exportedCells(
+  engine: Engine,
+  folder: string,
+  options: ImportOptions,
+): Promise<{ readonly table: string; readonly source: CellSource }> {
+  if (options.format === 'hbase') {
+    if (options.table === undefined || options.create === true) {
       throw new InvalidArgumentError(
-        `${path} names ${JSON.stringify(name)} with ${bytes} bytes, and there are ${size ?? 'none'}. Copy the whole folder.`,
+        "Files of HBase's Export do not say of which table they are: make it with its families, and name it.",
       );
     }
+    return { table: options.table, source: await cellFilesSource([folder], 'hbase') };
   }
-  return manifest;
-}
-
-function fileRange(file: number): RowRange {
-  return { start: rowOfPlace({ file, offset: 0 }), stop: rowOfPlace({ file: file + 1, offset: 0 }) };
-}
-
-/** The frames of exported files as rows of a table, so that a job reads them as any other. */
-class FrameTable implements JobReadable {
-  readonly name = 'exported files';
-
-  constructor(
-    private readonly folder: string,
-    private readonly files: readonly ExportedFile[],
-  ) {}
-
-  scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOfRow(scan.startRow);
-    const found = this.files[file]!;
-    return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
+  const manifest = await readManifest<ExportManifest>(folder, EXPORT_FOLDER);
+  const exported = manifest.table as unknown as TableDescriptor;
+  const table = options.table ?? exported.name;
+  if (options.create === true) {
+    const { name: _, families, ...rest } = exported;
+    await ensureTable(engine.admin, tableDescriptor(table, families, rest), manifest.splits.map(fromHex));
   }
-}
-
-class FrameScanner extends FileScanner {
-  constructor(
-    path: string,
-    private readonly file: number,
-    private readonly expected: ExportedFile,
-    private offset: number,
-    private readonly inclusive: boolean,
-  ) {
-    super(path);
-  }
-
-  async next(): Promise<Result | undefined> {
-    if (this.ended) return undefined;
-    if (this.handle === undefined) await this.begin();
-    const at = this.offset;
-    const head = await this.read(at, FRAME_HEAD_BYTES);
-    const length = head.readUInt32BE(0);
-    if (length === 0) {
-      const end = await this.read(at, END_BYTES);
-      if (!end.equals(endOfFile(this.expected.rows)) || at + END_BYTES !== this.expected.bytes)
-        throw this.damaged(at);
-      return this.finish();
-    }
-    if (length > LARGEST_FRAME || at + length > this.expected.bytes) throw this.damaged(at);
-    const payload = await this.read(at + FRAME_HEAD_BYTES, length);
-    if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
-    this.offset = at + FRAME_HEAD_BYTES + length;
-    const row = rowOfPlace({ file: this.file, offset: at });
-    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
-  }
-
-  private async begin(): Promise<void> {
-    await this.openFile();
-    if (this.offset === 0) {
-      const head = await this.read(0, HEAD.length);
-      if (!head.equals(HEAD)) throw this.damaged(0);
-      this.offset = HEAD.length;
-    } else if (!this.inclusive) {
-      // The frame at the offset is done.
-      this.offset += FRAME_HEAD_BYTES + (await this.read(this.offset, FRAME_HEAD_BYTES)).readUInt32BE(0);
-    }
-  }
-
-  private async read(at: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.alloc(length);
-    for (let from = 0; from < length; ) {
-      const { bytesRead } = await this.handle!.read(bytes, from, length - from, at + from);
-      if (bytesRead === 0) throw this.damaged(at);
-      from += bytesRead;
-    }
-    return bytes;
-  }
-
-  private damaged(offset: number): CorruptionError {
-    return new CorruptionError(
-      `${this.path} is damaged at byte ${offset}: it is not what was exported. Export the table again, or copy the file again.`,
-      { details: { file: this.path, offset } },
-    );
-  }
+  return { table, source: framesSource(folder, manifest.files) };
 }

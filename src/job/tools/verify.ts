@@ -1,10 +1,11 @@
-/** Holds two tables against each other, cell by cell (HBase VerifyReplication), and mends the second if asked to. */
+/** Holds two tables against each other, cell by cell (HBase VerifyReplication). */
 
-import { compareBytes, fromHex, keyAfter, toHex } from '../../bytes/index.js';
-import { type Cell, Delete, type Result, type ResultScanner, type Table } from '../../table/index.js';
-import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../types.js';
+import { fromHex, keyAfter, toHex } from '../../bytes/index.js';
+import type { Result } from '../../table/index.js';
+import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
 import type { TableOf } from './copy.js';
-import { writeRows } from './copy.js';
+import { compareWithHashes } from './hash-comparison.js';
+import { type Difference, type DifferenceSink, RangeComparison } from './range-comparison.js';
 import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** A row that is not the same in both tables. */
@@ -17,173 +18,97 @@ export interface RowDifference {
 export interface VerifyOptions extends ToolOptions {
   /** Called for each difference, at least once: those behind the last checkpoint come again when a job is resumed. */
   readonly onDifference?: (difference: RowDifference) => void;
-  /** Makes the second table like the first, row by row. Default false. */
-  readonly repair?: boolean;
+  /**
+   * The folder that `hashTable` wrote of the first table: its rows are then read only where the hashes of the second table's are
+   * others. What is read of both is what was hashed, so that `families`, `timeRange`, `versions`, `raw` and `range` are not to be given.
+   */
+  readonly hashes?: string;
 }
 
-/** Rows of the second table that are read ahead. */
-const ROWS_AHEAD = 500;
-
 /**
- * Compares every version, value and timestamp. Counters: `rows` (of the first table), `equal`, `missing`, `extra`,
- * `different`, and `repaired`. With `raw: true` delete markers are compared as well.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`.
+ * Compares every version, value and timestamp. Counters: `rows` (of the first table), `equal`, `missing`, `extra` and
+ * `different`; with hashes `chunks` and `chunks read` too. With `raw: true` delete markers are compared as well.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when there are no hashes in the folder.
  */
-export async function verifyTables(
+export function verifyTables(
   first: TableOf,
   second: TableOf,
   options: VerifyOptions = {},
 ): Promise<JobOutcome> {
+  return compareTables('verify', '', first, second, options, () => Promise.resolve());
+}
+
+/** What becomes of differences in one split, after they were counted and told. */
+export type DifferenceWork = (
+  differences: readonly Difference[],
+  context: SplitContext,
+  selection: CellSelection,
+) => Promise<void>;
+
+/** The pass that verifying and repairing share. */
+export async function compareTables(
+  tool: string,
+  does: string,
+  first: TableOf,
+  second: TableOf,
+  options: VerifyOptions,
+  work: DifferenceWork,
+): Promise<JobOutcome> {
   await checkSelection(second.engine, second.table, options);
+  const sinkOf =
+    (context: SplitContext, selection: CellSelection): DifferenceSink =>
+    async (differences) => {
+      for (const { kind, row } of differences) {
+        context.count(kind);
+        options.onDifference?.({ row: new Uint8Array(row), kind });
+      }
+      await work(differences, context, selection);
+    };
+  if (options.hashes !== undefined) {
+    return compareWithHashes({ tool, does, first, second, folder: options.hashes, options, sinkOf });
+  }
   const other = second.engine.table(second.table);
   return runPass(first.engine, options, {
-    tool: 'verify',
+    tool,
     table: first.table,
     about: [second.table],
-    does: `${second.engine.name} ${second.table} ${options.repair === true}`,
+    does: `${second.engine.name} ${second.table} ${does}`,
     scan: () => scanOf(options, false),
-    open: (context) => new SplitComparison(other, context, options),
+    open(context) {
+      const { resumed, range } = context;
+      const start = resumed === undefined ? range.start : keyAfter(fromHex(resumed as string));
+      const rest = { start, stop: range.stop };
+      return new SplitComparison(
+        new RangeComparison(other, rest, options, sinkOf(context, options)),
+        context,
+      );
+    },
   });
 }
 
 /** The rows of one split of the first table, walked along with those of the second. */
 class SplitComparison implements SplitWork {
-  private readonly others: OtherRows;
-  private last: Uint8Array | undefined;
-
   constructor(
-    private readonly other: Table,
+    private readonly comparison: RangeComparison,
     private readonly context: SplitContext,
-    private readonly options: VerifyOptions,
-  ) {
-    const { resumed, range } = context;
-    const start = resumed === undefined ? range.start : keyAfter(fromHex(resumed as string));
-    this.others = new OtherRows(other, { start, stop: range.stop }, options);
-  }
+  ) {}
 
   async rows(rows: readonly Result[]): Promise<void> {
-    let equal = 0;
-    for (const row of rows) {
-      // Rows that are equal, nearly all, cost no turn of the event loop.
-      const next = this.others.buffered ?? (await this.others.peek());
-      if (next !== undefined && compareBytes(next.row, row.row) === 0 && sameCells(row.cells, next.cells)) {
-        this.others.take();
-        equal++;
-      } else await this.compare(row);
-      this.last = row.row;
-    }
+    const equal = await this.comparison.rows(rows);
     this.context.count('rows', rows.length);
     this.context.count('equal', equal);
   }
 
-  private async compare(row: Result): Promise<void> {
-    await this.extrasBefore(row.row);
-    const found = await this.others.peek();
-    if (found === undefined || compareBytes(found.row, row.row) !== 0) {
-      await this.differs('missing', row, undefined);
-      return;
-    }
-    this.others.take();
-    if (sameCells(row.cells, found.cells)) this.context.count('equal');
-    else await this.differs('different', row, found);
-  }
-
-  async finish(): Promise<void> {
-    await this.extrasBefore(undefined);
+  finish(): Promise<void> {
+    return this.comparison.finish();
   }
 
   commit(): string | undefined {
-    return this.last === undefined ? (this.context.resumed as string | undefined) : toHex(this.last);
+    const { lastRow } = this.comparison;
+    return lastRow === undefined ? (this.context.resumed as string | undefined) : toHex(lastRow);
   }
 
   close(): Promise<void> {
-    return this.others.close();
+    return this.comparison.close();
   }
-
-  private async extrasBefore(row: Uint8Array | undefined): Promise<void> {
-    for (;;) {
-      const found = await this.others.peek();
-      if (found === undefined || (row !== undefined && compareBytes(found.row, row) >= 0)) return;
-      this.others.take();
-      await this.differs('extra', undefined, found);
-    }
-  }
-
-  private async differs(
-    kind: RowDifference['kind'],
-    wanted: Result | undefined,
-    found: Result | undefined,
-  ): Promise<void> {
-    const { row } = (wanted ?? found)!;
-    this.context.count(kind);
-    this.options.onDifference?.({ row: new Uint8Array(row), kind });
-    if (this.options.repair !== true) return;
-    const surplus = (found?.cells ?? []).filter(
-      (cell) => !(wanted?.cells ?? []).some((each) => sameCell(each, cell)),
-    );
-    // Other timestamps than those that are put: what is deleted and what is put do not meet.
-    for (const { family, qualifier, timestamp } of surplus) {
-      const kept = wanted?.cells.some(
-        (each) =>
-          each.timestamp === timestamp &&
-          each.family === family &&
-          compareBytes(each.qualifier, qualifier) === 0,
-      );
-      if (kept !== true) await this.other.delete(new Delete(row).addColumn(family, qualifier, timestamp));
-    }
-    if (wanted !== undefined) await writeRows(this.other, [wanted]);
-    this.context.count('repaired');
-  }
-}
-
-/** Rows of the second table, a batch ahead. */
-class OtherRows {
-  private readonly scanner: ResultScanner;
-  private batch: readonly Result[] = [];
-  private index = 0;
-  private ended = false;
-
-  constructor(table: Table, { start, stop }: RowRange, selection: CellSelection) {
-    this.scanner = table.scan(
-      scanOf(selection, false).setCaching(ROWS_AHEAD).withStartRow(start).withStopRow(stop),
-    );
-  }
-
-  /** The next row where it is read already. */
-  get buffered(): Result | undefined {
-    return this.batch[this.index];
-  }
-
-  async peek(): Promise<Result | undefined> {
-    if (this.index >= this.batch.length && !this.ended) {
-      this.batch = await this.scanner.nextBatch(ROWS_AHEAD);
-      this.index = 0;
-      this.ended = this.batch.length < ROWS_AHEAD;
-    }
-    return this.batch[this.index];
-  }
-
-  take(): void {
-    this.index++;
-  }
-
-  close(): Promise<void> {
-    return this.scanner.close();
-  }
-}
-
-function sameCells(a: readonly Cell[], b: readonly Cell[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let at = 0; at < a.length; at++) if (!sameCell(a[at]!, b[at]!)) return false;
-  return true;
-}
-
-function sameCell(a: Cell, b: Cell): boolean {
-  return (
-    a.timestamp === b.timestamp &&
-    a.type === b.type &&
-    a.family === b.family &&
-    compareBytes(a.qualifier, b.qualifier) === 0 &&
-    compareBytes(a.value, b.value) === 0
-  );
 }

@@ -8,6 +8,7 @@ import {
   Get,
   Increment,
   Put,
+  type SyncTable,
   type Table,
   type TableDescriptor,
   tableDescriptor,
@@ -21,9 +22,9 @@ export interface KeyDictionary {
   ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]>;
   /** The texts of ids, in their order. @throws KeyError on an id that was never given. */
   values(ids: readonly number[]): Promise<string[]>;
-  /** The id of a text that one of these calls has met here; undefined for any other. */
+  /** The id of a text that is at hand: one that these calls have met, or any where the table answers at once. */
   knownId(value: string): number | undefined;
-  /** The text of an id that one of these calls has met here; undefined for any other. */
+  /** The text of an id that is at hand, as that of `knownId`; undefined for any other. */
   knownText(id: number): string | undefined;
 }
 
@@ -50,6 +51,8 @@ export class TableDictionary implements KeyDictionary {
   /** New texts that are being given an id: whoever asks meanwhile waits for the same. */
   private readonly assigning = new Map<string, Promise<number>>();
   private readonly prefix: Buffer;
+  /** The table, if it answers at once: keys are decoded inside of steps, where nothing can be awaited. */
+  private readonly sync: SyncTable | undefined;
 
   constructor(
     readonly name: string,
@@ -61,6 +64,7 @@ export class TableDictionary implements KeyDictionary {
       );
     }
     this.prefix = Buffer.concat([text.encode(name), Buffer.of(0)]);
+    this.sync = 'getSync' in table ? (table as SyncTable) : undefined;
   }
 
   async ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]> {
@@ -98,10 +102,18 @@ export class TableDictionary implements KeyDictionary {
   }
 
   knownId(value: string): number | undefined {
+    const known = this.idOf.get(value);
+    if (known !== undefined || this.sync === undefined) return known;
+    const found = this.sync.getSync(this.get('t', text.encode(value), ID)).getValue(FAMILY, ID);
+    if (found !== undefined) this.remember(value, Number(uint64.decode(found)));
     return this.idOf.get(value);
   }
 
   knownText(id: number): string | undefined {
+    const known = this.textOf.get(id);
+    if (known !== undefined || this.sync === undefined) return known;
+    const found = this.sync.getSync(this.get('i', uint64.encode(BigInt(id)), TEXT)).getValue(FAMILY, TEXT);
+    if (found !== undefined) this.textOf.set(id, text.decode(found));
     return this.textOf.get(id);
   }
 

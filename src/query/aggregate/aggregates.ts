@@ -1,6 +1,7 @@
 /** What can be worked out of the rows of a query: counts, sums, averages, least and greatest values. */
 
 import { QueryError } from '../../errors.js';
+import { zeroOf } from '../../schema/sum-kind.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../compare.js';
@@ -150,19 +151,6 @@ export class Aggregates<E> {
 }
 
 type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
-
-/** Zero as the codec gives it back; undefined when its values cannot be added. */
-function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
-  for (const zero of codec.name.includes('decimal') ? ['0'] : [0, 0n]) {
-    try {
-      const back = codec.decode?.(codec.encode!(zero));
-      if (typeof back === typeof zero) return back as typeof zero;
-    } catch {
-      // Values of this codec are of another type.
-    }
-  }
-  return undefined;
-}
 
 /** The value of one property of a loaded entity; undefined when it is absent. */
 export type ValueReader = (entity: Readonly<Record<string, unknown>>) => unknown;

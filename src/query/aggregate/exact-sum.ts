@@ -66,7 +66,7 @@ class DoubleSum implements RunningSum {
 const QUOTIENT_DIGITS = 40;
 
 /** The nearest double of (unscaled / 10^scale) / count. */
-function quotient(unscaled: bigint, scale: number, count: number): number {
+export function quotient(unscaled: bigint, scale: number, count: number): number {
   const digits = (unscaled * 10n ** BigInt(QUOTIENT_DIGITS)) / BigInt(count);
   return Number(`${digits}e-${QUOTIENT_DIGITS + scale}`);
 }
@@ -108,15 +108,19 @@ class DecimalSum implements RunningSum {
 
   /** With as many digits behind the point as the value that had most. */
   get total(): string {
-    const { unscaled, scale } = this;
-    const sign = unscaled < 0n ? '-' : '';
-    const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
-    if (scale === 0) return sign + digits;
-    const padded = digits.padStart(scale + 1, '0');
-    return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
+    return decimalText(this.unscaled, this.scale);
   }
 
   average(count: number): number {
     return quotient(this.unscaled, this.scale, count);
   }
+}
+
+/** unscaled / 10^scale, with that many digits behind the point. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  const sign = unscaled < 0n ? '-' : '';
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
+  if (scale === 0) return sign + digits;
+  const padded = digits.padStart(scale + 1, '0');
+  return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }

@@ -61,16 +61,21 @@ export class CopyHolder implements ChangeParticipant {
   }
 
   /** What was said of copies by who meant it, and what would hide them. */
-  private refuse(plan: CopyPlan, off: readonly OwnColumn[], { operation, mutations }: ChangeImage): void {
+  private refuse(plan: CopyPlan, off: readonly OwnColumn[], change: ChangeImage): void {
+    const { operation, before, mutations } = change;
     const { entity, source } = plan;
     for (const { family, qualifier } of off) {
-      const time = timeOf(mutations, family, qualifier);
-      if (time === undefined) continue;
+      const said = saidOf(mutations, family, qualifier);
+      if (said === undefined) continue;
+      const { time, value } = said;
       const column = plan.columns.find(
         (one) => one.family === family && equalBytes(one.qualifier, qualifier),
       )!;
       const details = { entity: entity.name, property: column.property };
-      if (operation === 'update' || operation === 'mutate') {
+      const was = before.value(family, qualifier);
+      // What is only written anew, as where a life begins anew, was said by nobody.
+      const isAnew = was !== undefined && value !== undefined && equalBytes(was, value);
+      if (!isAnew && (operation === 'update' || operation === 'mutate')) {
         throw new InvalidArgumentError(
           `${entity.name}.${column.property} is a copy of ${source.name}, and not to be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, by which it is found.`,
           { details },
@@ -130,21 +135,22 @@ function areEqual(a: CopiedValues, b: CopiedValues): boolean {
 }
 
 /** The time at which the mutations change a column; undefined: they do not. */
-function timeOf(
+function saidOf(
   mutations: readonly RowMutation[],
   family: string,
   qualifier: Uint8Array,
-): number | undefined {
+): { readonly time: number; readonly value?: Uint8Array } | undefined {
   const name = toLatin1(qualifier);
   for (const mutation of mutations) {
     if (!('cells' in mutation)) {
       const { columns } = mutation;
       if (columns.some((one) => one.family === family && toLatin1(one.qualifier) === name))
-        return LATEST_TIMESTAMP;
+        return { time: LATEST_TIMESTAMP };
       continue;
     }
     const cell = mutation.cells.find((one) => one.family === family && toLatin1(one.qualifier) === name);
-    if (cell !== undefined) return cell.timestamp;
+    if (cell !== undefined)
+      return { time: cell.timestamp, ...(mutation.kind === 'put' && { value: cell.value }) };
   }
   return undefined;
 }

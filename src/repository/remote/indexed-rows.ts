@@ -9,7 +9,7 @@ import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import { type EntityIndex, type EntityIndexes, encodeEntryValue } from '../../indexes/index.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
-import { type Change, checked, type Expectation, getIf } from '../change.js';
+import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from '../change.js';
 import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { isPlain, RowImage } from '../row-image.js';
@@ -165,14 +165,16 @@ export class IndexedRows {
       this.planMending(work);
       return;
     }
-    const { mutations, seen } = change.resolve(image);
+    const { mutations, seen, outlived } = change.resolve(image);
     if (mutations.length === 0) {
       work.outcome = NOTHING_DONE;
       return;
     }
     this.planner.refuse(mutations);
     const after = image.after(mutations);
-    work.mutations = mutations;
+    const written =
+      outlived === undefined ? mutations : [...mutations, deleteOutlived(work.row, outlived, true)];
+    work.mutations = written;
     work.isOpenEnded = !isPlain(image, mutations, this.now());
     const changes = work.isOpenEnded
       ? [...this.all(image, true), ...this.all(after, true)]
@@ -186,7 +188,7 @@ export class IndexedRows {
       (family, qualifier) => after.cell(family, qualifier),
       this.now(),
     );
-    work.mutations = [...mutations, this.rows.shadowPut(work.row, work.token, ttl)];
+    work.mutations = [...written, this.rows.shadowPut(work.row, work.token, ttl)];
   }
 
   /** The row stays, its shadow is renewed: whoever has planned by what it was before begins anew. */
@@ -297,15 +299,7 @@ function loadedOf({ image, shadow }: RowWork): {
 /** What the row is known to be. Filters are asked of the engine. */
 function isMet(image: RowImage, expectation: Expectation): boolean {
   if (expectation.kind === 'filter') return true;
-  const value = image.value(expectation.family, expectation.qualifier);
-  switch (expectation.kind) {
-    case 'absent':
-      return value === undefined;
-    case 'present':
-      return value !== undefined;
-    case 'equal':
-      return value !== undefined && equalBytes(value, expectation.value);
-  }
+  return isMetBy(expectation, image.value(expectation.family, expectation.qualifier));
 }
 
 /** An entry that is to go, of which only the row is known. */

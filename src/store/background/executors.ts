@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ClosedError, RowanError } from '../../errors.js';
+import { ClosedError, fromWire, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { HeldFolder } from '../fs/node-fs.js';
 import type { Job, JobExecutor, JobResult } from './job.js';
 import { JobRun } from './job-run.js';
-import { fromWire, type WorkerReply, type WorkerRequest } from './wire.js';
+import type { WorkerReply, WorkerRequest } from './wire.js';
 
 /** Cells merged between two turns of the event loop: about a millisecond's work. */
 const CELLS_PER_TURN = 2000;

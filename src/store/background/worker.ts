@@ -1,10 +1,11 @@
 /** The thread that flushes and compacts: takes one job after the other, answers each. */
 
 import { parentPort, workerData } from 'node:worker_threads';
+import { toWire } from '../../errors.js';
 import { type HeldFolder, NodeFileSystem } from '../fs/index.js';
 import type { Job, JobResult } from './job.js';
 import { JobRun } from './job-run.js';
-import { toWire, type WorkerReply, type WorkerRequest } from './wire.js';
+import type { WorkerReply, WorkerRequest } from './wire.js';
 
 const fileSystem = new NodeFileSystem((workerData as HeldFolder | null) ?? undefined);
 let tail: Promise<void> = Promise.resolve();

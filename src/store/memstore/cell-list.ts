@@ -7,9 +7,19 @@
 
 import type { SeekKey } from '../cursor.js';
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
-import { compareRefs, compareToKey, prefixOfRef, seekPrefix, sharedWith } from './cell-order.js';
+import {
+  compareRefs,
+  compareToKey,
+  prefixOfRef,
+  seekPrefix,
+  sharedOfRefs,
+  sharedWith,
+} from './cell-order.js';
 import { LEAF_CAPACITY, Leaf } from './leaf.js';
 import { PREFIX_BYTES, prefixOf } from './row-prefix.js';
+
+/** Cells that a leaf is given of many at once: there is room for those that come between. */
+const FILLED = (LEAF_CAPACITY * 3) / 4;
 
 export class CellList {
   readonly leaves: Leaf[];
@@ -79,6 +89,29 @@ export class CellList {
     this.lastIndex = index;
     if (index === 0) this.setFirst(leafNumber);
     this.size++;
+  }
+
+  /** Takes cells in their order, each once. It had none before. */
+  fill(refs: Uint32Array): void {
+    if (refs.length === 0) return;
+    const { arena, leaves } = this;
+    this.version++;
+    this.size = refs.length;
+    // In a sorted run the first and the last share what all do.
+    this.shared = sharedOfRefs(arena, refs[0]!, refs[refs.length - 1]!);
+    leaves.length = 0;
+    for (let from = 0; from < refs.length; from += FILLED) {
+      const leaf = new Leaf(arena);
+      leaf.fill(refs.subarray(from, from + FILLED), this.shared);
+      leaves.push(leaf);
+    }
+    while (this.firsts.length < leaves.length) {
+      this.firsts = enlarged(this.firsts);
+      this.seconds = enlarged(this.seconds);
+    }
+    for (let number = 0; number < leaves.length; number++) this.setFirst(number);
+    this.lastLeaf = leaves.length - 1;
+    this.lastIndex = leaves[this.lastLeaf]!.count - 1;
   }
 
   /** Takes out the cell at a place. */

@@ -92,6 +92,42 @@ export function prefixOfRef(arena: CellArena, ref: CellRef, skipped: number): nu
   return prefixOf(chunk.bytes, offset + CELL_HEADER_BYTES, length, skipped);
 }
 
+export function rowLengthOf(arena: CellArena, ref: CellRef): number {
+  return arena.chunks[chunkOf(ref)]!.ints[(offsetOf(ref) >>> 2) + 6]! & 0xffff;
+}
+
+/** Four bytes of a cell's row from `from` on as one number, zeros behind its end. */
+export function wordOfRef(arena: CellArena, ref: CellRef, from: number): number {
+  const chunk = arena.chunks[chunkOf(ref)]!;
+  const offset = offsetOf(ref);
+  const left = (chunk.ints[(offset >>> 2) + 6]! & 0xffff) - from;
+  const at = offset + CELL_HEADER_BYTES + from;
+  if (left >= 4) return chunk.view.getUint32(at);
+  let word = 0;
+  for (let i = 0; i < 4; i++) word = (word << 8) | (i < left ? chunk.bytes[at + i]! : 0);
+  return word >>> 0;
+}
+
+/** Bytes that the rows of two cells have in common, `limit` at most; they have `same` at least, or are shorter. */
+export function sharedOfRefs(
+  arena: CellArena,
+  a: CellRef,
+  b: CellRef,
+  same = 0,
+  limit = Number.POSITIVE_INFINITY,
+): number {
+  const aChunk = arena.chunks[chunkOf(a)]!;
+  const bChunk = arena.chunks[chunkOf(b)]!;
+  const aBytes = aChunk.bytes;
+  const bBytes = bChunk.bytes;
+  const aStart = offsetOf(a) + CELL_HEADER_BYTES;
+  const bStart = offsetOf(b) + CELL_HEADER_BYTES;
+  const end = Math.min(limit, rowLengthOf(arena, a), rowLengthOf(arena, b));
+  let shared = same;
+  while (shared < end && aBytes[aStart + shared] === bBytes[bStart + shared]) shared++;
+  return Math.min(shared, end);
+}
+
 /** Bytes that a cell's row has in common with another row. */
 export function sharedWith(
   arena: CellArena,

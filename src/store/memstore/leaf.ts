@@ -11,8 +11,9 @@ import {
   compareToKey,
   differenceFrom,
   prefixOfRef,
+  rowLengthOf,
   seekPrefix,
-  sharedWith,
+  sharedOfRefs,
 } from './cell-order.js';
 import { PREFIX_BYTES, prefixOf } from './row-prefix.js';
 
@@ -23,9 +24,10 @@ const LEAST_DIFFERENT = 1 / 16;
 const MIXED = -1;
 
 /**
- * A run of up to 256 cells in order. A place is found by two numbers of each row that stand in the leaf: 48 bits behind
- * what all its rows share, and 48 bits behind what those share whose first numbers are equal (the rows of one customer,
- * the pages of one domain). Cells, which are somewhere else in memory, are compared only where both are equal.
+ * A run of up to 256 cells in order. A place is found by a number of each row that stands in the leaf, 48 bits behind
+ * what all its rows share; where different rows have the same (the rows of one customer, the pages of one domain), by a
+ * second, 48 bits behind what those share whose first numbers are equal. Cells, which are somewhere else in memory, are
+ * compared only where both are equal.
  */
 export class Leaf {
   count = 0;
@@ -37,15 +39,15 @@ export class Leaf {
   /** The length of its rows; -1 when they are not all as long. */
   private rowLength = MIXED;
   private readonly prefixes: Float64Array;
-  private readonly seconds: Float64Array;
+  /** None while cells of equal prefixes are of one row. */
+  private seconds: Float64Array | undefined;
   readonly refs: Uint32Array;
 
   constructor(private readonly arena: CellArena) {
     // Side by side, since a search looks into all.
-    const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 8 + 4));
+    const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 4));
     this.prefixes = new Float64Array(buffer, 0, LEAF_CAPACITY);
-    this.seconds = new Float64Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
-    this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 16, LEAF_CAPACITY);
+    this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
   }
 
   /** The index of the first cell at or after `key`; `count` when there is none. */
@@ -53,10 +55,19 @@ export class Leaf {
     const { row, rowOffset, rowLength } = key;
     if (this.findAlike(row, rowOffset, rowLength)) return this.from;
     const { arena, seconds, refs } = this;
-    const second = prefixOf(row, rowOffset, rowLength, this.deep);
-    const same = this.deep + PREFIX_BYTES;
     const atRow = this.isRowStart(key);
     let { from, to } = this;
+    if (seconds === undefined) {
+      if (atRow) return from;
+      while (from < to) {
+        const middle = (from + to) >>> 1;
+        if (compareToKey(arena, refs[middle]!, key) < 0) from = middle + 1;
+        else to = middle;
+      }
+      return from;
+    }
+    const second = prefixOf(row, rowOffset, rowLength, this.deep);
+    const same = this.deep + PREFIX_BYTES;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const at = seconds[middle]!;
@@ -71,7 +82,7 @@ export class Leaf {
   private isRowStart(key: SeekKey): boolean {
     return (
       key.rowLength === this.rowLength &&
-      this.rowLength - this.deep <= PREFIX_BYTES &&
+      this.rowLength <= (this.seconds === undefined ? this.shared : this.deep) + PREFIX_BYTES &&
       key.qualifierLength === 0 &&
       key.timestamp >= LATEST_TIMESTAMP &&
       key.type === TYPE_MAXIMUM
@@ -82,9 +93,17 @@ export class Leaf {
   locateRef(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
     if (this.findAlike(row, offset, length)) return this.from;
     const { arena, seconds, refs } = this;
+    let { from, to } = this;
+    if (seconds === undefined) {
+      while (from < to) {
+        const middle = (from + to) >>> 1;
+        if (compareRefs(arena, refs[middle]!, ref) < 0) from = middle + 1;
+        else to = middle;
+      }
+      return from;
+    }
     const second = prefixOf(row, offset, length, this.deep);
     const same = this.deep + PREFIX_BYTES;
-    let { from, to } = this;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const at = seconds[middle]!;
@@ -115,14 +134,16 @@ export class Leaf {
     }
     this.from = from;
     if (from === count || prefixes[from] !== prefix) return true;
-    to = count;
     let low = from + 1;
+    // Most rows have one cell, and numbers of their own.
+    to = low < count && prefixes[low] === prefix ? count : low;
     while (low < to) {
       const middle = (low + to) >>> 1;
       if (prefixes[middle] === prefix) low = middle + 1;
       else to = middle;
     }
     this.to = to;
+    if (this.seconds === undefined) return false;
     const between = this.compareBetween(this.refs[from]!, row, offset, length);
     if (between > 0) this.from = to;
     return between !== 0;
@@ -157,7 +178,7 @@ export class Leaf {
     if (this.count === 0) {
       this.head = copyBytes(row, 0, shared);
       this.shared = shared;
-      this.deep = shared + PREFIX_BYTES;
+      this.seconds = undefined;
       this.rowLength = row.length;
       return;
     }
@@ -169,44 +190,60 @@ export class Leaf {
     if (same < this.shared) this.retake(same);
   }
 
+  /** Takes cells in their order; it had none. `shared`: bytes that all rows of the memstore begin with. */
+  fill(refs: Uint32Array, shared: number): void {
+    this.refs.set(refs);
+    this.count = refs.length;
+    this.rowLength = rowLengthOf(this.arena, refs[0]!);
+    for (let i = 1; i < refs.length; i++)
+      if (rowLengthOf(this.arena, refs[i]!) !== this.rowLength) this.rowLength = MIXED;
+    this.retake(shared);
+    this.sharpen();
+  }
+
   /** Puts a cell in; there is room, and the leaf fits its row. `sameRow`: it is of the row of the one before its place. */
   insert(index: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     const { prefixes, seconds, refs, count } = this;
     if (index < count) {
       prefixes.copyWithin(index + 1, index, count);
-      seconds.copyWithin(index + 1, index, count);
+      if (seconds !== undefined) seconds.copyWithin(index + 1, index, count);
       refs.copyWithin(index + 1, index, count);
     }
     refs[index] = ref;
     this.count++;
     if (sameRow) {
       prefixes[index] = prefixes[index - 1]!;
-      seconds[index] = seconds[index - 1]!;
+      if (seconds !== undefined) seconds[index] = seconds[index - 1]!;
       return;
     }
-    prefixes[index] = prefixOf(row, 0, row.length, this.shared);
-    seconds[index] = prefixOf(row, 0, row.length, this.deep);
-    if (this.deep > this.shared + PREFIX_BYTES) this.keepAlike(index, row);
-  }
-
-  /** Takes the second prefixes less deep where the row at `index` is not as those beside it of the same first prefix. */
-  private keepAlike(index: number, row: Uint8Array): void {
-    const { prefixes, count } = this;
-    const beside =
-      index > 0 && prefixes[index - 1] === prefixes[index]
+    const prefix = prefixOf(row, 0, row.length, this.shared);
+    prefixes[index] = prefix;
+    if (seconds !== undefined) seconds[index] = prefixOf(row, 0, row.length, this.deep);
+    const alike =
+      index > 0 && prefixes[index - 1] === prefix
         ? index - 1
-        : index + 1 < count && prefixes[index + 1] === prefixes[index]
+        : index < count && prefixes[index + 1] === prefix
           ? index + 1
           : -1;
-    if (beside < 0) return;
+    if (alike >= 0) this.keepAlike(refs[alike]!, row);
+  }
+
+  /** Gives the rows second prefixes, or takes them less deep, where a new row is not as a cell's of its first prefix. */
+  private keepAlike(ref: CellRef, row: Uint8Array): void {
+    const { arena, seconds, deep } = this;
     const start = this.shared + PREFIX_BYTES;
-    const same = differenceFrom(this.arena, this.refs[beside]!, row, 0, row.length, start);
-    if (same < this.deep) this.retakeSeconds(same);
+    if (seconds !== undefined && deep === start) return;
+    const same = differenceFrom(arena, ref, row, 0, row.length, start);
+    if (seconds === undefined) {
+      if (same < row.length || rowLengthOf(arena, ref) !== row.length) this.retakeSeconds(same);
+    } else if (same < deep) {
+      this.retakeSeconds(same);
+    }
   }
 
   remove(index: number): void {
     this.prefixes.copyWithin(index, index + 1, this.count);
-    this.seconds.copyWithin(index, index + 1, this.count);
+    this.seconds?.copyWithin(index, index + 1, this.count);
     this.refs.copyWithin(index, index + 1, this.count);
     this.count--;
   }
@@ -215,7 +252,10 @@ export class Leaf {
   split(at: number): Leaf {
     const right = new Leaf(this.arena);
     right.prefixes.set(this.prefixes.subarray(at, this.count));
-    right.seconds.set(this.seconds.subarray(at, this.count));
+    if (this.seconds !== undefined) {
+      right.seconds = new Float64Array(LEAF_CAPACITY);
+      right.seconds.set(this.seconds.subarray(at, this.count));
+    }
     right.refs.set(this.refs.subarray(at, this.count));
     right.count = this.count - at;
     right.head = this.head;
@@ -233,21 +273,19 @@ export class Leaf {
     const { arena, prefixes, refs, count } = this;
     let different = 1;
     for (let i = 1; i < count; i++) if (prefixes[i] !== prefixes[i - 1]) different++;
-    if (different === count) return;
+    if (different === count) {
+      this.seconds = undefined;
+      return;
+    }
     if (different < count * LEAST_DIFFERENT) {
       // In a sorted run the first and the last share what all do.
-      const last = refs[count - 1]!;
-      const chunk = arena.chunks[chunkOf(last)]!;
-      const offset = offsetOf(last);
-      const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
-      const shared = sharedWith(arena, refs[0]!, chunk.bytes, offset + CELL_HEADER_BYTES, length);
+      const shared = sharedOfRefs(arena, refs[0]!, refs[count - 1]!);
       if (shared > this.shared) {
         this.retake(shared);
         return;
       }
     }
-    const deep = this.deepest();
-    if (deep > this.deep) this.retakeSeconds(deep);
+    this.takeSeconds();
   }
 
   private retake(shared: number): void {
@@ -257,15 +295,28 @@ export class Leaf {
     this.head = copyBytes(chunk.bytes, start, start + shared);
     this.shared = shared;
     for (let i = 0; i < this.count; i++) prefixes[i] = prefixOfRef(arena, refs[i]!, shared);
-    this.retakeSeconds(this.deepest());
+    this.seconds = undefined;
+    this.takeSeconds();
+  }
+
+  /** Takes the second prefixes as deep as they can be, where there is a use for them. */
+  private takeSeconds(): void {
+    const deep = this.deepest();
+    if (deep === Number.POSITIVE_INFINITY) this.seconds = undefined;
+    else if (this.seconds === undefined || deep > this.deep) this.retakeSeconds(deep);
   }
 
   private retakeSeconds(deep: number): void {
+    const { arena, refs, count } = this;
+    this.seconds ??= new Float64Array(LEAF_CAPACITY);
     this.deep = deep;
-    for (let i = 0; i < this.count; i++) this.seconds[i] = prefixOfRef(this.arena, this.refs[i]!, deep);
+    for (let i = 0; i < count; i++) this.seconds[i] = prefixOfRef(arena, refs[i]!, deep);
   }
 
-  /** Up to where rows of equal first prefixes are the same: in a sorted run the first and the last of them tell. */
+  /**
+   * Up to where different rows of equal first prefixes are the same, Infinity when there are none: in a sorted run the
+   * first and the last of them tell.
+   */
   private deepest(): number {
     const { arena, prefixes, refs, count } = this;
     const start = this.shared + PREFIX_BYTES;
@@ -274,14 +325,14 @@ export class Leaf {
       let to = from;
       while (to + 1 < count && prefixes[to + 1] === prefixes[from]) to++;
       if (to > from) {
-        const chunk = arena.chunks[chunkOf(refs[to]!)]!;
-        const offset = offsetOf(refs[to]!);
-        const length = chunk.ints[(offset >>> 2) + 6]! & 0xffff;
-        const first = offset + CELL_HEADER_BYTES;
-        deep = Math.min(deep, differenceFrom(arena, refs[from]!, chunk.bytes, first, length, start));
+        const { bytes } = arena.chunks[chunkOf(refs[to]!)]!;
+        const first = offsetOf(refs[to]!) + CELL_HEADER_BYTES;
+        const length = rowLengthOf(arena, refs[to]!);
+        const same = differenceFrom(arena, refs[from]!, bytes, first, length, start);
+        if (same < length || rowLengthOf(arena, refs[from]!) !== length) deep = Math.min(deep, same);
       }
       from = to + 1;
     }
-    return deep === Number.POSITIVE_INFINITY ? start : deep;
+    return deep;
   }
 }

@@ -148,7 +148,7 @@ function plainColumn(
     } else if (!cursor.seek(target)) {
       continue;
     }
-    best = newer(cursor, row, qualifier, readPoint, best);
+    best = newer(cursor, false, row, qualifier, readPoint, best);
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {
@@ -161,13 +161,14 @@ function plainColumn(
       hashed = true;
     }
     if (!reader.mayContain(bloomKey)) continue;
-    if (meta.deleteFamilyCount > 0) {
+    const marked = meta.deleteFamilyCount > 0;
+    if (marked) {
       const found = pointCursor.seekInRow(target.setRow(row), bloomKey.row1);
       if (!seekBehindMarkers(pointCursor, found, row, qualifier, readPoint)) return undefined;
     } else if (!pointCursor.seekInRow(target, bloomKey.row1)) {
       continue;
     }
-    best = newer(pointCursor, row, qualifier, readPoint, best);
+    best = newer(pointCursor, !marked, row, qualifier, readPoint, best);
   }
   if (best === undefined) return Result.EMPTY;
   const { type, timestamp } = best;
@@ -211,16 +212,20 @@ function seekBehindMarkers(
   return true;
 }
 
-/** The newer of the first visible cell of the column, where the cursor stands if it has one, and `best`. */
+/**
+ * The newer of the first visible cell of the column, where the cursor stands if it has one, and `best`. `inRow`: it is
+ * known to stand in the row.
+ */
 function newer(
   cursor: CellCursor,
+  inRow: boolean,
   row: Uint8Array,
   qualifier: Uint8Array,
   readPoint: number,
   best: CellCursor | undefined,
 ): CellCursor | undefined {
-  for (;;) {
-    if (!cursor.valid || !isInColumn(cursor, qualifier) || !isInRow(cursor, row)) return best;
+  for (let known = inRow; ; known = false) {
+    if (!cursor.valid || !isInColumn(cursor, qualifier) || !(known || isInRow(cursor, row))) return best;
     if (cursor.seq <= readPoint) break;
     cursor.next();
   }

@@ -12,7 +12,7 @@
 
 import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { CellType } from '../../table/index.js';
+import { CellType, MAX_ROW_LENGTH } from '../../table/index.js';
 
 const FLAG_TTL = 0x80;
 const INITIAL_BYTES = 1 << 16;
@@ -83,73 +83,125 @@ function writeBytes(target: Uint8Array, offset: number, value: Uint8Array): numb
   return offset + length;
 }
 
-/** Takes the cells of a record one by one; `mutation` is the index of the row mutation a cell belongs to. */
-export interface WriteRecordSink {
-  cell(
-    mutation: number,
-    table: number,
-    row: Uint8Array,
-    family: number,
-    qualifier: Uint8Array,
-    timestamp: number,
-    type: number,
-    ttl: number,
-    value: Uint8Array,
-  ): void;
+/** A cell of a record: its numbers, and where its bytes stand. One object for all cells of a record. */
+export class RecordedCell {
+  /** The index of the row mutation that it belongs to. */
+  mutation = 0;
+  table = 0;
+  /** It is not the first cell of its mutation. */
+  sameRow = false;
+  family = 0;
+  type = 0;
+  timestamp = 0;
+  ttl = 0;
+  /** Holds row, qualifier and value. */
+  bytes: Uint8Array = EMPTY_BYTES;
+  /** The same bytes. */
+  view = new DataView(EMPTY_BYTES.buffer, 0, 0);
+  rowOffset = 0;
+  rowLength = 0;
+  qualifierOffset = 0;
+  qualifierLength = 0;
+  valueOffset = 0;
+  valueLength = 0;
+
+  /** To the record that stands in `payload`. */
+  begin(payload: Uint8Array): void {
+    if (payload === this.bytes) return;
+    this.bytes = payload;
+    this.view = new DataView(payload.buffer, payload.byteOffset, payload.length);
+  }
+
+  /** The row, a view of the record. */
+  get row(): Uint8Array {
+    return this.bytes.subarray(this.rowOffset, this.rowOffset + this.rowLength);
+  }
+
+  /** The qualifier, a view of the record. */
+  get qualifier(): Uint8Array {
+    return this.bytes.subarray(this.qualifierOffset, this.qualifierOffset + this.qualifierLength);
+  }
+
+  /** The value, a view of the record. */
+  get value(): Uint8Array {
+    return this.bytes.subarray(this.valueOffset, this.valueOffset + this.valueLength);
+  }
 }
 
-/**
- * Reads the record that stands in `payload` from `from` up to `end`. Byte strings handed to the sink are views of `payload`.
- * @returns the number of row mutations.
- * @throws CorruptionError when the payload ends early or a number is out of range, before which the sink may have been
- * given some cells: read a record into a list first where that matters.
- */
+/** Takes the cells of a record one by one; what it is given is filled again for the next. */
+export interface WriteRecordSink {
+  cell(cell: RecordedCell): void;
+}
+
+/** As `WriteRecordReader.read`, for one record. */
 export function readWriteRecord(
   payload: Uint8Array,
   sink: WriteRecordSink,
   from = 0,
   end = payload.length,
 ): number {
-  const reader = new PayloadReader(payload, from, end);
-  let mutation = 0;
-  while (reader.at < end) {
-    const table = reader.varint();
-    const row = reader.bytes(reader.varint());
-    const cells = reader.varint();
-    for (let i = 0; i < cells; i++) {
-      const family = reader.varint();
-      const typeAndFlags = reader.byte();
-      const timestamp = reader.varint();
-      const qualifier = reader.bytes(reader.varint());
-      const value = reader.bytes(reader.varint());
-      const ttl = (typeAndFlags & FLAG_TTL) !== 0 ? reader.varint() : 0;
-      sink.cell(mutation, table, row, family, qualifier, timestamp, typeAndFlags & ~FLAG_TTL, ttl, value);
-    }
-    mutation++;
-  }
-  return mutation;
+  return new WriteRecordReader().read(payload, sink, from, end);
 }
 
-class PayloadReader {
-  at: number;
+/** Reads records; to be used for many. */
+export class WriteRecordReader {
+  private readonly cell = new RecordedCell();
+  private payload: Uint8Array = EMPTY_BYTES;
+  private from = 0;
+  private at = 0;
+  private end = 0;
 
-  constructor(
-    private readonly payload: Uint8Array,
-    private readonly from: number,
-    private readonly end: number,
-  ) {
+  /**
+   * Reads the record that stands in `payload` from `from` up to `end`.
+   * @returns the number of row mutations.
+   * @throws CorruptionError when the payload ends early, a number is out of range or a row longer than any, before
+   * which the sink may have been given some cells: read a record into a list first where that matters.
+   */
+  read(payload: Uint8Array, sink: WriteRecordSink, from: number, end: number): number {
+    this.payload = payload;
+    this.from = from;
     this.at = from;
+    this.end = end;
+    const { cell } = this;
+    cell.begin(payload);
+    let mutation = 0;
+    while (this.at < end) {
+      cell.mutation = mutation;
+      cell.sameRow = false;
+      cell.table = this.varint();
+      cell.rowLength = this.varint();
+      cell.rowOffset = this.skip(cell.rowLength);
+      if (cell.rowLength > MAX_ROW_LENGTH) throw this.outOfRange();
+      const cells = this.varint();
+      for (let i = 0; i < cells; i++) {
+        cell.family = this.varint();
+        const typeAndFlags = this.byte();
+        cell.type = typeAndFlags & ~FLAG_TTL;
+        cell.timestamp = this.varint();
+        cell.qualifierLength = this.varint();
+        cell.qualifierOffset = this.skip(cell.qualifierLength);
+        cell.valueLength = this.varint();
+        cell.valueOffset = this.skip(cell.valueLength);
+        cell.ttl = (typeAndFlags & FLAG_TTL) !== 0 ? this.varint() : 0;
+        sink.cell(cell);
+        cell.sameRow = true;
+      }
+      mutation++;
+    }
+    return mutation;
   }
 
-  byte(): number {
+  private byte(): number {
     if (this.at >= this.end) throw this.ended();
     return this.payload[this.at++]!;
   }
 
-  varint(): number {
-    let value = 0;
-    let scale = 1;
-    for (let i = 0; i < 8; i++) {
+  private varint(): number {
+    const first = this.byte();
+    if (first < 0x80) return first;
+    let value = first & 0x7f;
+    let scale = 0x80;
+    for (let i = 1; i < 8; i++) {
       const byte = this.byte();
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) {
@@ -158,18 +210,21 @@ class PayloadReader {
       }
       scale *= 0x80;
     }
-    throw new CorruptionError(
-      `A number in a write record is out of range at byte ${this.at - this.from} of the record.`,
-    );
+    throw this.outOfRange();
   }
 
-  bytes(length: number): Uint8Array {
-    if (length === 0) return EMPTY_BYTES;
-    const end = this.at + length;
-    if (end > this.end) throw this.ended();
-    const bytes = this.payload.subarray(this.at, end);
-    this.at = end;
-    return bytes;
+  /** Passes over bytes; where they begin. */
+  private skip(length: number): number {
+    const start = this.at;
+    if (start + length > this.end) throw this.ended();
+    this.at = start + length;
+    return start;
+  }
+
+  private outOfRange(): CorruptionError {
+    return new CorruptionError(
+      `A number in a write record is out of range at byte ${this.at - this.from} of the record.`,
+    );
   }
 
   private ended(): CorruptionError {

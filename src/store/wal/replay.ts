@@ -45,6 +45,14 @@ export interface ReplayResult {
   readonly torn: TornTail | undefined;
   /** What the MANIFEST is to record of the segments that were open, once they are repaired. */
   readonly closed: readonly ClosedSegment[];
+  /** What those segments are to be on the disk ({@link repairSegment}). */
+  readonly repairs: readonly SegmentRepair[];
+}
+
+/** The good part of a segment that was open, as it was read. */
+export interface SegmentRepair {
+  readonly number: number;
+  readonly bytes: Uint8Array;
 }
 
 export interface ReplayOptions {
@@ -74,9 +82,11 @@ export function replayWal(
   /** The first segment that was never ended, and where. */
   let last: { readonly path: string; readonly end: number } | undefined;
   const closed: ClosedSegment[] = [];
+  const repairs: SegmentRepair[] = [];
   for (const segment of segments) {
     const path = joinPath(directory, walFileName(segment.number));
-    const read = new SegmentReader(readLog(files, path), segment, path, record);
+    const bytes = readLog(files, path);
+    const read = new SegmentReader(bytes, segment, path, record);
     while (read.next()) {
       if (last !== undefined) throw neverEnded(last, path);
       records++;
@@ -87,11 +97,11 @@ export function replayWal(
     if (segment.closed !== undefined) continue;
     torn ??= read.torn;
     closed.push(read.summary());
+    repairs.push({ number: segment.number, bytes: bytes.subarray(0, read.goodEnd) });
     if (!read.ended) last ??= { path, end: read.goodEnd };
   }
-  if (options.repair !== false)
-    for (const { number, length } of closed) repairSegment(files, directory, number, length);
-  return { records, bytes: size, torn, closed };
+  if (options.repair !== false) for (const each of repairs) repairSegment(files, directory, each);
+  return { records, bytes: size, torn, closed, repairs };
 }
 
 /** The log went on, and so the disk had all of the segment that it came from. */
@@ -100,18 +110,17 @@ function neverEnded({ path, end }: { readonly path: string; readonly end: number
 }
 
 /**
- * Makes the first `length` bytes of an open segment true of the disk. After a sync that failed, the system's cache may
+ * Makes the good part of an open segment true of the disk. After a sync that failed, the system's cache may
  * hold bytes that the disk never got, and call them written: so they are written once more, to a file of their own,
  * which takes the place of the old one when it is safe.
  */
-export function repairSegment(files: FileSystem, directory: string, number: number, length: number): void {
+export function repairSegment(files: FileSystem, directory: string, { number, bytes }: SegmentRepair): void {
   const path = joinPath(directory, walFileName(number));
   const temporary = joinPath(directory, walTemporaryName(number));
   if (files.exists(temporary)) files.unlink(temporary);
-  const bytes = readLog(files, path);
   const file = files.create(temporary);
   try {
-    file.write(bytes, 0, length);
+    file.write(bytes, 0, bytes.length);
     file.sync();
   } catch (error) {
     discardLog(files, file);

@@ -55,6 +55,7 @@ function copyOfMutation(mutation: RowMutation): RowMutation {
     copy.timeRange = mutation.timeRange;
     copy.setReturnResults(mutation.returnResults);
   }
+  copy.visibility = mutation.visibility;
   return copy.setTtl(mutation.ttl).setDurability(mutation.durability) as RowMutation;
 }
 

@@ -14,6 +14,7 @@ import {
   type RowMutation,
   RowMutations,
 } from '../../table/index.js';
+import { noLabels } from '../labels.js';
 import { type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
@@ -78,6 +79,7 @@ export class Preparation {
    */
   prepare(state: TableState, change: RowMutation | RowMutations, notBefore = 0, time?: number): PreparedRow {
     if (change instanceof RowMutations) return this.rowMutations(state, change, notBefore);
+    if (change.visibility !== undefined) throw noLabels('A cell visibility');
     if (change.kind === 'increment' || change.kind === 'append') return this.delta(state, change, time);
     const { row } = change;
     const region = regionOf(state.regions, row);

@@ -17,6 +17,7 @@ import {
   open,
   part,
   RowKey,
+  Summary,
   Table,
   text,
 } from '../../../src/index.js';
@@ -52,6 +53,20 @@ class Order {
 class IndexedOrder {
   declare static readonly key: ['id'];
   declare static readonly indexes: { byCustomer: ['customer']; covering: ['customer'] };
+  id!: string;
+  @Column('d:c', text) customer!: string;
+  @Column('d:t', int32) total!: number;
+}
+
+/** On the embedded engine only. */
+@Entity({ table: { name: 'alt_summed', families: { d: {} } } })
+@RowKey(part('id'))
+@Summary('byCustomer', { by: ['customer'], figures: { orders: 'count', total: { sum: 'total' } } })
+class SummedOrder {
+  declare static readonly key: ['id'];
+  declare static readonly summaries: {
+    byCustomer: { by: ['customer']; figures: { orders: 'count'; total: { sum: 'total' } } };
+  };
   id!: string;
   @Column('d:c', text) customer!: string;
   @Column('d:t', int32) total!: number;
@@ -177,12 +192,28 @@ async function measure(db: Database): Promise<void> {
     );
   });
   line(
-    'summary (answers sums alone)',
+    'counters (answer sums alone)',
     counted,
     await perSecond(400, async () => {
       for (let i = 0; i < 400; i++) await counts.get({ customer: `c${i % 10}` });
     }),
   );
+
+  if (master === undefined) {
+    const summed = db.repository(SummedOrder);
+    await writes((list) => summed.putMany(list));
+    const again = await writes((list) =>
+      summed.putMany(list.map((order) => ({ ...order, total: order.total + 1 }))),
+    );
+    const byCustomer = db.summary(SummedOrder, 'byCustomer');
+    line(
+      '@Summary (answers figures alone)',
+      again,
+      await perSecond(400, async () => {
+        for (let i = 0; i < 400; i++) await byCustomer.get({ customer: `c${i % 10}` });
+      }),
+    );
+  }
 
   const { mapper } = copies.schema;
   const end = db.engine.observe('alt_orders', {
@@ -204,7 +235,7 @@ async function measure(db: Database): Promise<void> {
 const entities = [Order, IndexedOrder, OrderOf, OrderCount];
 if (master === undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-alternatives-'));
-  const db = await open({ path: folder, entities });
+  const db = await open({ path: folder, entities: [...entities, SummedOrder] });
   await measure(db).finally(() => db.close());
   rmSync(folder, { recursive: true, force: true });
 } else {

@@ -4,18 +4,23 @@
  *
  * `--rounds N` (default 3), `--rows N` (of 5 cells, default 200,000), `--json FILE`.
  * `--memory ROWS` measures something else instead: the most memory that a process had which ran a job with map, combine and
- * reduce over so many rows.
+ * reduce over so many rows. `--threads` measures a job with map, combine and reduce in this thread, with one thread of mappers
+ * and with two.
  */
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runInWorkers } from '../../../src/cli/job-workers.js';
+import { importModule } from '../../../src/cli/load-entities.js';
+import { open } from '../../../src/database.js';
 import { countCells, countRows, exportTable, importTable, verifyTables } from '../../../src/public/jobs.js';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/public/table.js';
 import { type BenchRow, compare, type Measured, report, rowLine, toRow } from '../harness.js';
 import { projectRoot } from '../orm/contestant.js';
 import { CELLS_OF_A_ROW, fill, reduceAll, TABLE } from './table.js';
+import { Item, job, Sum } from './threads-job.js';
 
 const rounds = numberOf('--rounds', 3);
 const rows = numberOf('--rows', 200_000);
@@ -25,6 +30,7 @@ try {
   const work = process.argv.indexOf('--work');
   if (work >= 0) await workOn(process.argv[work + 1]!);
   else if (memory > 0) await measureMemory(memory);
+  else if (process.argv.includes('--threads')) report(await measureThreads());
   else report(await measure());
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -69,6 +75,32 @@ async function measure(): Promise<BenchRow[]> {
   await copy?.close();
   await engine.close();
   return measured;
+}
+
+/** Rows a second of one job in this thread, and with threads of mappers. */
+async function measureThreads(): Promise<BenchRow[]> {
+  const place = join(folder, 'store');
+  const module = fileURLToPath(new URL('./threads-job.js', import.meta.url));
+  const exports = await importModule(module);
+  const db = await open({ path: place, entities: [Item, Sum] });
+  await fill(db.engine, rows, false);
+  const run = async (workers: number): Promise<number> => {
+    const options = { restart: true, splitBytes: 8 << 20 } as const;
+    const { rows: read } =
+      workers === 0
+        ? await job(db).run(options)
+        : await runInWorkers(db, { place, module, exports, workers, run: options });
+    if (read !== rows) throw new Error(`${read} of ${rows} rows were read.`);
+    return read;
+  };
+  const measured = await compare(
+    { rowan: () => run(2), 'one thread': () => run(1), 'this thread': () => run(0) },
+    rounds,
+  );
+  const figures = toRow('map, combine, reduce, two threads', 'rows/s', measured);
+  console.log(rowLine(figures));
+  await db.close();
+  return [figures];
 }
 
 /** Fills a store, and lets another process work on it. */

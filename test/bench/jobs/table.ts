@@ -9,8 +9,8 @@ const BATCH = 2000;
 const GROUPS = 1000;
 
 /** Rows of five cells of 8 to 100 bytes, flushed. */
-export async function fill(engine: Engine, rows: number): Promise<void> {
-  await engine.admin.createTable(tableDescriptor(TABLE, { d: {} }));
+export async function fill(engine: Engine, rows: number, create = true): Promise<void> {
+  if (create) await engine.admin.createTable(tableDescriptor(TABLE, { d: {} }));
   const table = engine.table(TABLE);
   const text = Buffer.alloc(100, 'value of a column, ');
   for (let from = 0; from < rows; from += BATCH) {

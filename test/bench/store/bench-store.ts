@@ -46,6 +46,8 @@ export interface StoreSettings {
   readonly memoryBytes: number;
   /** Whether a write is acknowledged only by the disk. */
   readonly sync: boolean;
+  /** Rowan writes files and compacts them when it thinks fit, as the others do; else only when it is told. */
+  readonly automatic: boolean;
   /** Rowan's; the others store what they are given. */
   readonly compression: Compression;
 }

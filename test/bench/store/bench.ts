@@ -5,8 +5,10 @@
  *
  * Kinds of keys x placements of the rows x operations. `--quick` for a look of two minutes; `--keys composite,uuid`,
  * `--place one,several`, `--ops get,miss`, `--stores rowan,lmdb` for single ones; `--compression NONE,LZ4,ZSTD`; `--rows N` (default 200000),
- * `--large-rows N` (default 10000000, of the placement larger than the cache), `--rounds N` (default 5), `--json FILE`,
- * `--merge FILE` to make one record of several runs.
+ * `--large-rows N` (default 10000000, of the placement larger than the cache, and the most rows of "growth"), `--rounds N`
+ * (default 5), `--json FILE`, `--merge FILE` to make one record of several runs. Operations of whole stores take as long as
+ * all others together: "open-closed" (`--megabytes N`, default 1024) and "open-killed", how long a store takes to open, and
+ * "growth", reads of one file in the cache with 10^5, 10^6 and 10^7 rows.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,12 +16,16 @@ import { join } from 'node:path';
 import { type BenchRow, compare, report, rowLine, toRow } from '../harness.js';
 import { KEY_KINDS, type KeyKindName } from './key-kinds.js';
 import { measure } from './measure.js';
-import { OPERATIONS, operationOf, SYNCED, syncedPuts } from './operations.js';
+import { openingClosed, openingKilled } from './opening.js';
+import { OPERATIONS, type OperationName, operationOf, SYNCED, syncedPuts, WHOLE } from './operations.js';
 import { benchOptions } from './options.js';
 import { peerVersion, projectRoot } from './peers.js';
 import { load, openSynced, type Placement } from './placements.js';
 
 const options = benchOptions(process.argv.slice(2));
+
+/** Rows in the log of a store that was killed: some 70 MB. */
+const KILLED_ROWS = 500_000;
 
 const TITLES: Readonly<Record<Placement, string>> = {
   memstore: 'memstore',
@@ -46,6 +52,7 @@ async function placed(
   const rows = placement === 'large' ? options.largeRows : options.rows;
   const loaded = await load(folder, placement, rows, KEY_KINDS[kind], compression, options.stores);
   const label = `${kind}, ${TITLES[placement]}${compression === 'NONE' ? '' : `, ${compression}`}`;
+  console.log(`${label}: ${rows} rows are loaded`);
   const measured: BenchRow[] = [];
   try {
     for (const name of OPERATIONS) {
@@ -83,16 +90,40 @@ async function synced(folder: string, kind: KeyKindName): Promise<BenchRow[]> {
   return measured;
 }
 
+async function whole(folder: string, kind: KeyKindName, name: OperationName): Promise<BenchRow[]> {
+  const { stores, rounds } = options;
+  const keyOf = KEY_KINDS[kind];
+  if (name === 'open-closed')
+    return [await openingClosed(folder, kind, keyOf, options.megabytes, rounds, stores)];
+  if (name === 'open-killed') return [await openingKilled(folder, kind, keyOf, KILLED_ROWS, rounds, stores)];
+  const measured: BenchRow[] = [];
+  for (let rows = options.largeRows / 100; rows <= options.largeRows; rows *= 10) {
+    const loaded = await load(join(folder, String(rows)), 'decade', rows, keyOf, 'NONE', stores);
+    console.log(`${kind}: ${rows} rows are loaded`);
+    for (const read of ['get', 'range'] as const) {
+      const row = await measure(operationOf(read, loaded)!, `${kind}, one file of ${rows} rows`, rounds);
+      console.log(rowLine(row));
+      measured.push(row);
+    }
+    await loaded.close();
+  }
+  return measured;
+}
+
+const isOne = (names: readonly OperationName[], name: OperationName): boolean => names.includes(name);
+
 for (const name of ['classic-level', 'lmdb', 'rocksdb-native']) console.log(`${name} ${peerVersion(name)}`);
 const rows: BenchRow[] = [];
-const operations = options.operations.filter((name) => !(SYNCED as readonly string[]).includes(name));
+const operations = options.operations.filter((name) => !isOne(SYNCED, name) && !isOne(WHOLE, name));
 for (const kind of options.kinds) {
   for (const placement of options.placements) {
     if (operations.length === 0) break;
     for (const compression of options.compressions)
       rows.push(...(await inFolder((folder) => placed(folder, kind, placement, compression))));
   }
-  if (operations.length < options.operations.length)
+  if (options.operations.some((name) => isOne(SYNCED, name)))
     rows.push(...(await inFolder((folder) => synced(folder, kind))));
+  for (const name of options.operations)
+    if (isOne(WHOLE, name)) rows.push(...(await inFolder((folder) => whole(folder, kind, name))));
 }
 report(rows);

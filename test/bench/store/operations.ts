@@ -20,7 +20,9 @@ export interface Operation {
 export const READS = ['get', 'awaited', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
 export const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
 export const SYNCED = ['synced-put', 'synced-100'] as const;
-export const OPERATIONS = [...READS, ...WRITES, ...SYNCED] as const;
+/** Of stores that are opened again, and of stores of three sizes. */
+export const WHOLE = ['open-closed', 'open-killed', 'growth'] as const;
+export const OPERATIONS = [...READS, ...WRITES, ...SYNCED, ...WHOLE] as const;
 export type OperationName = (typeof OPERATIONS)[number];
 
 const RANGE = 50;

@@ -15,6 +15,8 @@ export interface BenchOptions {
   readonly rows: number;
   /** Rows of the placement that is larger than the cache. */
   readonly largeRows: number;
+  /** Of rows in a store that is opened after a clean close. */
+  readonly megabytes: number;
   readonly rounds: number;
 }
 
@@ -38,6 +40,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
       stores: { type: 'string' },
       rows: { type: 'string' },
       'large-rows': { type: 'string' },
+      megabytes: { type: 'string' },
       rounds: { type: 'string' },
       json: { type: 'string' },
       merge: { type: 'string' },
@@ -53,6 +56,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     stores: chosen('stores', values.stores, STORES, quick ? QUICK.stores : STORES),
     rows: count('rows', values.rows, quick ? 50_000 : 200_000),
     largeRows: count('large-rows', values['large-rows'], 10_000_000),
+    megabytes: count('megabytes', values.megabytes, 1024),
     rounds: count('rounds', values.rounds, quick ? 3 : 5),
   };
 }

@@ -10,10 +10,18 @@ import { RowanStore } from './rowan-store.js';
 /**
  * `memstore`: all in memory, nothing in files. `one`: one compacted file, all of it in the cache. `several`: four files
  * and some in memory, every tenth row overwritten and every fortieth deleted behind the file that has it. `large`: one
- * file, many times the cache.
+ * file, many times the cache. Beside these, for sizes that are compared, `decade`: one file, all of it in the cache.
  */
 export const PLACEMENTS = ['memstore', 'one', 'several', 'large'] as const;
 export type Placement = (typeof PLACEMENTS)[number];
+
+const CACHE_MIB: Readonly<Record<Placement | 'decade', number>> = {
+  memstore: 256,
+  one: 256,
+  several: 256,
+  large: 128,
+  decade: 3072,
+};
 
 const MiB = 2 ** 20;
 const BATCH = 1000;
@@ -22,7 +30,7 @@ const PARTS = 4;
 const IN_MEMORY = 1 / 50;
 const ROW_BYTES = 130;
 
-const OPENERS = {
+export const OPENERS = {
   rowan: RowanStore.open,
   'classic-level': LevelStore.open,
   lmdb: LmdbStore.open,
@@ -44,14 +52,14 @@ export interface Loaded {
 
 export async function load(
   directory: string,
-  placement: Placement,
+  placement: Placement | 'decade',
   rows: number,
   keyOf: KeyKind,
   compression: StoreSettings['compression'],
   names: readonly StoreName[],
 ): Promise<Loaded> {
   const settings: StoreSettings = {
-    cacheBytes: (placement === 'large' ? 128 : 256) * MiB,
+    cacheBytes: CACHE_MIB[placement] * MiB,
     memoryBytes:
       placement === 'memstore'
         ? 1024 * MiB
@@ -59,17 +67,20 @@ export async function load(
           ? Math.ceil((rows * ROW_BYTES) / 5)
           : 64 * MiB,
     sync: false,
+    // Smaller ones are in files when the placement says so, at every store that can be told.
+    automatic: placement === 'large' || placement === 'decade',
     compression,
   };
   const stores = await openStores(directory, settings, names);
   const order = shuffled(rows, 3);
-  const wideRows = placement === 'large' ? 0 : Math.ceil(rows / 10);
+  const wideRows = placement === 'large' || placement === 'decade' ? 0 : Math.ceil(rows / 10);
   const present =
     placement === 'several' ? await fillParts(stores, order, keyOf) : await fill(stores, order, keyOf);
   await inBatches(shuffled(wideRows, 4), (part) =>
     eachStore(stores, (store) => store.writeWide(puts(part, keyOf, 100))),
   );
-  if (placement === 'one' || placement === 'large') await eachStore(stores, (store) => store.compact());
+  if (placement !== 'memstore' && placement !== 'several')
+    await eachStore(stores, (store) => store.compact());
   return { stores, keyOf, present, wideRows, close: () => eachStore(stores, (store) => store.close()) };
 }
 
@@ -79,6 +90,7 @@ export function openSynced(directory: string, names: readonly StoreName[]): Prom
     cacheBytes: 128 * MiB,
     memoryBytes: 64 * MiB,
     sync: true,
+    automatic: true,
     compression: 'NONE',
   };
   return openStores(
@@ -89,7 +101,7 @@ export function openSynced(directory: string, names: readonly StoreName[]): Prom
   );
 }
 
-async function openStores(
+export async function openStores(
   directory: string,
   settings: StoreSettings,
   names: readonly StoreName[],
@@ -99,7 +111,11 @@ async function openStores(
   return stores;
 }
 
-async function fill(stores: readonly BenchStore[], order: Uint32Array, keyOf: KeyKind): Promise<Uint32Array> {
+export async function fill(
+  stores: readonly BenchStore[],
+  order: Uint32Array,
+  keyOf: KeyKind,
+): Promise<Uint32Array> {
   await inBatches(order, (part) => eachStore(stores, (store) => store.write(puts(part, keyOf, 0))));
   return order;
 }
@@ -141,7 +157,7 @@ async function inBatches(indexes: Uint32Array, action: (part: Uint32Array) => Pr
   for (let at = 0; at < indexes.length; at += BATCH) await action(indexes.subarray(at, at + BATCH));
 }
 
-async function eachStore(
+export async function eachStore(
   stores: readonly BenchStore[],
   action: (store: BenchStore) => Promise<void>,
 ): Promise<void> {

@@ -33,15 +33,15 @@ export class RowanStore implements BenchStore {
     const engine = await openEmbedded(path, {
       durability: settings.sync ? 'FSYNC_WAL' : 'ASYNC_WAL',
       blockCacheSize: settings.cacheBytes,
-      // Files are written when the placement says so, at every store that can be told.
-      automatic: settings.sync,
-      memstoreFlushSize: GiB,
-      memstoreLimit: 2 * GiB,
+      automatic: settings.automatic,
+      ...(settings.automatic ? {} : { memstoreFlushSize: GiB, memstoreLimit: 2 * GiB }),
     });
     const family = { compression: settings.compression };
-    await engine.admin.createTable(tableDescriptor('bench', { [FAMILY]: family }));
-    await engine.admin.createTable(tableDescriptor('wide', { [FAMILY]: family }));
-    await engine.admin.createTable(tableDescriptor('counters', { [FAMILY]: {} }));
+    if (!(await engine.admin.tableExists('bench'))) {
+      await engine.admin.createTable(tableDescriptor('bench', { [FAMILY]: family }));
+      await engine.admin.createTable(tableDescriptor('wide', { [FAMILY]: family }));
+      await engine.admin.createTable(tableDescriptor('counters', { [FAMILY]: {} }));
+    }
     return new RowanStore(engine, engine.table('bench'), engine.table('wide'), engine.table('counters'));
   }
 

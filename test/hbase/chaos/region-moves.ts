@@ -2,6 +2,8 @@ import type { RegionInfo } from '../../../src/table/index.js';
 import { bytesField, MasterConnection, varintField } from '../server/master-connection.js';
 
 const ENCODED_REGION_NAME = 2n;
+/** How often the master is asked for one change that its file system has failed at. */
+const ATTEMPTS = 10;
 
 /** Moves and merges regions by the master's own rpc, which the table interface has no words for. */
 export class RegionMover {
@@ -22,7 +24,15 @@ export class RegionMover {
     const [host = '', port = ''] = this.master.split(':');
     const connection = await MasterConnection.open(host, Number(port), 60_000);
     try {
-      await question(connection);
+      for (let attempts = 1; ; attempts++) {
+        try {
+          await question(connection);
+          return;
+        } catch (error) {
+          // Hadoop asks `ls` about files that it has listed, and a flush or compaction beside it takes them away.
+          if (attempts === ATTEMPTS || !String(error).includes('to get file permissions')) throw error;
+        }
+      }
     } finally {
       connection.close();
     }

@@ -1,30 +1,14 @@
 /** Indexes on HBase as a whole: built while programs write, checked, mended and emptied; and what readers put right. */
 
 import { afterEach, expect, test } from 'vitest';
-import { defineEntity, defineTable, part } from '../../../decorators/index.js';
 import { toBytes } from '../../../src/bytes/index.js';
-import { int32, text } from '../../../src/codec/index.js';
+import { int32 } from '../../../src/codec/index.js';
 import type { Database } from '../../../src/database.js';
 import { newToken, unverifiedValue } from '../../../src/indexes/index.js';
 import { Delete, Get, Put, Scan } from '../../../src/table/index.js';
+import { fillPlain, Plain, Thing } from '../../indexes/things.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
 
-const table = defineTable({ name: 'indexed_things', families: { d: {} } });
-const columns = (c: Parameters<Parameters<typeof defineEntity>[0]['columns']>[0]) => ({
-  color: c.column('d:c', text).optional(),
-  size: c.column('d:s', int32).optional(),
-});
-const Plain = defineEntity({ name: 'Thing', table, key: [part('id')], columns });
-const Thing = defineEntity({
-  name: 'Thing',
-  table,
-  key: [part('id')],
-  columns,
-  indexes: {
-    byColor: { on: [part('color')], include: ['size'] },
-    bySize: { on: [part('size', int32)], unique: true },
-  },
-});
 const WELL = { missing: 0, extra: 0, stale: 0, unverified: 0 };
 
 let store: TestStore | undefined;
@@ -38,12 +22,7 @@ afterEach(async () => {
 async function openFilled(rows: number): Promise<Database> {
   store = openTestStore();
   const plain = await store.open(Plain);
-  const list = Array.from({ length: rows }, (_, i) => ({
-    id: `t${i}`,
-    color: i % 3 ? 'red' : 'blue',
-    size: i,
-  }));
-  await plain.repository(Plain).putMany(list as never);
+  await fillPlain(plain, 0, rows);
   await plain.close();
   db = await store.open(Thing);
   return db;
@@ -51,7 +30,7 @@ async function openFilled(rows: number): Promise<Database> {
 
 async function entries(of: Database): Promise<number> {
   let count = 0;
-  for await (const _ of of.engine.table('indexed_things_idx').scan(new Scan())) count++;
+  for await (const _ of of.engine.table('things_idx').scan(new Scan())) count++;
   return count;
 }
 
@@ -106,7 +85,7 @@ test('verify counts what is off, repair mends it, a second changes nothing; two 
   const of = await openFilled(20);
   const byColor = of.index(Thing, 'byColor');
   await byColor.build();
-  const idx = of.engine.table('indexed_things_idx');
+  const idx = of.engine.table('things_idx');
   const value = Uint8Array.of(1, 0);
   const put = (row: Uint8Array, bytes: Uint8Array) =>
     idx.put(new Put(row).addColumn('i', Uint8Array.of(0x5f), bytes));
@@ -130,7 +109,7 @@ test('verify counts what is off, repair mends it, a second changes nothing; two 
     repaired: 5,
   });
   expect(await byColor.repair({ settledAfter: 0 })).toMatchObject({ ...WELL, valid: 20, repaired: 0 });
-  await of.engine.table('indexed_things').put(new Put('t1').addColumn('d', 's', int32.encode(2)));
+  await of.engine.table('things').put(new Put('t1').addColumn('d', 's', int32.encode(2)));
   await expect(of.index(Thing, 'bySize').build()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
   expect(of.index(Thing, 'bySize').state).toBe('building');
   await expect(of.index(Thing, 'byColor').repair({ settledAfter: -1 })).rejects.toMatchObject({
@@ -145,14 +124,14 @@ test('verify counts what is off, repair mends it, a second changes nothing; two 
 test('queries answer by the rows, and have old unverified entries put right behind their back', async () => {
   const of = await openFilled(6);
   await of.index(Thing, 'byColor').build();
-  const idx = of.engine.table('indexed_things_idx');
+  const idx = of.engine.table('things_idx');
   const long = Date.now() - 3_600_000;
   const rows = [entryOf(of, 'red', 't1'), entryOf(of, 'red', 't3'), entryOf(of, 'red', 'nobody')];
   for (const row of rows) {
     await idx.delete(new Delete(row));
-    await of.admin.flush('indexed_things_idx');
+    await of.admin.flush('things_idx');
   }
-  await of.admin.majorCompact('indexed_things_idx');
+  await of.admin.majorCompact('things_idx');
   // The deletes hide what is older until they are compacted away.
   for (const row of rows) {
     do {

@@ -5,8 +5,16 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { HBASE_HOME, POMS } from './layout.js';
 
-/** The poms under `poms/`: the server, the shell (other versions, other class path), the Java load generator, a KDC. */
-export type ClassPathName = 'server' | 'shell' | 'bench' | 'kdc' | 'server-2.4' | 'server-2.5';
+/** The poms under `poms/`: the server, the shell (other versions, other class path), the Java load generator, HBase's jobs, a KDC, and what a server may have besides. */
+export type ClassPathName =
+  | 'server'
+  | 'shell'
+  | 'bench'
+  | 'jobs'
+  | 'kdc'
+  | 'groups'
+  | 'server-2.4'
+  | 'server-2.5';
 
 const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath';
 

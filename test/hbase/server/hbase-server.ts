@@ -1,4 +1,5 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { delimiter } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { classPath, requireTools } from './class-path.js';
 import { Jvm } from './jvm.js';
@@ -19,7 +20,11 @@ const HOST = 'localhost';
 export async function startHBase(options: HBaseOptions = {}): Promise<HBaseServer> {
   await requireTools();
   const resolved = await resolveOptions(options);
-  const jars = await classPath(resolved.version === '2.6' ? 'server' : `server-${resolved.version}`);
+  const names = [
+    ...(options.libraries ?? []),
+    resolved.version === '2.6' ? ('server' as const) : (`server-${resolved.version}` as const),
+  ];
+  const jars = (await Promise.all(names.map(classPath))).join(delimiter);
   await requireFreePorts(resolved);
   const layout = new InstanceLayout(resolved.name);
   await rm(layout.root, { recursive: true, force: true });

@@ -1,3 +1,5 @@
+import type { ClassPathName } from './class-path.js';
+
 /** The lines of HBase that there are jars of. */
 export const HBASE_VERSIONS = ['2.4', '2.5', '2.6'] as const;
 export type HBaseVersion = (typeof HBASE_VERSIONS)[number];
@@ -28,6 +30,8 @@ export interface HBaseOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Which HBase; default: 2.6. */
   readonly version?: HBaseVersion;
+  /** Poms whose jars stand before the server's own. */
+  readonly libraries?: readonly ClassPathName[];
   /** Java system properties of every process. */
   readonly systemProperties?: Readonly<Record<string, string>>;
   /** Called until it succeeds; default: a namespace is created without the client under test, and without authentication. */

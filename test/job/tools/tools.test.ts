@@ -9,10 +9,11 @@ import { exportTable } from '../../../src/job/tools/export.js';
 import { importTable } from '../../../src/job/tools/import.js';
 import { type RowDifference, verifyTables } from '../../../src/job/tools/verify.js';
 import type { JobRunOptions } from '../../../src/job/types.js';
-import { Delete, type Engine, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { Put } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
+import { cellsOf, changes, fill, rowName } from './random-table.js';
 
 let store: TestStore;
 let other: TestStore;
@@ -27,52 +28,6 @@ afterEach(async () => {
   await other.engine.close();
   await rm(folder, { recursive: true });
 });
-
-/** A change of a cell, of every kind there is. */
-const changes = fc.record({
-  row: fc.integer({ min: 0, max: 30 }),
-  family: fc.constantFrom('a', 'b'),
-  column: fc.constantFrom('', 'x', 'y\0z'),
-  timestamp: fc.integer({ min: 1, max: 12 }),
-  kind: fc.constantFrom('put', 'put', 'put', 'version', 'column', 'family', 'familyVersion'),
-  value: fc.uint8Array({ maxLength: 6 }),
-});
-type CellChange = typeof changes extends fc.Arbitrary<infer T> ? T : never;
-
-async function fill(engine: Engine, all: readonly CellChange[], splits: readonly number[] = [10, 20]) {
-  await engine.admin.createTable(
-    tableDescriptor('t', { a: { versions: 5, keepDeletedCells: 'TRUE' }, b: { versions: 3 } }),
-    splits.map((at) => Buffer.from(rowName(at))),
-  );
-  const table = engine.table('t');
-  for (const { row: number, family, column, timestamp, kind, value } of all) {
-    const row = rowName(number);
-    if (kind === 'put') await table.put(new Put(row).addColumn(family, column, value, timestamp));
-    else if (kind === 'version') await table.delete(new Delete(row).addColumn(family, column, timestamp));
-    else if (kind === 'column') await table.delete(new Delete(row).addColumns(family, column, timestamp));
-    else if (kind === 'family') await table.delete(new Delete(row).addFamily(family, timestamp));
-    else await table.delete(new Delete(row).addFamilyVersion(family, timestamp));
-  }
-}
-
-function rowName(number: number): string {
-  return `row${String(number).padStart(3, '0')}`;
-}
-
-/** Every stored cell as text. */
-async function cellsOf(engine: Engine, table = 't', raw = true): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { row, cells } of engine.table(table).scan(new Scan().setRaw(raw).readAllVersions())) {
-    for (const { family, qualifier, timestamp, type, value } of cells) {
-      found.push(
-        [row, family, qualifier, timestamp, type, value]
-          .map((part) => (part instanceof Uint8Array ? Buffer.from(part).toString('hex') : String(part)))
-          .join(' '),
-      );
-    }
-  }
-  return found;
-}
 
 const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
 
@@ -223,30 +178,6 @@ function differences(first: readonly string[], second: readonly string[]): strin
   for (const row of b.keys()) if (!a.has(row)) out.push(`${row} extra`);
   return out.sort();
 }
-
-test('a repair makes the second table like the first', async () => {
-  const put = (engine: Engine, row: string, value: string, timestamp: number) =>
-    engine.table('t').put(new Put(row).addColumn('a', 'x', value, timestamp));
-  await fill(store.engine, []);
-  await fill(other.engine, []);
-  await put(store.engine, 'row001', 'same', 5);
-  await put(other.engine, 'row001', 'same', 5);
-  await put(store.engine, 'row002', 'right', 5);
-  await put(other.engine, 'row002', 'wrong', 5);
-  await put(store.engine, 'row003', 'missing', 5);
-  await put(other.engine, 'row004', 'extra', 5);
-  await put(store.engine, 'row025', 'one', 5);
-  await put(other.engine, 'row025', 'other time', 7);
-  const tables = [
-    { engine: store.engine, table: 't' },
-    { engine: other.engine, table: 't' },
-  ] as const;
-  const first = await verifyTables(...tables, { repair: true });
-  expect(first.counters).toEqual({ different: 2, equal: 1, extra: 1, missing: 1, repaired: 4, rows: 4 });
-  const again = await verifyTables(...tables);
-  expect(again.counters).toEqual({ equal: 4, rows: 4 });
-  expect(await cellsOf(other.engine, 't', false)).toEqual(await cellsOf(store.engine, 't', false));
-});
 
 test('counts rows and what they consist of', async () => {
   await fill(store.engine, []);

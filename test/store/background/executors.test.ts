@@ -4,10 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { RowanError } from '../../../src/errors.js';
+import { fromWire, RowanError, toWire } from '../../../src/errors.js';
 import { WorkerExecutor } from '../../../src/store/background/executors.js';
 import type { Job, JobExecutor, JobResult } from '../../../src/store/background/job.js';
-import { fromWire, toWire } from '../../../src/store/background/wire.js';
 import { withFolder } from '../engine/support.js';
 
 class Recorder implements JobExecutor {

@@ -3,11 +3,16 @@
 import { describe, expect, test } from 'vitest';
 import type { EmbeddedEngine } from '../../../src/store/engine.js';
 import { Cell, CellType, Scan, type Table, tableDescriptor } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
 
 const FAMILIES = { f: {}, g: {} };
 /** Turns of the microtask queue between the first operation and the second. */
-const DISTANCES = [0, 2, 3, 5, 11, 20, 30, 45];
+const DISTANCES = scaled(
+  [0, 3, 11, 30],
+  [0, 2, 3, 5, 11, 20, 30, 45],
+  [0, 1, 2, 3, 4, 5, 7, 11, 15, 20, 30, 45],
+);
 
 interface Operation {
   readonly name: string;

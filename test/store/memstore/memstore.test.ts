@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { compareBytes, toBytes, toHex } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
-import { Memstore, SharedMemstoreCursor } from '../../../src/store/memstore/memstore.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
+import { SharedMemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 

@@ -49,9 +49,9 @@ describe('write records', () => {
       fc.property(mutations, (list) => {
         const seen: unknown[] = [];
         const count = readWriteRecord(build(list), {
-          cell: (index, table, row, family, qualifier, timestamp, type, ttl, value) => {
+          cell: ({ mutation, table, row, family, qualifier, timestamp, type, ttl, value }) => {
             seen.push([
-              index,
+              mutation,
               table,
               [...row],
               family,
@@ -94,6 +94,14 @@ describe('write records', () => {
     for (let length = 1; length < payload.length; length++) {
       expect(() => readWriteRecord(payload.subarray(0, length), { cell: () => {} })).toThrow(CorruptionError);
     }
+  });
+
+  test('a row longer than any is corruption', () => {
+    const cell = [1, Uint8Array.of(5), 1, 4, 0, Uint8Array.of(6)] as const;
+    const record = (length: number): Uint8Array =>
+      build([{ table: 3, row: new Uint8Array(length), cells: [[...cell]] }]);
+    expect(readWriteRecord(record(32767), { cell: () => {} })).toBe(1);
+    expect(() => readWriteRecord(record(32768), { cell: () => {} })).toThrow(CorruptionError);
   });
 
   test('a number beyond 2^53 is corruption', () => {

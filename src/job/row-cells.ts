@@ -9,7 +9,7 @@ import {
   Put,
   type RowMutation,
   RowMutations,
-} from '../../table/index.js';
+} from '../table/index.js';
 
 /** Undefined when there are none. Each keeps its time and what is left of its life. */
 export function copyOf(
@@ -17,6 +17,11 @@ export function copyOf(
   cells: readonly Cell[],
   durability: Durability = 'USE_DEFAULT',
 ): RowMutation | RowMutations | undefined {
+  if (cells.length > 0 && cells.every(isLastingPut)) {
+    const put = new Put(row).setDurability(durability);
+    put.cells.push(...cells);
+    return put;
+  }
   const puts = new Map<number, Put>();
   let del: Delete | undefined;
   for (const cell of cells) {
@@ -38,4 +43,8 @@ export function copyOf(
   const mutations: RowMutation[] = [...puts.values(), ...(del === undefined ? [] : [del])];
   if (mutations.length < 2) return mutations[0];
   return new RowMutations(row).add(...mutations);
+}
+
+function isLastingPut(cell: Cell): boolean {
+  return cell.type === CellType.Put && !(cell instanceof EndingCell);
 }

@@ -1,0 +1,97 @@
+/** `rowan synth` (docs/tools.md). */
+
+import type { Command } from 'commander';
+import { InvalidArgumentError } from '../../errors.js';
+import { type SynthOptions, type SynthValues, synthesize } from '../../job/tools/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { CliContext } from '../context.js';
+import { withDatabase } from '../databases.js';
+import { entityNamed, importModule, schemaOf } from '../load-entities.js';
+import { withProgress } from '../progress.js';
+import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
+
+interface SynthFlags {
+  readonly rows: string;
+  readonly seed?: string;
+  readonly values?: readonly string[];
+  readonly skew?: readonly string[];
+  readonly serial?: readonly string[];
+  readonly absent?: readonly string[];
+  readonly name?: string;
+  readonly rate?: string;
+  readonly parallel?: string;
+  readonly restart?: boolean;
+  readonly json?: boolean;
+  readonly progress?: boolean;
+}
+
+export function addSynthCommand(program: Command, context: CliContext): void {
+  program
+    .command('synth')
+    .description('Puts made-up entities, with the skew that real ones have.')
+    .argument('<place>', PLACE)
+    .argument(
+      '<module>',
+      'path of the compiled module of the entities; its "synth" may say more of their values',
+    )
+    .argument('<entity>', "the entity's name")
+    .requiredOption('--rows <n>', 'how many are made')
+    .option('--seed <n>', 'entities of the same seed are the same; default 0')
+    .option('--values <property=n...>', 'how many different values a property has')
+    .option('--skew <property=s...>', "0: all as often as each other; 1: Zipf's law; default 0")
+    .option('--serial <property...>', 'each entity has the value after that of the one before')
+    .option('--absent <property=share...>', 'share of the entities without it, 0 to 1')
+    .option('--name <name>', 'name of the job, under which it can be gone on with')
+    .option('--rate <rows>', 'at most so many a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
+    .option('--restart', 'from the beginning, though an earlier run did not end')
+    .option('--json', 'the outcome as JSON')
+    .option('--no-progress', 'no progress bar')
+    .action(async (place: string, module: string, name: string, flags: SynthFlags) => {
+      const exports = await importModule(module);
+      const schema = schemaOf(module, exports);
+      const { target } = entityNamed(schema, name);
+      const said = (exports['synth'] as Readonly<Record<string, SynthOptions['properties']>> | undefined)?.[
+        name
+      ];
+      const options = optionsOf(flags, said ?? {});
+      await withDatabase(place, schema, { mayMake: true }, async (db) => {
+        const entity = db.schema.entity(target);
+        const outcome = await withProgress(flags, (onProgress) =>
+          synthesize(db.engine, db.repository(target as KeyedClass), entity, {
+            ...options,
+            run: runOptions(flags, onProgress),
+          }),
+        );
+        printOutcome(context, flags.json === true, outcome);
+      });
+    });
+}
+
+function optionsOf(flags: SynthFlags, said: NonNullable<SynthOptions['properties']>): SynthOptions {
+  const properties: Record<string, NonNullable<SynthOptions['properties']>[string]> = { ...said };
+  const add = (property: string, values: SynthValues): void => {
+    const before = properties[property];
+    properties[property] = typeof before === 'object' ? { ...before, ...values } : values;
+  };
+  for (const [property, n] of pairs('--values', flags.values)) add(property, { values: n });
+  for (const [property, n] of pairs('--skew', flags.skew)) add(property, { skew: n });
+  for (const property of flags.serial ?? []) add(property, { serial: true });
+  for (const [property, n] of pairs('--absent', flags.absent)) add(property, { absent: n });
+  return {
+    rows: wholeNumber('--rows', flags.rows),
+    properties,
+    ...(flags.seed === undefined ? {} : { seed: wholeNumber('--seed', flags.seed) }),
+    ...(flags.name === undefined ? {} : { name: flags.name }),
+  };
+}
+
+function pairs(flag: string, texts: readonly string[] = []): [property: string, number: number][] {
+  return texts.map((text) => {
+    const [, property, digits] = /^([^=]+)=(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+    if (property !== undefined) return [property, Number(digits)];
+    throw new InvalidArgumentError(
+      `${flag} takes property=number, as in ${flag} customerId=1000, not "${text}".`,
+    );
+  });
+}

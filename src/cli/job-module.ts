@@ -1,0 +1,34 @@
+/** The job of a user's module. */
+
+import type { Database } from '../database.js';
+import { InvalidArgumentError } from '../errors.js';
+import { type PreparedJob, prepareJob } from '../job/pipeline/pipeline.js';
+
+/** What the module's `job` answers. @throws InvalidArgumentError when it exports none. */
+export async function makeJob(
+  module: string,
+  exports: Readonly<Record<string, unknown>>,
+  db: Database,
+): Promise<unknown> {
+  const make = exports['job'];
+  if (typeof make !== 'function') {
+    throw new InvalidArgumentError(
+      `${module} exports no job: export a function "job" that is given the database and answers the job.`,
+    );
+  }
+  return (make as (db: Database) => unknown)(db);
+}
+
+/** The typed job of a module. @throws InvalidArgumentError when it is none. */
+export async function jobOf(
+  module: string,
+  exports: Readonly<Record<string, unknown>>,
+  db: Database,
+): Promise<PreparedJob> {
+  const job = await makeJob(module, exports, db);
+  const prepared = typeof job === 'object' && job !== null ? await prepareJob(job) : undefined;
+  if (prepared !== undefined) return prepared;
+  throw new InvalidArgumentError(
+    `"job" of ${module} answers no job that threads can work on: return db.job(...).from(...), with what follows it.`,
+  );
+}

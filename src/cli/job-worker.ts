@@ -1,0 +1,55 @@
+/** The thread of mappers of `rowan job run --workers`: the module's job over a copy of the store, which it only reads. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { open } from '../database.js';
+import { RowanError } from '../errors.js';
+import { serveMapper } from '../job/workers/mapper.js';
+import { type MapperReply, toThread } from '../job/workers/messages.js';
+import type { Engine } from '../table/index.js';
+import { jobOf } from './job-module.js';
+import { importModule, schemaOf } from './load-entities.js';
+
+/** What the thread is given. */
+export interface JobWorkerData {
+  readonly module: string;
+  /** Folder of the copy. */
+  readonly store: string;
+}
+
+/** Each thread has a cache of blocks of its own, and reads every block once. */
+const CACHE_BYTES = 8 << 20;
+
+async function main(): Promise<void> {
+  const { module, store } = workerData as JobWorkerData;
+  const exports = await importModule(module);
+  const db = await open({
+    path: store,
+    entities: schemaOf(module, exports).entities.map(({ target }) => target),
+    tables: 'ignore',
+    automatic: false,
+    background: 'inline',
+    blockCacheSize: CACHE_BYTES,
+  });
+  await refuseWrites(db.engine);
+  serveMapper(parentPort!, await jobOf(module, exports, db));
+}
+
+/** What would be written here would be lost with the copy. */
+async function refuseWrites(engine: Engine): Promise<void> {
+  for (const { name } of await engine.admin.listTables()) {
+    engine.observe(name, {
+      before() {
+        throw new RowanError(
+          'ERR_UNSUPPORTED',
+          `Table "${name}" is read only in a thread of mappers: what is to be written is emitted, and a sink writes it. Or run the job without --workers.`,
+          { details: { table: name } },
+        );
+      },
+    });
+  }
+}
+
+main().catch((error: unknown) => {
+  const reply: MapperReply = { failed: toThread(error) };
+  parentPort!.postMessage(reply);
+});

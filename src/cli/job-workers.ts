@@ -1,0 +1,61 @@
+/** Runs a module's job with threads that read one copy of an embedded store. */
+
+import { mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Database } from '../database.js';
+import type { JobOutcome, JobRunOptions } from '../job/types.js';
+import { runWithMappers } from '../job/workers/pool.js';
+import { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
+import { jobOf } from './job-module.js';
+import type { JobWorkerData } from './job-worker.js';
+
+export interface WorkersOptions {
+  /** Folder of the store that `db` has open. */
+  readonly place: string;
+  readonly module: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly workers: number;
+  readonly run: JobRunOptions;
+}
+
+/** The thread's file, of the built package: threads have no loader of TypeScript. */
+const WORKER_FILE = new URL('./job-worker.js', import.meta.url);
+
+/** @throws as `runWithMappers`. */
+export async function runInWorkers(
+  db: Database<EmbeddedEngine>,
+  { place, module, exports, workers, run }: WorkersOptions,
+): Promise<JobOutcome> {
+  const job = await jobOf(module, exports, db);
+  // Beside the store, so that its files can be linked; what a killed process left there is nobody's, for it had the store.
+  const folder = `${resolve(place)}-job-copies`;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+  try {
+    const stores = await copies(db.engine, folder, workers);
+    const threads = stores.map((store) => {
+      const workerData: JobWorkerData = { module: resolve(module), store };
+      return new Worker(fileURLToPath(WORKER_FILE), { name: 'rowan-job', workerData });
+    });
+    return await runWithMappers(job, threads, run);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A store belongs to one who opens it: each thread has a copy of its own, all of one moment. */
+async function copies(engine: EmbeddedEngine, folder: string, count: number): Promise<string[]> {
+  const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
+  const [first, ...others] = paths as [string, ...string[]];
+  await engine.checkpoint(first);
+  if (others.length === 0) return paths;
+  const copied = await openEmbedded(first, { automatic: false, background: 'inline' });
+  try {
+    for (const path of others) await copied.checkpoint(path);
+  } finally {
+    await copied.close();
+  }
+  return paths;
+}

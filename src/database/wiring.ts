@@ -1,0 +1,133 @@
+/** What a database is made of: the declared entities, brought to the tables of an engine and bound to one another. */
+
+import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
+import type { RowanError } from '../errors.js';
+import { dictionaryTableDescriptor } from '../key/index.js';
+import { compileSchema } from '../mapper/index.js';
+import { Moves } from '../moves/index.js';
+import type { Reading } from '../query/index.js';
+import { Repository } from '../repository/index.js';
+import type { KeyedClass } from '../schema/entity-types.js';
+import type { Schema } from '../schema/index.js';
+import type { EntityClass } from '../schema/types.js';
+import type { Engine, TableTransaction } from '../table/index.js';
+import { BoundSchemas } from './bound-schemas.js';
+import { Contexts } from './contexts.js';
+import { Following } from './following.js';
+import { Indexing } from './indexing.js';
+import { Listener } from './listener.js';
+import type { Opening, TableHandling } from './options.js';
+import { Rekeying } from './rekeying.js';
+import { renamedTable } from './renamed-table.js';
+import { TableSetup } from './table-setup.js';
+import type { TransactionSource } from './transaction.js';
+
+export class Wiring {
+  readonly bound: BoundSchemas;
+  readonly setup: TableSetup;
+  /** What transactions take from it. */
+  readonly source: TransactionSource;
+  readonly contexts: Contexts;
+  readonly indexing: Indexing;
+  readonly following: Following;
+  readonly rekeying: Rekeying;
+  /** The engine with its tables as they are declared, for the jobs. */
+  readonly viewed: Engine;
+  private readonly moves = new Moves();
+
+  constructor(
+    private schema: Schema,
+    private readonly engine: Engine,
+    private readonly handling: TableHandling,
+    onEvent: Opening['onEvent'],
+    reading: Reading,
+  ) {
+    this.rekeying = new Rekeying(engine, () => this.declared);
+    this.moves.declare(schema.tables);
+    this.viewed = this.moves.viewOf(engine);
+    const listener = new Listener(onEvent);
+    this.bound = new BoundSchemas(engine, () => this.declared);
+    this.indexing = new Indexing(this.viewed);
+    const engines = {
+      engine: this.viewed,
+      schemaOf: (target: EntityClass) => this.bound.of(target),
+      flow: () => this.contexts.flow,
+      onFailure: (error: RowanError) => listener.tell({ kind: 'outbox', error }),
+    };
+    this.following = new Following(engines, this.indexing);
+    this.source = {
+      viewOf: (table) => this.moves.view(table),
+      reading,
+      now: () => this.engine.now(),
+      formerNames: (schema) => this.rekeying.formerNames(schema),
+      schemaOf: (target) => this.bound.of(target),
+      declared: (target) => this.declared.entity(target),
+      indexesOf: (schema) => this.indexing.of(schema),
+      participants: (schema) => this.following.participants(schema),
+      dictionary: (name) => this.bound.dictionary(name),
+      dictionaryTable: dictionaryTableDescriptor().name,
+      avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
+    };
+    this.contexts = new Contexts({
+      ...this.source,
+      sync: engine.capabilities.sync,
+      table: (name) => engine.table(name),
+    });
+    this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
+    this.take(schema);
+  }
+
+  get declared(): Schema {
+    return this.schema;
+  }
+
+  /** Opens the tables of the schema, as it was said they be handled. */
+  async ready(): Promise<void> {
+    if (this.handling !== 'ignore') await this.adopt(this.declared);
+    await this.rekeying.resume();
+  }
+
+  /** Entities beside those that it has; when their tables are not as declared, it is as before. */
+  async add(entities: readonly EntityClass[]): Promise<void> {
+    const known = this.declared.entities.map(({ target }) => target);
+    const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
+    this.following.checkAdded(this.declared, schema);
+    if (this.handling === 'ignore') this.take(schema);
+    else await this.adopt(schema);
+    this.moves.declare(this.declared.tables);
+    const added = new Set(entities);
+    const tables = this.declared.entities.filter(
+      ({ target, columns }) => added.has(target) && columns.some(({ was }) => was.length > 0),
+    );
+    this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
+  }
+
+  private take(schema: Schema): void {
+    this.schema = schema;
+    this.bound.clear();
+    this.following.adopt(schema);
+  }
+
+  private async adopt(declared: Schema): Promise<void> {
+    this.take(await this.setup.adopt(declared));
+    await this.following.summarizing.settle(this.declared.tables, this.setup);
+    this.following.copying.kick();
+  }
+
+  /** The repository of an entity in another table than the declared one. */
+  async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
+    const declared = this.declared.entity(target);
+    this.following.refuseElsewhere(declared);
+    this.indexing.refuseElsewhere(declared);
+    const table = renamedTable(declared.table, name);
+    if (this.handling !== 'ignore') await this.setup.adoptTable(table);
+    this.moves.declareTable(table.descriptor.name, table.entities);
+    const schema = Object.freeze({ ...this.bound.of(target), table });
+    return new Repository<C>(schema, this.contexts.of(schema));
+  }
+
+  /** Entities on the tables of a transaction. */
+  within(tables: TableTransaction): Contexts {
+    return new Contexts({ ...this.source, sync: true, table: (name) => tables.table(name) });
+  }
+}

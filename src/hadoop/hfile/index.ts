@@ -1,0 +1,3 @@
+export type { HFileCompression } from './format.js';
+export { type HFileBlock, HFileReader } from './reader.js';
+export { type HFileOptions, type HFileOutput, HFileWriter, type WrittenHFile } from './writer.js';

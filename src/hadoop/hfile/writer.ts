@@ -1,0 +1,327 @@
+/** Writes HFiles (format.ts): sorted cells of one family, for HBase to take in. */
+
+import { compareBytes, copyBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { checkRow, checkTimestamp } from '../../table/checks.js';
+import { type Cell, CellType, LATEST_TIMESTAMP } from '../../table/index.js';
+import { ByteBuilder } from '../writable.js';
+import { packBlock } from './block.js';
+import { BloomWriter } from './bloom.js';
+import { keyLength, tagBytes, writeCell, writeKey } from './cell-bytes.js';
+import { packFileInfo, packTrailer } from './file-info.js';
+import {
+  BlockMagic,
+  HFILE_CODECS,
+  type HFileCompression,
+  Info,
+  MESSAGE_MARK,
+  TRAILER_BYTES,
+} from './format.js';
+import { IndexEntries, type IndexEntry, searchableBytes } from './index-writer.js';
+
+export interface HFileOptions {
+  /** The family of all its cells. */
+  readonly family: string;
+  /** Default `NONE`. Region servers compress as the family says when they next rewrite the file. */
+  readonly compression?: HFileCompression;
+  /** Bytes of cells after which a data block ends. Default 64 KiB. */
+  readonly blockSize?: number;
+  /** Bytes after which an index block ends. Default 128 KiB. */
+  readonly indexBlockSize?: number;
+  /** Whether it has a Bloom filter of its rows. Default true. */
+  readonly bloom?: boolean;
+  /** When it is said to have been made, ms. Default: now. */
+  readonly now?: number;
+}
+
+/** Where the bytes of a file go, one call after the other. */
+export interface HFileOutput {
+  append(bytes: Uint8Array): Promise<void>;
+}
+
+/** What was written. */
+export interface WrittenHFile {
+  readonly cells: number;
+  readonly bytes: number;
+  readonly firstRow: Uint8Array;
+  readonly lastRow: Uint8Array;
+}
+
+/** Bytes of finished blocks that wait in memory. */
+const PENDING_BYTES = 1 << 20;
+
+/**
+ * One file. `add` takes cells in their order (row, qualifier, newest timestamp first, the higher type first); wait for `drain`
+ * whenever `full`; `finish` ends it.
+ */
+export class HFileWriter {
+  private readonly family: Buffer;
+  private readonly compression: HFileCompression;
+  private readonly blockSize: number;
+  private readonly indexBlockSize: number;
+  private readonly now: number;
+  private readonly bloom: BloomWriter | undefined;
+  private readonly content: ByteBuilder;
+  private readonly previous = new Map<BlockMagic, number>();
+  private pending: Buffer[] = [];
+  private pendingBytes = 0;
+  private blockKey: Uint8Array = new Uint8Array(0);
+  private leaf = new IndexEntries();
+  private root = new IndexEntries();
+  private levels = 1;
+  private indexBytes = 0;
+  private offset = 0;
+  private unpacked = 0;
+  private firstRow: Uint8Array | undefined;
+  private last: Cell | undefined;
+  private largest: Cell | undefined;
+  private largestLength = 0;
+  private cells = 0;
+  private keyBytes = 0;
+  private valueBytes = 0;
+  private longestTags = 0;
+  private deletedFamilies = 0;
+  private earliest = LATEST_TIMESTAMP;
+  private latest = 0;
+  private earliestPut = LATEST_TIMESTAMP;
+
+  constructor(
+    private readonly output: HFileOutput,
+    options: HFileOptions,
+  ) {
+    this.family = Buffer.from(options.family);
+    this.compression = options.compression ?? 'NONE';
+    this.blockSize = options.blockSize ?? 65536;
+    this.indexBlockSize = options.indexBlockSize ?? 131072;
+    this.now = options.now ?? Date.now();
+    this.bloom = options.bloom === false ? undefined : new BloomWriter();
+    this.content = new ByteBuilder(this.blockSize + 1024);
+    for (const size of [this.blockSize, this.indexBlockSize]) {
+      if (!Number.isSafeInteger(size) || size < 1) {
+        throw new InvalidArgumentError(
+          `A block of an HFile has a whole number of bytes from 1, not ${size}.`,
+        );
+      }
+    }
+  }
+
+  /** Bytes written so far, about. */
+  get size(): number {
+    return this.offset + this.content.length;
+  }
+
+  /** Whether `drain` is to be waited for before the next cell. */
+  get full(): boolean {
+    return this.pendingBytes >= PENDING_BYTES;
+  }
+
+  /**
+   * Takes a cell, whose bytes are not to change until the file is finished.
+   * @throws InvalidArgumentError when it does not come behind the one before it, or cannot be in a file.
+   */
+  add(cell: Cell): void {
+    const { last } = this;
+    checkCell(cell);
+    if (last !== undefined && compareCells(last, cell) > 0) throw outOfOrder(cell);
+    if (this.content.length >= this.blockSize) this.finishBlock();
+    if (last === undefined || !equalBytes(last.row, cell.row)) this.beginRow(cell);
+    if (this.content.length === 0) this.blockKey = this.keyOf(cell);
+    const before = this.content.length;
+    writeCell(this.content, cell, this.family);
+    this.count(cell, this.content.length - before);
+    this.last = cell;
+  }
+
+  /** Writes what is finished. */
+  async drain(): Promise<void> {
+    const { pending } = this;
+    this.pending = [];
+    this.pendingBytes = 0;
+    if (pending.length > 0) await this.output.append(Buffer.concat(pending));
+  }
+
+  /** Ends the file. @throws InvalidArgumentError when it has no cell. */
+  async finish(): Promise<WrittenHFile> {
+    const { last, firstRow } = this;
+    if (last === undefined || firstRow === undefined) {
+      throw new InvalidArgumentError('An HFile has at least one cell.');
+    }
+    const firstDataBlock = 0;
+    this.finishBlock();
+    const lastDataBlock = this.previous.get(BlockMagic.data)!;
+    this.finishBloomChunk();
+    this.finishIndex();
+    const indexCount = this.root.count;
+    const root = this.root.rootBytes();
+    this.indexBytes += root.length;
+    const loadOnOpenOffset = this.write(BlockMagic.rootIndex, root).offset;
+    this.write(BlockMagic.rootIndex, new Uint8Array(0));
+    const fileInfoOffset = this.write(BlockMagic.fileInfo, packFileInfo(this.info(last))).offset;
+    if (this.bloom !== undefined) this.write(BlockMagic.bloomMeta, this.bloom.meta());
+    this.pending.push(
+      packTrailer({
+        fileInfoOffset,
+        loadOnOpenOffset,
+        indexBytes: this.indexBytes,
+        totalBytes: this.unpacked + TRAILER_BYTES,
+        indexCount,
+        entries: this.cells,
+        indexLevels: this.levels,
+        firstDataBlock,
+        lastDataBlock,
+        codec: HFILE_CODECS[this.compression],
+      }),
+    );
+    await this.drain();
+    return { cells: this.cells, bytes: this.offset + TRAILER_BYTES, firstRow, lastRow: copyBytes(last.row) };
+  }
+
+  private beginRow({ row }: Cell): void {
+    const own = copyBytes(row);
+    this.firstRow ??= own;
+    if (this.bloom === undefined) return;
+    if (this.bloom.full) this.finishBloomChunk();
+    this.bloom.add(own);
+  }
+
+  private count(cell: Cell, length: number): void {
+    const { timestamp, type } = cell;
+    this.cells++;
+    this.keyBytes += keyLength(cell, this.family);
+    this.valueBytes += cell.value.length;
+    this.longestTags = Math.max(this.longestTags, tagBytes(cell));
+    if (timestamp < this.earliest) this.earliest = timestamp;
+    if (timestamp > this.latest) this.latest = timestamp;
+    if (type === CellType.Put) this.earliestPut = Math.min(this.earliestPut, timestamp);
+    else if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.deletedFamilies++;
+    if (length > this.largestLength) {
+      this.largestLength = length;
+      this.largest = cell;
+    }
+  }
+
+  private keyOf(cell: Cell): Buffer {
+    const key = new ByteBuilder(keyLength(cell, this.family));
+    writeKey(key, cell, this.family);
+    return key.copy();
+  }
+
+  private finishBlock(): void {
+    if (this.content.length === 0) return;
+    this.leaf.add(this.write(BlockMagic.data, this.content.view(), this.blockKey));
+    this.content.clear();
+    if (this.leaf.size >= this.indexBlockSize) this.finishLeaf();
+  }
+
+  private finishLeaf(): void {
+    this.levels = 2;
+    this.root.add(this.writeIndex(BlockMagic.leafIndex, this.leaf.take()));
+  }
+
+  private writeIndex(magic: BlockMagic, entries: readonly IndexEntry[]): IndexEntry {
+    const bytes = searchableBytes(entries);
+    this.indexBytes += bytes.length;
+    return this.write(magic, bytes, entries[0]!.key);
+  }
+
+  private finishIndex(): void {
+    if (this.levels === 1) {
+      this.root = this.leaf;
+      return;
+    }
+    if (this.leaf.count > 0) this.finishLeaf();
+    while (this.root.size > this.indexBlockSize && this.root.count > 2) {
+      const above = new IndexEntries();
+      const part = new IndexEntries();
+      for (const entry of this.root.take()) {
+        part.add(entry);
+        // Of two at least, so that each level is shorter than the one below.
+        if (part.size >= this.indexBlockSize && part.count > 1) {
+          above.add(this.writeIndex(BlockMagic.intermediateIndex, part.take()));
+        }
+      }
+      if (part.count > 0) above.add(this.writeIndex(BlockMagic.intermediateIndex, part.take()));
+      this.root = above;
+      this.levels++;
+    }
+  }
+
+  private finishBloomChunk(): void {
+    const chunk = this.bloom?.takeChunk();
+    if (chunk === undefined) return;
+    const { offset, bytes } = this.write(BlockMagic.bloomChunk, chunk);
+    this.bloom!.chunkAt(offset, bytes);
+  }
+
+  private write(magic: BlockMagic, content: Uint8Array, key: Uint8Array = this.blockKey): IndexEntry {
+    const block = packBlock(magic, content, this.previous.get(magic) ?? -1, this.compression);
+    const { offset } = this;
+    this.previous.set(magic, offset);
+    this.offset += block.length;
+    this.unpacked += content.length + 33;
+    this.pending.push(block);
+    this.pendingBytes += block.length;
+    return { key, offset, bytes: block.length };
+  }
+
+  private info(last: Cell): Map<string, Buffer> {
+    const int = (value: number): Buffer => new ByteBuilder().int(value).copy();
+    const long = (value: number): Buffer => new ByteBuilder().long(value).copy();
+    const truth = (value: boolean): Buffer => Buffer.from([value ? 0xff : 0]);
+    const times = new ByteBuilder()
+      .bytes(MESSAGE_MARK)
+      .numberField(1, this.earliest)
+      .numberField(2, this.latest);
+    const info = new Map<string, Buffer>([
+      [Info.lastKey, this.keyOf(last)],
+      [Info.averageKey, int(Math.floor(this.keyBytes / this.cells))],
+      [Info.averageValue, int(Math.floor(this.valueBytes / this.cells))],
+      [Info.created, long(this.now)],
+      [Info.largestKey, this.keyOf(this.largest!)],
+      [Info.largestLength, long(this.largestLength)],
+      [Info.longestTags, int(this.longestTags)],
+      [Info.tagsCompressed, truth(false)],
+      [Info.cellVersion, int(1)],
+      [Info.largestSequence, long(0)],
+      [Info.timeRange, times.copy()],
+      [Info.earliestPut, long(this.earliestPut)],
+      [Info.majorCompaction, truth(false)],
+      [Info.deletedFamilies, long(this.deletedFamilies)],
+      [Info.bulkLoaded, long(this.now)],
+    ]);
+    if (this.bloom !== undefined) {
+      info.set(Info.bloomType, Buffer.from('ROW'));
+      info.set(Info.lastBloomKey, Buffer.from(this.bloom.lastKey));
+    }
+    return info;
+  }
+}
+
+const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
+
+/** As cells stand in files: by row, qualifier, newest first, the higher type first. Of one family. */
+export function compareCells(a: Cell, b: Cell): number {
+  return (
+    compareBytes(a.row, b.row) ||
+    compareBytes(a.qualifier, b.qualifier) ||
+    b.timestamp - a.timestamp ||
+    b.type - a.type
+  );
+}
+
+function checkCell({ row, timestamp, type, value }: Cell): void {
+  checkRow(row);
+  checkTimestamp(timestamp);
+  if (timestamp !== LATEST_TIMESTAMP && TYPES.has(type) && value.length <= 0x7fffffff) return;
+  throw new InvalidArgumentError(
+    `The cell of row ${toStringBinary(row.subarray(0, 40))} has timestamp ${timestamp} and type ${type}. ` +
+      `Cells of files have a timestamp below ${LATEST_TIMESTAMP} and a type of CellType.`,
+  );
+}
+
+function outOfOrder(cell: Cell): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `The cell of row ${toStringBinary(cell.row)} comes after a greater one. Sort the cells by row, family, qualifier ` +
+      'and newest timestamp first.',
+  );
+}

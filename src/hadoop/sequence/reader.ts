@@ -1,0 +1,183 @@
+/** Reads sequence files of rows, in parts that stand by themselves. What lengths say is held against the file first. */
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { CorruptionError, UnsupportedError } from '../../errors.js';
+import type { Result } from '../../table/index.js';
+import { naming, readAt } from '../file-bytes.js';
+import { ByteParser, vintLength } from '../writable.js';
+import { CODEC_CLASSES, KEY_CLASS, MAGIC, SYNC_BYTES, unpack, VALUE_CLASS } from './format.js';
+import { resultOf } from './result-message.js';
+
+const KIND = 'a sequence file';
+const ESCAPE = -1;
+/** A head is no longer than this. */
+const LARGEST_HEAD = 1 << 20;
+/** Bytes that are read at once, if they are there. */
+const CHUNK = 1 << 20;
+/** Rows of a part, about. */
+const ROWS_OF_PART = 1000;
+const LONGEST_VINT = 9;
+
+/** Rows of a block, or of records one behind the other. */
+export interface SequencePart {
+  readonly offset: number;
+  /** Where the part behind it begins. */
+  readonly next: number;
+  readonly rows: readonly Result[];
+}
+
+interface Head {
+  readonly codec: string | undefined;
+  readonly inBlocks: boolean;
+  readonly sync: Buffer;
+  readonly end: number;
+}
+
+export class SequenceReader {
+  private buffer: Buffer = Buffer.alloc(0);
+  private base = 0;
+
+  private constructor(
+    readonly path: string,
+    private readonly handle: FileHandle,
+    private readonly size: number,
+    private readonly head: Head,
+  ) {}
+
+  /**
+   * @throws CorruptionError naming the file when it is no sequence file of version 6; UnsupportedError for one that holds no rows
+   * of HBase, or is packed by a codec that is not known here.
+   */
+  static async open(path: string): Promise<SequenceReader> {
+    const handle = await open(path, 'r');
+    try {
+      const { size } = await handle.stat();
+      const bytes = await readAt(handle, 0, Math.min(size, LARGEST_HEAD));
+      const head = await naming({ path, offset: 0, kind: KIND }, async () => parseHead(bytes));
+      return new SequenceReader(path, handle, size, head);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /**
+   * The part that begins at `offset`; undefined at the end. `offset` is 0, or `next` of a part.
+   * @throws CorruptionError naming file and byte.
+   */
+  part(offset: number): Promise<SequencePart | undefined> {
+    const at = Math.max(offset, this.head.end);
+    if (at >= this.size) return Promise.resolve(undefined);
+    return naming({ path: this.path, offset: at, kind: KIND }, () =>
+      this.head.inBlocks ? this.block(at) : this.records(at),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
+
+  private async block(offset: number): Promise<SequencePart> {
+    let at = await this.pastMark(offset);
+    const count = await this.vint(at);
+    at = count.end;
+    const parts: ByteParser[] = [];
+    for (let i = 0; i < 4; i++) {
+      const length = await this.vint(at);
+      const packed = await this.bytes(length.end, length.value);
+      parts.push(new ByteParser(await unpack(this.head.codec!, packed)));
+      at = length.end + length.value;
+    }
+    const [keyLengths, keys, valueLengths, values] = parts as [
+      ByteParser,
+      ByteParser,
+      ByteParser,
+      ByteParser,
+    ];
+    const rows: Result[] = [];
+    // Each record has a length of a byte at the least: no more are believed.
+    if (count.value > keyLengths.left) throw new CorruptionError('a block has fewer records than it says');
+    for (let record = 0; record < count.value; record++) {
+      rows.push(resultOf(keys.take(keyLengths.vint()), values.take(valueLengths.vint())));
+    }
+    if (keys.left + values.left > 0) throw new CorruptionError('a block has more than its records');
+    return { offset, next: at, rows };
+  }
+
+  private async records(offset: number): Promise<SequencePart> {
+    let at = offset;
+    const rows: Result[] = [];
+    const begin = at;
+    while (at < this.size && rows.length < ROWS_OF_PART && at - begin < CHUNK) {
+      const length = (await this.bytes(at, 4)).readInt32BE(0);
+      if (length === ESCAPE) {
+        at = await this.pastMark(at);
+        continue;
+      }
+      const keyLength = (await this.bytes(at + 4, 4)).readInt32BE(0);
+      if (keyLength < 0 || keyLength > length) throw new CorruptionError('a key is longer than its record');
+      const record = await this.bytes(at + 8, length);
+      const value = record.subarray(keyLength);
+      const { codec } = this.head;
+      rows.push(
+        resultOf(record.subarray(0, keyLength), codec === undefined ? value : await unpack(codec, value)),
+      );
+      at += 8 + length;
+    }
+    return { offset, next: at, rows };
+  }
+
+  private async pastMark(offset: number): Promise<number> {
+    const mark = await this.bytes(offset, 4 + SYNC_BYTES);
+    if (mark.readInt32BE(0) === ESCAPE && mark.subarray(4).equals(this.head.sync))
+      return offset + 4 + SYNC_BYTES;
+    throw new CorruptionError('there is no mark where a block or record begins');
+  }
+
+  private async vint(at: number): Promise<{ readonly value: number; readonly end: number }> {
+    const bytes = await this.bytes(at, Math.min(LONGEST_VINT, this.size - at));
+    const length = bytes.length === 0 ? 1 : vintLength(bytes[0]!);
+    return { value: new ByteParser(bytes).vint(), end: at + length };
+  }
+
+  /** @throws CorruptionError when there are not so many: before room is made for them. */
+  private async bytes(at: number, length: number): Promise<Buffer> {
+    if (!(length >= 0) || at + length > this.size) {
+      throw new CorruptionError(`${length} bytes are said to stand at byte ${at} of ${this.size}`);
+    }
+    if (at < this.base || at + length > this.base + this.buffer.length) {
+      this.buffer = await readAt(this.handle, at, Math.min(Math.max(length, CHUNK), this.size - at));
+      this.base = at;
+    }
+    return this.buffer.subarray(at - this.base, at - this.base + length);
+  }
+}
+
+function parseHead(bytes: Buffer): Head {
+  const parser = new ByteParser(bytes);
+  if (!parser.take(MAGIC.length).equals(MAGIC))
+    throw new CorruptionError('it is no sequence file of version 6');
+  const [keys, values] = [parser.vbytes().toString(), parser.vbytes().toString()];
+  if (keys !== KEY_CLASS || values !== VALUE_CLASS) {
+    throw new UnsupportedError(
+      `it holds ${values.slice(0, 100)} by ${keys.slice(0, 100)}, and only rows of HBase (${VALUE_CLASS} by ${KEY_CLASS}) can be read. ` +
+        "Name files of HBase's Export.",
+    );
+  }
+  const [compressed, inBlocks] = [parser.byte() !== 0, parser.byte() !== 0];
+  const codec = compressed ? parser.vbytes().toString() : undefined;
+  if (codec !== undefined && !CODEC_CLASSES.includes(codec)) {
+    throw new UnsupportedError(
+      `it is packed by ${codec.slice(0, 100)}. Export it without, or with -D ` +
+        `mapreduce.output.fileoutputformat.compress.codec=${CODEC_CLASSES[0]!}.`,
+    );
+  }
+  if (inBlocks && !compressed) throw new CorruptionError('it has blocks that are not packed');
+  // Each pair has two bytes at the least.
+  const pairs = parser.int();
+  if (pairs < 0 || pairs > parser.left / 2)
+    throw new CorruptionError('it says more of itself than it has bytes');
+  for (let i = 0; i < 2 * pairs; i++) parser.vbytes();
+  const sync = Buffer.from(parser.take(SYNC_BYTES));
+  return { codec, inBlocks, sync, end: parser.at };
+}

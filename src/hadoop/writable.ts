@@ -1,0 +1,218 @@
+/** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
+
+import { CorruptionError } from '../errors.js';
+
+const TWO_32 = 0x100000000;
+
+/** Builds bytes; reused after `clear`. */
+export class ByteBuilder {
+  buffer: Buffer;
+  length = 0;
+
+  constructor(room = 256) {
+    this.buffer = Buffer.allocUnsafe(room);
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+
+  /** What was written so far; it changes with the next write. */
+  view(): Buffer {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  /** A copy of what was written so far. */
+  copy(): Buffer {
+    return Buffer.from(this.view());
+  }
+
+  byte(value: number): this {
+    this.room(1);
+    this.buffer[this.length++] = value;
+    return this;
+  }
+
+  short(value: number): this {
+    this.room(2);
+    this.length = this.buffer.writeUInt16BE(value, this.length);
+    return this;
+  }
+
+  int(value: number): this {
+    this.room(4);
+    this.length = this.buffer.writeInt32BE(value, this.length);
+    return this;
+  }
+
+  /** Eight bytes, of a whole number within the safe integers. */
+  long(value: number): this {
+    this.room(8);
+    const high = Math.floor(value / TWO_32);
+    this.length = this.buffer.writeInt32BE(high, this.length);
+    this.length = this.buffer.writeUInt32BE(value - high * TWO_32, this.length);
+    return this;
+  }
+
+  bytes(value: Uint8Array): this {
+    this.room(value.length);
+    this.buffer.set(value, this.length);
+    this.length += value.length;
+    return this;
+  }
+
+  /** `WritableUtils.writeVInt` of a number from 0. */
+  vint(value: number): this {
+    if (value <= 127) return this.byte(value);
+    let size = 0;
+    for (let rest = value; rest >= 1; rest = Math.floor(rest / 256)) size++;
+    this.byte(256 - 112 - size);
+    for (let shift = size - 1; shift >= 0; shift--) this.byte(Math.floor(value / 256 ** shift) & 0xff);
+    return this;
+  }
+
+  /** The length as {@link vint}, and the bytes: `Bytes.writeByteArray`, `Text.writeString`. */
+  vbytes(value: Uint8Array): this {
+    return this.vint(value.length).bytes(value);
+  }
+
+  /** A varint of protocol buffers. */
+  varint(value: number): this {
+    let rest = value;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.byte((rest % 0x80) | 0x80);
+    return this.byte(rest);
+  }
+
+  /** A field of protocol buffers: a number from 0. */
+  numberField(field: number, value: number): this {
+    return this.varint(field * 8).varint(value);
+  }
+
+  /** A field of protocol buffers: a byte string or message. */
+  bytesField(field: number, value: Uint8Array): this {
+    return this.varint(field * 8 + 2)
+      .varint(value.length)
+      .bytes(value);
+  }
+
+  private room(bytes: number): void {
+    if (this.length + bytes <= this.buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.buffer.length, this.length + bytes));
+    larger.set(this.buffer.subarray(0, this.length));
+    this.buffer = larger;
+  }
+}
+
+/** How many bytes a {@link ByteBuilder.vint} that begins with this byte has. */
+export function vintLength(first: number): number {
+  const signed = (first << 24) >> 24;
+  if (signed >= -112) return 1;
+  return signed < -120 ? -119 - signed : -111 - signed;
+}
+
+/**
+ * Reads what {@link ByteBuilder} builds, never past its end.
+ * @throws CorruptionError when the bytes end too early, or a number cannot be.
+ */
+export class ByteParser {
+  constructor(
+    readonly bytes: Buffer,
+    public at = 0,
+    readonly end = bytes.length,
+  ) {}
+
+  get left(): number {
+    return this.end - this.at;
+  }
+
+  byte(): number {
+    return this.bytes[this.step(1)]!;
+  }
+
+  short(): number {
+    return this.bytes.readUInt16BE(this.step(2));
+  }
+
+  int(): number {
+    return this.bytes.readInt32BE(this.step(4));
+  }
+
+  long(): number {
+    const at = this.step(8);
+    return safe(this.bytes.readInt32BE(at) * TWO_32 + this.bytes.readUInt32BE(at + 4));
+  }
+
+  take(length: number): Buffer {
+    const at = this.step(length);
+    return this.bytes.subarray(at, at + length);
+  }
+
+  vint(): number {
+    const first = this.byte();
+    const size = vintLength(first) - 1;
+    const signed = (first << 24) >> 24;
+    if (size === 0) return signed;
+    let value = 0;
+    for (let i = 0; i < size; i++) value = value * 256 + this.byte();
+    return safe(signed < -120 ? -1 - value : value);
+  }
+
+  vbytes(): Buffer {
+    return this.take(this.vint());
+  }
+
+  /** Also of negative numbers, which have ten bytes. */
+  varint(): number {
+    const start = this.at;
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 7; i++) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 0x80;
+    }
+    let large = BigInt(value);
+    for (let shift = 49n; shift < 70n; shift += 7n) {
+      const byte = this.byte();
+      large += BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return safe(Number(BigInt.asIntN(64, large)));
+    }
+    throw new CorruptionError(`there is no number at byte ${start}`);
+  }
+
+  /** The next field of a message: its number and what it is, 0 for bits that are passed over; undefined at the end. */
+  field(): { readonly number: number; readonly value: number | Buffer } | undefined {
+    if (this.left === 0) return undefined;
+    const tag = this.varint();
+    const number = Math.floor(tag / 8);
+    switch (tag % 8) {
+      case 0:
+        return { number, value: this.varint() };
+      case 1:
+        this.take(8);
+        return { number, value: 0 };
+      case 2:
+        return { number, value: this.take(this.varint()) };
+      case 5:
+        this.take(4);
+        return { number, value: 0 };
+      default:
+        throw new CorruptionError(`there is no field of a message at byte ${this.at}`);
+    }
+  }
+
+  private step(length: number): number {
+    const { at } = this;
+    if (!(length >= 0) || length > this.end - at) {
+      throw new CorruptionError(`${length} bytes are said to stand at byte ${at} of ${this.end}`);
+    }
+    this.at = at + length;
+    return at;
+  }
+}
+
+function safe(value: number): number {
+  if (Number.isSafeInteger(value)) return value;
+  throw new CorruptionError(`${value} is beyond what numbers here can be`);
+}

@@ -1,0 +1,129 @@
+/** Cells of a job into a table as files: sorted into runs by each split, merged and loaded when all are done. */
+
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JsonValue } from '../../codec/index.js';
+import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
+import {
+  Cell,
+  EndingCell,
+  type Engine,
+  LATEST_TIMESTAMP,
+  type MutationCell,
+  Result,
+} from '../../table/index.js';
+import { onePhase } from '../nothing.js';
+import type { JobPhase, SplitContext } from '../types.js';
+import { CellRuns, mergedRuns, type RunState } from './cell-runs.js';
+
+/** Where a bulk load sorts, and with HBase has its files. */
+export interface BulkFolder {
+  /**
+   * A folder for what is sorted; it is the same when the job is gone on with. With HBase its files are made there too, so that region
+   * servers have to be able to read and move them.
+   */
+  readonly folder: string;
+  /** That folder as the region servers name it. Default: `file://` and its path. */
+  readonly uri?: string;
+  /** Of HBase's files: `NONE` (default) or `GZ`. */
+  readonly compression?: 'NONE' | 'GZ';
+}
+
+/** One bulk load into a table. */
+export class BulkTarget {
+  constructor(
+    private readonly engine: Engine,
+    private readonly table: string,
+    private readonly options: BulkFolder,
+  ) {
+    if (typeof options?.folder !== 'string' || options.folder === '') {
+      throw new InvalidArgumentError('A bulk load needs a folder to sort in: give `folder`.');
+    }
+    if (engine.bulkLoad === undefined) {
+      throw new UnsupportedError(`The engine "${engine.name}" has no bulk load. Write the rows.`);
+    }
+  }
+
+  get signature(): string {
+    return `bulk load of ${this.table} through ${this.options.folder}`;
+  }
+
+  /** Runs of one split. */
+  runs({
+    job,
+    run,
+    split,
+    resumed,
+  }: Pick<SplitContext, 'job' | 'run' | 'split' | 'resumed'>): Promise<CellRuns> {
+    return CellRuns.open(this.folderOf(job, run), split, resumed as RunState | undefined);
+  }
+
+  /** Loads what the splits have left. Loading it again changes nothing. Counters: `files`, `file bytes`. */
+  async load(kept: ReadonlyMap<number, JsonValue>, context: SplitContext): Promise<void> {
+    const { folder: _, ...options } = this.options;
+    const splits = [...kept].sort(([a], [b]) => a - b);
+    const runs = splits.flatMap(([, state]) => (state as RunState | null)?.files ?? []);
+    if (runs.length === 0) return;
+    const cells = mergedRuns(this.folderOf(context.job, context.run), runs);
+    const loaded = await this.engine.bulkLoad!(this.table, cells, {
+      ...options,
+      folder: this.options.folder,
+      signal: context.signal,
+    });
+    context.count('files', loaded.files);
+    context.count('file bytes', loaded.bytes);
+  }
+
+  /** Removes what was sorted. */
+  async dispose(job: string, run: number): Promise<void> {
+    // Of runs that were begun again too.
+    for (let each = 0; each <= run; each++) {
+      await rm(this.folderOf(job, each), { recursive: true, force: true });
+    }
+  }
+
+  /** Of a job's run: jobs of the same name on other engines have others. */
+  private folderOf(job: string, run: number): string {
+    const name = createHash('sha256')
+      .update(JSON.stringify([job, this.table]))
+      .digest('hex');
+    return join(this.options.folder, `sorted-${name.slice(0, 12)}-${run}`);
+  }
+}
+
+/** The phase that loads what the splits of another phase have left. */
+export function loadPhase(
+  load: (kept: ReadonlyMap<number, JsonValue>, context: SplitContext) => Promise<void>,
+  from: number,
+): JobPhase {
+  return onePhase(async (context) => {
+    await load(await context.workOf(from), context);
+    return null;
+  });
+}
+
+/** A put, or a row with its cells; also as it comes from another thread, which leaves no classes. */
+export interface RowItem {
+  readonly row: Uint8Array;
+  readonly cells: readonly (MutationCell & { readonly ttl?: number })[];
+  readonly ttl?: number | undefined;
+}
+
+/** Its cells; those without a timestamp are of `now`. @throws InvalidArgumentError for what is none. */
+export function rowOfItem(item: RowItem, now: number): Result {
+  if (!(item?.row instanceof Uint8Array) || !Array.isArray(item.cells)) {
+    throw new InvalidArgumentError(`A bulk load takes Puts and Results, not ${describe(item)}.`);
+  }
+  const { row } = item;
+  const cells = item.cells.map((cell: RowItem['cells'][number]) => {
+    const { family, qualifier, timestamp, type, value } = cell;
+    const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
+    const ttl = cell.ttl ?? item.ttl;
+    return ttl === undefined
+      ? new Cell(row, family, qualifier, time, type, value)
+      : new EndingCell(row, family, qualifier, time, type, value, ttl);
+  });
+  return new Result(row, cells);
+}

@@ -1,0 +1,154 @@
+/** Parquet files as a sink: whole at each checkpoint, gone on with behind it. */
+
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RowGroup, SchemaElement } from 'hyparquet';
+import type { JsonValue } from '../../codec/index.js';
+import {
+  loadWriter,
+  openParquet,
+  type ParquetColumn,
+  type ParquetType,
+  parquetColumns,
+  parquetValue,
+} from '../files/parquet.js';
+import { partName } from './file-sink.js';
+import type { Sink, SinkWriter } from './sink.js';
+
+/** Rows after which a group is written, if no checkpoint comes before. */
+const GROUP_ROWS = 50_000;
+const MARK_BYTES = 4;
+
+/**
+ * Writes each item as a row into `part-<split>.parquet` of the folder. Columns are properties of the items; where one has none there is a
+ * null. Packed by Snappy; a group of rows ends with each checkpoint. The package hyparquet-writer has to be installed.
+ * @throws InvalidArgumentError without columns, for a type that is none; in the job, naming the column, for a value of another type.
+ */
+export function parquetFiles(folder: string, columns: Readonly<Record<string, ParquetType>>): Sink<object> {
+  const known = parquetColumns(columns);
+  return {
+    signature: `parquet ${folder} ${JSON.stringify(columns)}`,
+    async open({ split, resumed }) {
+      await mkdir(folder, { recursive: true });
+      const path = join(folder, partName(split, 'parquet'));
+      const file = await open(path, resumed === undefined ? 'w+' : 'r+');
+      try {
+        return await ParquetWriter.begin(file, path, known, (resumed as number | undefined) ?? 0);
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+    },
+  };
+}
+
+class ParquetWriter implements SinkWriter<object> {
+  private values: unknown[][] = [];
+  private rows = 0;
+  /** Whether the file does not end with what it has. */
+  private open = true;
+
+  private constructor(
+    private readonly file: FileHandle,
+    private readonly columns: readonly ParquetColumn[],
+    private readonly writer: typeof import('hyparquet-writer'),
+    private readonly schema: SchemaElement[],
+    private readonly groups: RowGroup[],
+    private offset: number,
+  ) {
+    this.forget();
+  }
+
+  static async begin(
+    file: FileHandle,
+    path: string,
+    columns: readonly ParquetColumn[],
+    offset: number,
+  ): Promise<ParquetWriter> {
+    const writer = await loadWriter();
+    const columnData = columns.map(({ name, type }) => ({ name, type, data: [], nullable: true }));
+    const schema = writer.schemaFromColumnData({ columnData });
+    await file.truncate(offset);
+    if (offset > 0) {
+      const { metadata, handle } = await openParquet(path);
+      await handle.close();
+      const begun = new ParquetWriter(file, columns, writer, schema, metadata.row_groups, offset);
+      begun.open = false;
+      return begun;
+    }
+    const begun = new ParquetWriter(file, columns, writer, schema, [], 0);
+    await begun.append(Buffer.from('PAR1'));
+    return begun;
+  }
+
+  async write(items: readonly object[]): Promise<void> {
+    for (const item of items) {
+      const values = this.columns.map((column) => parquetValue(column, item));
+      for (const [at, value] of values.entries()) this.values[at]!.push(value);
+      if (++this.rows >= GROUP_ROWS) await this.endGroup();
+    }
+  }
+
+  async commit(): Promise<JsonValue> {
+    if (this.rows > 0) await this.endGroup();
+    if (this.open) await this.end();
+    await this.file.datasync();
+    return this.offset;
+  }
+
+  close(): Promise<void> {
+    return this.file.close();
+  }
+
+  private async endGroup(): Promise<void> {
+    const { bytes, writer } = this.writerHere();
+    const columnData = this.columns.map(({ name, type }, at) => ({
+      name,
+      type,
+      data: this.values[at]!,
+      nullable: true,
+      offsetIndex: false,
+    }));
+    await writer.write({ columnData, rowGroupSize: this.rows });
+    this.groups.push(...writer.row_groups);
+    this.forget();
+    this.open = true;
+    await this.append(bytes.getBytes().subarray(MARK_BYTES));
+  }
+
+  /** A footer of all groups; what comes later stands behind it, with another. */
+  private async end(): Promise<void> {
+    const { bytes, writer } = this.writerHere();
+    writer.row_groups = this.groups;
+    writer.num_rows = this.groups.reduce((sum, { num_rows }) => sum + num_rows, 0n);
+    await writer.finish();
+    await this.append(bytes.getBytes().subarray(MARK_BYTES));
+    this.open = false;
+  }
+
+  /** A writer whose places are those of the file; the mark that it begins with is not written again. */
+  private writerHere(): {
+    readonly bytes: InstanceType<typeof import('hyparquet-writer')['ByteWriter']>;
+    readonly writer: InstanceType<typeof import('hyparquet-writer')['ParquetWriter']>;
+  } {
+    const bytes = new this.writer.ByteWriter();
+    bytes.offset = this.offset - MARK_BYTES;
+    return {
+      bytes,
+      writer: new this.writer.ParquetWriter({ writer: bytes, schema: this.schema, createdBy: 'rowan-orm' }),
+    };
+  }
+
+  private forget(): void {
+    this.values = this.columns.map(() => []);
+    this.rows = 0;
+  }
+
+  private async append(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const { bytesWritten } = await this.file.write(bytes, at, bytes.length - at, this.offset);
+      at += bytesWritten;
+      this.offset += bytesWritten;
+    }
+  }
+}

@@ -1,0 +1,263 @@
+/** What a typed job does: map, combine, reduce and sink as passes of a job. */
+
+import { dropTable, ensureTable } from '../../ddl/index.js';
+import { type Engine, type Result, Scan } from '../../table/index.js';
+import { loadPhase } from '../bulk/bulk-load.js';
+import type {
+  Counters,
+  JobDefinition,
+  JobPhase,
+  JobReadable,
+  RowWeight,
+  SplitContext,
+  SplitWork,
+} from '../types.js';
+import { decodeJobKey, encodeJobKey, type JobKey } from './ordered-key.js';
+import {
+  type Combine,
+  GroupReader,
+  partitionRanges,
+  partitionSplits,
+  ShuffleWriter,
+  shuffleTableDescriptor,
+} from './shuffle.js';
+import type { Sink, SinkWriter } from './sink.js';
+import type { JobQuery, JobSource } from './source.js';
+
+/** What mappers and reducers are given besides their input. */
+export interface StepContext {
+  /** Adds to a counter of the job. */
+  count(name: string, by?: number): void;
+  readonly signal: AbortSignal;
+}
+
+export type Emit<K extends JobKey, V> = (key: K, value: V) => void;
+export type Mapper<T, K extends JobKey, V> = (
+  item: T,
+  emit: Emit<K, V>,
+  context: StepContext,
+) => void | Promise<void>;
+export type Combiner<K extends JobKey, V> = (key: K, values: readonly V[]) => V;
+/** One thing, several as an array, or nothing as undefined. */
+export type Reducer<K extends JobKey, V, R> = (
+  key: K,
+  values: readonly V[],
+  context: StepContext,
+) => R | readonly R[] | undefined | Promise<R | readonly R[] | undefined>;
+
+/** Partitions of a reduce: splits of its pass. */
+const PARTITIONS = 16;
+
+/** What a job is declared with. */
+export interface Declared {
+  readonly source: JobSource<unknown> | JobQuery<unknown>;
+  readonly map: Mapper<unknown, JobKey, unknown> | undefined;
+  readonly combine: Combiner<JobKey, unknown> | undefined;
+  readonly reduce: Reducer<JobKey, unknown, unknown> | undefined;
+  readonly sink: Sink<unknown> | undefined;
+}
+
+/** The same, with a source that can be read. */
+export interface Steps extends Declared {
+  readonly source: JobSource<unknown>;
+}
+
+/** Rows that were read and mapped elsewhere, each of which stands for many of the source. */
+export interface MappedSource {
+  readonly reader: JobReadable;
+  unpack(row: Result): MappedRows;
+}
+
+export interface MappedRows {
+  readonly weight: RowWeight;
+  readonly counters: Counters;
+  /** Encoded keys and their values. */
+  pairs(): Iterable<readonly [key: Uint8Array, value: unknown]>;
+}
+
+/** The job that the steps are; `mapping`: what maps in place of this thread. */
+export function definitionOf(
+  engine: Engine,
+  name: string,
+  steps: Steps,
+  mapping?: MappedSource,
+): JobDefinition {
+  const { source, reduce, map, combine, sink } = steps;
+  const made = [map && 'map', combine && 'combine', reduce && 'reduce'].filter(Boolean).join(', ');
+  const signature = [source.signature, made, sink?.signature ?? 'no sink'].join('; ');
+  const phases =
+    reduce === undefined
+      ? [readingPhase(steps, (context) => openItems(steps, context), mapping)]
+      : [shufflePhase(engine, name, steps, mapping), reducePhase(name, steps)];
+  const last = phases.length - 1;
+  if (sink?.complete !== undefined) {
+    phases.push(loadPhase((kept, context) => sink.complete!(kept, context), last));
+  }
+  return {
+    name,
+    signature,
+    phases,
+    async finish(run) {
+      await sink?.dispose?.(name, run);
+      if (reduce === undefined) return;
+      for (let each = 0; each <= run; each++)
+        await dropTable(engine.admin, shuffleTableDescriptor(name, each).name);
+    },
+  };
+}
+
+/** Takes what one attempt at a split has mapped. */
+interface PairTaker {
+  emit(key: JobKey, value: unknown): void;
+  /** Emits a pair whose key is encoded. */
+  emitEncoded(key: Uint8Array, value: unknown): void;
+  /** After each batch. */
+  flush(): void | Promise<void>;
+  commit?: SplitWork['commit'];
+  close?: SplitWork['close'];
+}
+
+/** The pass over the source: what it gives is mapped here, or was mapped already. */
+function readingPhase(
+  steps: Steps,
+  open: (context: SplitContext) => PairTaker | Promise<PairTaker>,
+  mapping: MappedSource | undefined,
+): JobPhase {
+  const { table, ranges } = steps.source;
+  const read = { table, ranges, scan: () => steps.source.scan() };
+  if (mapping === undefined) {
+    return {
+      ...read,
+      async open(context) {
+        const taker = await open(context);
+        return workOf(taker, (rows) => mapRows(steps, rows, context, (key, value) => taker.emit(key, value)));
+      },
+    };
+  }
+  return {
+    ...read,
+    reader: mapping.reader,
+    weigh: (row) => mapping.unpack(row).weight,
+    async open(context) {
+      const taker = await open(context);
+      return workOf(taker, (rows) => {
+        for (const row of rows) {
+          const { counters, pairs } = mapping.unpack(row);
+          for (const [name, by] of Object.entries(counters)) context.count(name, by);
+          for (const [key, value] of pairs()) taker.emitEncoded(key, value);
+        }
+      });
+    },
+  };
+}
+
+function workOf(taker: PairTaker, take: (rows: readonly Result[]) => void | Promise<void>): SplitWork {
+  return {
+    async rows(rows) {
+      await take(rows);
+      await taker.flush();
+    },
+    commit: () => taker.commit?.(),
+    close: () => taker.close?.(),
+  };
+}
+
+/** Gives each item of the rows to the mapper, or emits it as it is where there is none. */
+export async function mapRows(
+  steps: Steps,
+  rows: readonly Result[],
+  context: StepContext,
+  emit: (key: JobKey, value: unknown) => void,
+): Promise<void> {
+  const { source, map } = steps;
+  for (const row of rows) {
+    const loading = source.load(row);
+    const item = loading instanceof Promise ? await loading : loading;
+    if (item === null) continue;
+    if (map === undefined) {
+      emit(0, item);
+      continue;
+    }
+    const mapping = map(item, emit, context);
+    if (mapping instanceof Promise) await mapping;
+  }
+}
+
+/** Pairs whose values go to the sink as they come. */
+async function openItems(steps: Steps, context: SplitContext): Promise<PairTaker> {
+  const writer = await openSink(steps, context);
+  let items: unknown[] = [];
+  return {
+    emit: (_, value) => void items.push(value),
+    emitEncoded: (_, value) => void items.push(value),
+    async flush() {
+      const written = items;
+      items = [];
+      if (written.length > 0) await writer?.write(written);
+    },
+    commit: () => writer?.commit?.(),
+    close: () => writer?.close?.(),
+  };
+}
+
+function openSink(
+  steps: Steps,
+  context: SplitContext,
+): SinkWriter<unknown> | Promise<SinkWriter<unknown>> | undefined {
+  return steps.sink?.open(context);
+}
+
+function shufflePhase(
+  engine: Engine,
+  name: string,
+  steps: Steps,
+  mapping: MappedSource | undefined,
+): JobPhase {
+  const { combine } = steps;
+  const combineBytes: Combine | undefined = combine && ((key, values) => combine(decodeJobKey(key), values));
+  const open = ({ split, attempt, resumed, run }: SplitContext): PairTaker => {
+    const table = engine.table(shuffleTableDescriptor(name, run).name);
+    const writer = new ShuffleWriter(table, split, attempt, resumed, PARTITIONS, combineBytes);
+    return {
+      emit: (key, value) => writer.emit(encodeJobKey(key), value),
+      emitEncoded: (key, value) => writer.emit(key, value),
+      flush: () => writer.flushIfFull(),
+      commit: () => writer.commit(),
+    };
+  };
+  return {
+    ...readingPhase(steps, open, mapping),
+    prepare: (run) =>
+      ensureTable(engine.admin, shuffleTableDescriptor(name, run), partitionSplits(PARTITIONS)),
+  };
+}
+
+function reducePhase(name: string, steps: Steps): JobPhase {
+  const reduce = steps.reduce!;
+  return {
+    table: (run) => shuffleTableDescriptor(name, run).name,
+    ranges: partitionRanges(PARTITIONS),
+    oneSplitEach: true,
+    scan: () => new Scan().setCacheBlocks(false),
+    async open(context) {
+      const groups = new GroupReader(await context.workOf(0));
+      const writer = await openSink(steps, context);
+      const work = async (whole: Iterable<{ readonly key: Uint8Array; readonly values: unknown[] }>) => {
+        const outcomes: unknown[] = [];
+        for (const { key, values } of whole) {
+          const outcome = await reduce(decodeJobKey(key), values, context);
+          if (Array.isArray(outcome)) outcomes.push(...(outcome as unknown[]));
+          else if (outcome !== undefined) outcomes.push(outcome);
+        }
+        if (outcomes.length > 0) await writer?.write(outcomes);
+      };
+      return {
+        rows: (rows) => work(groups.take(rows)),
+        finish: () => work(groups.finish()),
+        settled: () => groups.settled,
+        commit: () => writer?.commit?.(),
+        close: () => writer?.close?.(),
+      };
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/** Holds every row of both layouts against the other. */
+
+import { compareBytes, equalBytes } from '../../bytes/index.js';
+import { type Cell, filters, Get, type Result, type RowRead, Scan } from '../../table/index.js';
+import { runJob } from '../runner.js';
+import type { JobRunOptions, SplitContext, SplitWork } from '../types.js';
+import { inShortSteps, jobName, nothing, pass, type RekeyTarget, type StepTable, tableOf } from './passes.js';
+import { RowMapping } from './row-mapping.js';
+
+/** What holding the layouts against each other found, in rows. */
+export interface RekeyDifferences {
+  readonly rows: number;
+  /** Rows without one under the other layout. */
+  readonly missing: number;
+  /** Rows under the new layout that the old one has not. */
+  readonly extra: number;
+  /** Rows with other cells, times included. */
+  readonly different: number;
+  /** Rows that lack a column which the new key is made of. */
+  readonly unkeyed: number;
+}
+
+/** What of the differences a row is. */
+type Found = 'missing' | 'extra' | 'different' | 'unkeyed' | undefined;
+
+const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
+
+/** What stands in a row does not matter where its key says which one it answers to. */
+const rowsAlone = (): Scan =>
+  new Scan().setCacheBlocks(false).setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
+
+/** Holds every row of both layouts against the other, as they are in one step. */
+export async function compareLayouts(
+  target: RekeyTarget,
+  run: JobRunOptions = {},
+): Promise<RekeyDifferences> {
+  const { engine, from, to } = target;
+  const { forth } = target.mirror;
+  const back = new RowMapping(to, from);
+  const definition = {
+    name: jobName(target, 'verify'),
+    signature: 'verify',
+    phases: [
+      pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
+      pass(
+        to,
+        back.needed.length === 0 ? rowsAlone : everyVersion,
+        (context) => new ExtraWork(tableOf(target, to), back, context),
+      ),
+    ],
+  };
+  const { counters } = await runJob(engine, definition, { ...inShortSteps(run), restart: true });
+  const count = (what: string): number => counters[what] ?? 0;
+  return {
+    rows: count('rows'),
+    missing: count('missing'),
+    extra: count('extra'),
+    different: count('different'),
+    unkeyed: count('unkeyed'),
+  };
+}
+
+/** Whether each row of the old layout has its like under the new one. */
+class CompareWork implements SplitWork {
+  constructor(
+    private readonly table: StepTable,
+    private readonly mapping: RowMapping,
+    private readonly context: SplitContext,
+  ) {}
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.mapping.matches(row));
+    const found = await this.table.atomic(({ read }) => own.map((row) => this.compare(row, read)));
+    this.context.count('rows', own.length);
+    for (const what of found) if (what !== undefined) this.context.count(what);
+  }
+
+  private compare(scanned: Result, read: RowRead): Found {
+    // What was alike when it was scanned was so in one step; what was not may have been written since.
+    if (this.held(scanned, read) === undefined) return undefined;
+    return this.held(read(new Get(scanned.row).readAllVersions()), read);
+  }
+
+  private held(now: Result, read: RowRead): Found {
+    if (now.isEmpty) return undefined;
+    const { mapping } = this;
+    const { row, cells } = now;
+    const other = mapping.rowOf(row, ({ family, qualifier }) => now.getValue(family, qualifier));
+    if (other === undefined) return 'unkeyed';
+    const there = read(new Get(other).readAllVersions(), mapping.target.table.descriptor.name);
+    if (there.isEmpty) return 'missing';
+    return areSame(mapping.cellsOf(row, other, cells), there.cells) ? undefined : 'different';
+  }
+}
+
+/** Whether each row of the new layout has one under the old. */
+class ExtraWork implements SplitWork {
+  constructor(
+    private readonly table: StepTable,
+    private readonly mapping: RowMapping,
+    private readonly context: SplitContext,
+  ) {}
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.mapping.matches(row));
+    const extra = await this.table.atomic(({ read }) => own.filter(({ row }) => this.isExtra(row, read)));
+    if (extra.length > 0) this.context.count('extra', extra.length);
+  }
+
+  private isExtra(row: Uint8Array, read: RowRead): boolean {
+    const { mapping } = this;
+    const exists = (of: Uint8Array, table?: string): boolean =>
+      read(new Get(of).setCheckExistenceOnly(true), table).row.length > 0;
+    if (mapping.needed.length === 0) {
+      const other = mapping.rowOf(row, nothing)!;
+      // The row may have gone with its like since it was scanned.
+      return !exists(other, mapping.target.table.descriptor.name) && exists(row);
+    }
+    const now = read(new Get(row));
+    if (now.isEmpty) return false;
+    const other = mapping.rowOf(row, ({ family, qualifier }) => now.getValue(family, qualifier));
+    return other === undefined || !exists(other, mapping.target.table.descriptor.name);
+  }
+}
+
+/** Most cells stand in order already. */
+function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
+  if (a.length !== b.length) return false;
+  return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
+}
+
+function areAlike(a: readonly Cell[], b: readonly Cell[]): boolean {
+  return a.every((cell, i) => compareCells(cell, b[i]!) === 0 && equalBytes(cell.value, b[i]!.value));
+}
+
+function compareCells(a: Cell, b: Cell): number {
+  if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
+  return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
+}

@@ -1,0 +1,51 @@
+/** What the passes of a change of keys share. */
+
+import type { EntitySchema } from '../../schema/types.js';
+import { type Engine, Scan, type SyncTable } from '../../table/index.js';
+import { toolJobName } from '../tools/selection.js';
+import type { JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
+import type { Mirror } from './mirror.js';
+import type { ValueOf } from './row-mapping.js';
+
+/** A table of an engine where several rows are written in one step. */
+export type StepTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
+
+/** What the passes are about. */
+export interface RekeyTarget {
+  readonly engine: Engine;
+  readonly from: EntitySchema;
+  readonly to: EntitySchema;
+  readonly mirror: Mirror;
+  /** Counts the times it was begun. */
+  readonly run: number;
+}
+
+export function tableOf({ engine }: RekeyTarget, schema: EntitySchema): StepTable {
+  return engine.table(schema.table.descriptor.name) as StepTable;
+}
+
+export function jobName({ from, to, run }: RekeyTarget, pass: string): string {
+  return toolJobName(`rekey-${pass}`, from.name, to.name, String(run));
+}
+
+export function pass(
+  schema: EntitySchema,
+  scan: () => Scan,
+  open: (context: SplitContext) => SplitWork,
+): JobPhase {
+  return { table: schema.table.descriptor.name, ranges: [], scan, open };
+}
+
+/**
+ * Steps are short, and there is one at a time: whoever reads or writes meanwhile waits for the one that is under way, and rows of
+ * this size are copied no faster in longer ones.
+ */
+export function inShortSteps(run: JobRunOptions): JobRunOptions {
+  return { batchRows: 100, parallel: 1, ...run };
+}
+
+/** Every cell of a row as it is stored, deletes and what they hide among them. */
+export const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);
+
+/** Of rows whose keys say all. */
+export const nothing: ValueOf = () => undefined;

@@ -1,0 +1,74 @@
+/** The file that says what a folder of a tool's files holds. It is written last, so a folder without it is not whole. */
+
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InvalidArgumentError } from '../../errors.js';
+
+/** What every such file says. */
+export interface FolderManifest {
+  readonly format: string;
+  readonly version: number;
+  readonly files: readonly { readonly name: string; readonly bytes: number }[];
+}
+
+/** What a kind of folder is recognised by. */
+export interface FolderKind {
+  /** Name of the manifest's file. */
+  readonly file: string;
+  readonly format: string;
+  readonly version: number;
+  /** What the names of its files are like. */
+  readonly names: RegExp;
+  /** The tool that writes it, for messages. */
+  readonly tool: string;
+}
+
+/** Writes a manifest so that it is there whole, or not at all. */
+export async function writeManifest(
+  folder: string,
+  kind: FolderKind,
+  manifest: FolderManifest,
+): Promise<void> {
+  const path = join(folder, kind.file);
+  await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
+  await rename(`${path}.partial`, path);
+}
+
+/** @throws InvalidArgumentError when there is no such folder, or one that is not as its manifest says. */
+export async function readManifest<M extends FolderManifest>(folder: string, kind: FolderKind): Promise<M> {
+  const path = join(folder, kind.file);
+  let manifest: M;
+  try {
+    manifest = JSON.parse(await readFile(path, 'utf8')) as M;
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      `${path} cannot be read: the folder is none of \`rowan ${kind.tool}\`, or it did not end. Run it again; it goes on where it stood.`,
+      { cause },
+    );
+  }
+  const known = manifest?.format === kind.format && manifest.version === kind.version;
+  if (!known || !Array.isArray(manifest.files)) {
+    throw new InvalidArgumentError(`${path} is none of \`rowan ${kind.tool}\`, or of a newer version.`);
+  }
+  for (const file of manifest.files) await checkFile(folder, path, kind, file);
+  return manifest;
+}
+
+async function checkFile(
+  folder: string,
+  path: string,
+  kind: FolderKind,
+  { name, bytes }: FolderManifest['files'][number],
+): Promise<void> {
+  const fits = typeof name === 'string' && kind.names.test(name);
+  const size = fits
+    ? await stat(join(folder, name)).then(
+        (found) => found.size,
+        () => undefined,
+      )
+    : undefined;
+  if (size === bytes) return;
+  throw new InvalidArgumentError(
+    `${path} names ${JSON.stringify(name)} with ${bytes} bytes, and there are ${size ?? 'none'}. Copy the whole folder.`,
+  );
+}

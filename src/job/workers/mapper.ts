@@ -1,0 +1,155 @@
+/** A thread of mappers: reads rows, maps and combines them, and hands on what comes of it. */
+
+import { serialize } from 'node:v8';
+import type { MessagePort } from 'node:worker_threads';
+import type { ResultScanner } from '../../table/index.js';
+import { CounterSet } from '../counters.js';
+import { decodeJobKey, encodeJobKey, type JobKey } from '../pipeline/ordered-key.js';
+import { definitionOf, mapRows } from '../pipeline/phases.js';
+import type { PreparedJob } from '../pipeline/pipeline.js';
+import { sizeOf } from '../split-run.js';
+import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './messages.js';
+
+/** Rows that are read at once. */
+const ROWS_AT_ONCE = 1000;
+/** Rows and bytes of a batch: what is combined before it is handed on. */
+const BATCH_ROWS = 10_000;
+const BATCH_BYTES = 8 << 20;
+
+/** Answers requests until the port is closed. */
+export function serveMapper(port: MessagePort, job: PreparedJob): void {
+  const scans = new Map<number, MappedScan>();
+  const reply = (message: MapperReply): void => port.postMessage(message);
+  port.on('message', (request: MapperRequest) => {
+    void answer(scans, job, request).then(
+      (batch) => reply({ id: request.id, batch }),
+      (error: unknown) => reply({ id: request.id, error: toThread(error) }),
+    );
+  });
+  reply({ ready: true, signature: definitionOf(job.engine, job.name, job.steps).signature });
+}
+
+async function answer(
+  scans: Map<number, MappedScan>,
+  job: PreparedJob,
+  request: MapperRequest,
+): Promise<MappedBatch | undefined> {
+  if (request.call === 'open') {
+    scans.set(request.scan, new MappedScan(job, request));
+    return undefined;
+  }
+  const scan = scans.get(request.scan);
+  if (request.call === 'next') return scan?.next();
+  scans.delete(request.scan);
+  await scan?.close();
+  return undefined;
+}
+
+class MappedScan {
+  private readonly scanner: ResultScanner;
+  private readonly stop = new AbortController();
+  /** Batches are made one after the other, though they are asked for ahead. */
+  private making: Promise<unknown> = Promise.resolve();
+  private wanted = 64;
+
+  constructor(
+    private readonly job: PreparedJob,
+    { start, isStartIncluded, stop }: MapperRequest & { readonly call: 'open' },
+  ) {
+    const { table } = job.steps.source;
+    const readable = typeof table === 'string' ? job.engine.table(table) : table;
+    const scan = job.steps.source.scan().setCaching(ROWS_AT_ONCE);
+    this.scanner = readable.scan(scan.withStartRow(start, isStartIncluded).withStopRow(stop));
+  }
+
+  next(): Promise<MappedBatch> {
+    const made = this.making.then(() => this.make());
+    this.making = made.catch(() => undefined);
+    return made;
+  }
+
+  async close(): Promise<void> {
+    this.stop.abort();
+    await this.making;
+    await this.scanner.close();
+  }
+
+  private async make(): Promise<MappedBatch> {
+    const { steps } = this.job;
+    const counters = new CounterSet();
+    const pairs = steps.reduce === undefined ? new Values() : new Groups(steps.combine);
+    const context = {
+      count: (name: string, by = 1) => counters.add(name, by),
+      signal: this.stop.signal,
+    };
+    const emit = (key: JobKey, value: unknown): void => pairs.emit(key, value);
+    let last: Uint8Array | undefined;
+    let count = 0;
+    let bytes = 0;
+    while (count < BATCH_ROWS && bytes < BATCH_BYTES && !this.stop.signal.aborted) {
+      const rows = await this.scanner.nextBatch(this.wanted);
+      if (rows.length === 0) break;
+      const size = sizeOf(rows);
+      this.wanted = Math.max(
+        1,
+        Math.min(ROWS_AT_ONCE, Math.floor((BATCH_BYTES * rows.length) / Math.max(size, 1)), 2 * this.wanted),
+      );
+      await mapRows(steps, rows, context, emit);
+      last = rows.at(-1)!.row;
+      count += rows.length;
+      bytes += size;
+    }
+    // Serialized here: of a view it takes its own bytes, where a message would take all of the memory behind it.
+    const packed = serialize(pairs.take());
+    return {
+      last: last && new Uint8Array(last),
+      rows: count,
+      bytes,
+      counters: counters.toCounters(),
+      pairs: packed,
+    };
+  }
+}
+
+/** What was emitted, for a sink. */
+class Values {
+  private readonly values: unknown[] = [];
+
+  emit(_key: JobKey, value: unknown): void {
+    this.values.push(value);
+  }
+
+  take(): Pairs {
+    return { keys: undefined, values: this.values };
+  }
+}
+
+/** What was emitted, by its keys, for a reduce. */
+class Groups {
+  private readonly groups = new Map<string, unknown[]>();
+
+  constructor(private readonly combine: PreparedJob['steps']['combine']) {}
+
+  emit(key: JobKey, value: unknown): void {
+    const bytes = encodeJobKey(key);
+    const name = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+    const known = this.groups.get(name);
+    if (known === undefined) this.groups.set(name, [value]);
+    else known.push(value);
+  }
+
+  take(): Pairs {
+    const keys: string[] = [];
+    const values: unknown[] = [];
+    for (const [name, all] of this.groups) {
+      const { combine } = this;
+      const key = (): JobKey => decodeJobKey(Buffer.from(name, 'latin1'));
+      const left = combine === undefined || all.length === 1 ? all : [combine(key(), all)];
+      for (const value of left) {
+        keys.push(name);
+        values.push(value);
+      }
+    }
+    return { keys, values };
+  }
+}

@@ -1,0 +1,222 @@
+/** Threads of mappers, as something that a job reads. */
+
+import { deserialize } from 'node:v8';
+import type { Worker } from 'node:worker_threads';
+import { InvalidArgumentError, RowanError, throwIfAborted } from '../../errors.js';
+import { type OperationOptions, Result, type ResultScanner, type Scan } from '../../table/index.js';
+import { definitionOf, type MappedRows, type MappedSource } from '../pipeline/phases.js';
+import type { PreparedJob } from '../pipeline/pipeline.js';
+import { runJob } from '../runner.js';
+import type { JobOutcome, JobReadable, JobRunOptions } from '../types.js';
+import {
+  fromThread,
+  type MappedBatch,
+  type MapperReply,
+  type MapperRequest,
+  type Pairs,
+} from './messages.js';
+
+/** Batches of a scan that are asked for before they are wanted. */
+const AHEAD = 2;
+/** Splits that a thread has at once: one is read while another waits for its checkpoint. */
+const SPLITS_OF_A_THREAD = 2;
+
+/**
+ * Runs a job whose rows are read, mapped and combined by threads; states, reduce and sink are this thread's. Ends the threads.
+ * @throws as `runJob`; RowanError `ERR_JOB` when a thread ends before its time.
+ */
+export async function runWithMappers(
+  job: PreparedJob,
+  workers: readonly Worker[],
+  options: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const threads = workers.map((worker) => new MapperThread(worker));
+  try {
+    const { engine, name, steps } = job;
+    const { signature } = definitionOf(engine, name, steps);
+    for (const thread of threads) await thread.ready(signature);
+    const mapping: MappedSource = { reader: new MappedRowsReader(threads), unpack };
+    return await runJob(engine, definitionOf(engine, name, steps, mapping), {
+      parallel: SPLITS_OF_A_THREAD * threads.length,
+      ...options,
+    });
+  } finally {
+    await Promise.all(threads.map((thread) => thread.end()));
+  }
+}
+
+/** A row that stands for a batch. */
+class BatchRow extends Result {
+  constructor(
+    row: Uint8Array,
+    readonly batch: MappedBatch,
+  ) {
+    super(row, []);
+  }
+}
+
+function unpack(row: Result): MappedRows {
+  const { batch } = row as BatchRow;
+  return {
+    weight: batch,
+    counters: batch.counters,
+    *pairs() {
+      const { keys, values } = deserialize(batch.pairs) as Pairs;
+      for (let at = 0; at < values.length; at++) {
+        yield [keys === undefined ? NO_KEY : Buffer.from(keys[at]!, 'latin1'), values[at]];
+      }
+    },
+  };
+}
+
+const NO_KEY = new Uint8Array(0);
+
+class MappedRowsReader implements JobReadable {
+  readonly name = 'mapped rows';
+  private nextScan = 1;
+
+  constructor(private readonly threads: readonly MapperThread[]) {}
+
+  scan(scan: Scan, options: OperationOptions = {}): ResultScanner {
+    const free = this.threads.reduce((least, thread) => (thread.scans < least.scans ? thread : least));
+    return new MappedScanner(free, this.nextScan++, scan, options.signal);
+  }
+}
+
+/** One scan in a thread; each of its rows is a batch. */
+class MappedScanner implements ResultScanner {
+  private readonly coming: Promise<MappedBatch | undefined>[] = [];
+  private readonly opened: Promise<unknown>;
+  private ended = false;
+  private closed = false;
+
+  constructor(
+    private readonly thread: MapperThread,
+    private readonly scan: number,
+    { startRow, includeStartRow, stopRow }: Scan,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    thread.scans++;
+    this.opened = thread.ask({
+      call: 'open',
+      scan,
+      start: startRow,
+      isStartIncluded: includeStartRow,
+      stop: stopRow,
+    });
+    this.opened.catch(() => undefined);
+  }
+
+  async next(): Promise<Result | undefined> {
+    throwIfAborted(this.signal);
+    while (!this.ended && this.coming.length < AHEAD) {
+      const batch = this.thread.ask({ call: 'next', scan: this.scan });
+      batch.catch(() => undefined);
+      this.coming.push(batch);
+    }
+    await this.opened;
+    const batch = await this.coming.shift();
+    if (batch?.last !== undefined) return new BatchRow(batch.last, batch);
+    this.ended = true;
+    return undefined;
+  }
+
+  async nextBatch(): Promise<Result[]> {
+    const row = await this.next();
+    return row === undefined ? [] : [row];
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.ended = true;
+    this.thread.scans--;
+    // A thread that is no more has nothing left to close.
+    await this.thread.ask({ call: 'close', scan: this.scan }).catch(() => undefined);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
+    try {
+      for (let row = await this.next(); row !== undefined; row = await this.next()) yield row;
+    } finally {
+      await this.close();
+    }
+  }
+}
+
+interface Waiting {
+  readonly resolve: (batch: MappedBatch | undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+type WithoutId<T> = T extends { readonly id: number } ? Omit<T, 'id'> : never;
+
+/** One thread, by what is asked of it. */
+class MapperThread {
+  /** Scans that are open in it. */
+  scans = 0;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+  private failure: Error | undefined;
+  private readonly started: Promise<string>;
+
+  constructor(private readonly worker: Worker) {
+    this.started = new Promise((resolve, reject) => {
+      worker.on('message', (reply: MapperReply) => {
+        if ('ready' in reply) resolve(reply.signature);
+        else if ('failed' in reply) this.fail(fromThread(reply.failed), reject);
+        else this.settle(reply);
+      });
+      worker.on('error', (cause) => this.fail(ended(cause), reject));
+      worker.on('exit', () => this.fail(ended(undefined), reject));
+    });
+    this.started.catch(() => undefined);
+  }
+
+  /** @throws InvalidArgumentError when the thread's job is another one; what kept it from beginning. */
+  async ready(signature: string): Promise<void> {
+    const own = await this.started;
+    if (own === signature) return;
+    throw new InvalidArgumentError(
+      `The job is not the same each time that the module makes it: (${signature}), and in a thread (${own}). What it reads and ` +
+        'does must not depend on time, chance or the process.',
+    );
+  }
+
+  ask(request: WithoutId<MapperRequest>): Promise<MappedBatch | undefined> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    const id = this.nextId++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, ...request });
+    });
+  }
+
+  async end(): Promise<void> {
+    this.failure ??= ended(undefined);
+    await this.worker.terminate();
+  }
+
+  private settle(reply: Extract<MapperReply, { readonly id: number }>): void {
+    const waiting = this.waiting.get(reply.id);
+    this.waiting.delete(reply.id);
+    if ('error' in reply) waiting?.reject(fromThread(reply.error));
+    else waiting?.resolve(reply.batch);
+  }
+
+  private fail(error: Error, reject: (error: Error) => void): void {
+    this.failure ??= error;
+    reject(this.failure);
+    for (const waiting of this.waiting.values()) waiting.reject(this.failure);
+    this.waiting.clear();
+  }
+}
+
+function ended(cause: unknown): RowanError {
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new RowanError(
+    'ERR_JOB',
+    `A thread of mappers ended before its work was done${why}. What was done is kept: run the job again, and it goes on there.`,
+    { cause },
+  );
+}

@@ -1,0 +1,18 @@
+export { SummaryParticipant } from './participant.js';
+export { countsWith, cursorAt, SummaryCount } from './summary-count.js';
+export { SummaryPlan } from './summary-plan.js';
+export { type GroupPosition, SummaryReader, type SummaryRow } from './summary-reader.js';
+export {
+  amountsOf,
+  countPrefix,
+  groupOf,
+  putStanding,
+  RowKind,
+  readStanding,
+  STATE_PREFIX,
+  type SummaryStanding,
+  standingOf,
+  stateRow,
+  summaryTableDescriptor,
+  summaryTableName,
+} from './summary-rows.js';

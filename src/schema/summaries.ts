@@ -1,0 +1,295 @@
+/** Declared summaries -> groups, figures and the indexes of least and greatest values, with every rule that they can break. */
+
+import type { IndexDeclaration, SummaryDeclaration } from '../../decorators/index.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/index.js';
+import { describe } from '../table/checks.js';
+import { FOREVER } from '../table/index.js';
+import type { CollectedEntity } from './collect.js';
+import { digestOf, NAME_PATTERN, partCodec, textOf } from './compile-indexes.js';
+import type { LinkOwner } from './links.js';
+import type { Problems } from './problems.js';
+import { sumKindOf } from './sum-kind.js';
+import {
+  ALL_PART,
+  type EntitySchema,
+  type FigureSchema,
+  type MeasuredSchema,
+  type SummarySchema,
+} from './types.js';
+
+const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
+const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
+/** A qualifier numbers them in one byte. */
+const MOST_MEASURED = 250;
+
+/** The summaries of an entity, and the indexes that they make; `deleted`: the property of `@DeletedAt`. */
+export function compileSummaries(
+  source: CollectedEntity,
+  owner: LinkOwner,
+  deleted: string | undefined,
+  problems: Problems,
+): { readonly summaries: readonly SummarySchema[]; readonly indexes: readonly IndexDeclaration[] } {
+  const names = new Set<string>();
+  const summaries: SummarySchema[] = [];
+  const indexes = new Map<string, IndexDeclaration>();
+  for (const declaration of source.summaries) {
+    const before = problems.count;
+    const compiler = new SummaryCompiler(source, owner, deleted, declaration, problems);
+    const summary = compiler.compile();
+    if (names.has(declaration.name)) compiler.problem('Two summaries have this name.', 'Give one another.');
+    names.add(declaration.name);
+    if (summary === undefined || problems.count > before) continue;
+    summaries.push(summary);
+    for (const index of compiler.indexes.values()) indexes.set(index.name, index);
+  }
+  return { summaries: Object.freeze(summaries), indexes: [...indexes.values()] };
+}
+
+class SummaryCompiler {
+  readonly indexes = new Map<string, IndexDeclaration>();
+  private readonly measured = new Map<string, MeasuredSchema>();
+
+  constructor(
+    private readonly source: CollectedEntity,
+    private readonly owner: LinkOwner,
+    private readonly deleted: string | undefined,
+    private readonly declaration: SummaryDeclaration,
+    private readonly problems: Problems,
+  ) {}
+
+  problem(rule: string, mend: string): void {
+    this.problems.add(
+      this.source.name,
+      undefined,
+      `The summary ${describe(this.declaration.name)}: ${rule}`,
+      mend,
+    );
+  }
+
+  compile(): SummarySchema | undefined {
+    const { name } = this.declaration;
+    if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
+      this.problem(
+        `Its name is ${describe(name)}.`,
+        'Give it letters, digits and _, 64 at most, beginning with no digit.',
+      );
+      return undefined;
+    }
+    const given = this.declaration.definition as unknown as Readonly<Record<string, unknown>>;
+    for (const option of Object.keys(given)) {
+      if (!OPTIONS.includes(option))
+        this.problem(`It has ${describe(option)}.`, `A summary has ${OPTIONS.join(', ')}.`);
+    }
+    const { where } = given;
+    if (where !== undefined && (typeof where !== 'object' || where === null || Array.isArray(where))) {
+      this.problem(`where is ${describe(where)}.`, "Give an object of columns, { status: 'open' }.");
+      return undefined;
+    }
+    const condition = this.conditionOf(where as SummarySchema['where']);
+    const by = this.byOf(given['by']);
+    const figures = by && this.figuresOf(given['figures'], by, condition);
+    if (by === undefined || figures === undefined) return undefined;
+    const bare = by.length === 0 ? undefined : this.layout(by.map((one) => part(one)));
+    if (by.length > 0 && bare === undefined) return undefined;
+    const signature = JSON.stringify([
+      this.source.name,
+      name,
+      bare?.signature ?? '',
+      figures.map((figure) => [figure.name, figure.kind, figure.property ?? null, this.codecName(figure)]),
+      condition === undefined ? null : textOf(condition),
+    ]);
+    const id = digestOf(signature);
+    const groups = by.length === 0 ? [part(ALL_PART, uint8)] : by.map((one) => part(one));
+    const layout = this.layout([literal(id), ...groups]);
+    if (layout === undefined) return undefined;
+    return Object.freeze({
+      name,
+      id,
+      signature,
+      by: Object.freeze(by),
+      layout,
+      figures: Object.freeze(figures),
+      measured: Object.freeze([...this.measured.values()]),
+      where: condition,
+    });
+  }
+
+  /** Who was deleted and left does not count. */
+  private conditionOf(where: SummarySchema['where']): SummarySchema['where'] {
+    if (this.deleted === undefined) return where && Object.freeze({ ...where });
+    if (where !== undefined && Object.hasOwn(where, this.deleted))
+      this.problem(`where asks for "${this.deleted}".`, 'Leave it out: what was deleted does not count.');
+    return Object.freeze({ ...where, [this.deleted]: null });
+  }
+
+  private layout(elements: Parameters<typeof compileKeyLayout>[0]): KeyLayout | undefined {
+    const { name } = this.declaration;
+    return this.problems.catching(this.source.name, `(summary "${name}")`, () =>
+      compileKeyLayout(elements, (one) => partCodec(this.owner, one), undefined, {
+        entity: `${this.source.name}.${name}`,
+      }),
+    );
+  }
+
+  private byOf(given: unknown): readonly string[] | undefined {
+    if (!Array.isArray(given)) {
+      this.problem(`by is ${describe(given)}.`, "List properties, by: ['status']; [] for one group of all.");
+      return undefined;
+    }
+    const before = this.problems.count;
+    for (const [at, property] of (given as readonly unknown[]).entries()) {
+      if (given.indexOf(property) !== at) this.problem(`by names ${describe(property)} twice.`, 'Leave one.');
+      this.checkProperty(property);
+    }
+    return this.problems.count === before ? [...(given as readonly string[])] : undefined;
+  }
+
+  private figuresOf(
+    given: unknown,
+    by: readonly string[],
+    where: SummarySchema['where'],
+  ): FigureSchema[] | undefined {
+    const entries = typeof given === 'object' && given !== null ? Object.entries(given) : [];
+    if (entries.length === 0) {
+      this.problem(
+        `figures is ${describe(given)}.`,
+        "Name figures: { orders: 'count', total: { sum: 'total' } }.",
+      );
+      return undefined;
+    }
+    const before = this.problems.count;
+    const figures: FigureSchema[] = [];
+    for (const [name, figure] of entries as readonly (readonly [string, unknown])[]) {
+      if (by.includes(name))
+        this.problem(`"${name}" is in by, and a figure.`, 'Give the figure another name.');
+      if (name in Object.prototype)
+        this.problem(`Every object has a property "${name}".`, 'Give the figure another name.');
+      const found = this.figureOf(name, figure, by, where);
+      if (found !== undefined) figures.push(found);
+    }
+    if (this.measured.size > MOST_MEASURED)
+      this.problem(`It measures ${this.measured.size} properties.`, `Measure ${MOST_MEASURED} at most.`);
+    return this.problems.count === before ? figures : undefined;
+  }
+
+  private figureOf(
+    name: string,
+    given: unknown,
+    by: readonly string[],
+    where: SummarySchema['where'],
+  ): FigureSchema | undefined {
+    if (given === 'count') return { name, kind: 'count', property: undefined, index: undefined };
+    const [pair, ...more] = typeof given === 'object' && given !== null ? Object.entries(given) : [];
+    const [kind, property] = (pair ?? []) as readonly [string?, unknown?];
+    if (kind === undefined || more.length > 0 || !KINDS.includes(kind)) {
+      this.problem(
+        `The figure "${name}" is ${describe(given)}.`,
+        "Give 'count', or one of { count }, { sum }, { avg }, { min }, { max } with a property.",
+      );
+      return undefined;
+    }
+    if (!this.checkProperty(property)) return undefined;
+    const figure = { name, kind: kind as FigureSchema['kind'], property };
+    if (kind === 'min' || kind === 'max') return { ...figure, index: this.indexOf(property, by, where) };
+    const known = this.measured.get(property)?.sum;
+    const sum = kind === 'count' ? known : sumKindOf(this.valueCodec(property));
+    if (kind !== 'count' && sum === undefined) {
+      this.problem(
+        `The figure "${name}" adds "${property}", kept as ${this.valueCodec(property).name}: no number, or one without a scale.`,
+        'Declare it a number, a bigint or a decimal(n).',
+      );
+    }
+    this.measured.set(property, Object.freeze({ property, sum }));
+    return { ...figure, index: undefined };
+  }
+
+  /** The index that the least and greatest values of a group stand in. */
+  private indexOf(property: string, by: readonly string[], where: SummarySchema['where']): string {
+    const codec = this.valueCodec(property);
+    if (!(codec instanceof BaseCodec) || !codec.hasRanges) {
+      this.problem(
+        `It orders "${property}", kept as ${codec.name}, which no key keeps in order.`,
+        'Declare it with a codec that keys take.',
+      );
+    } else if (by.includes(property)) {
+      this.problem(`It orders "${property}", which is in by.`, 'All values of a group are the same.');
+    }
+    const name = `${this.declaration.name}_${property.replace(/\W/g, '_')}`;
+    this.indexes.set(name, {
+      name,
+      elements: [...by, property].map((one) => part(one)),
+      options: where === undefined ? undefined : { where },
+    });
+    return name;
+  }
+
+  /** Whether a property is one value that stays until somebody writes. */
+  private checkProperty(property: unknown): property is string {
+    const { key, columns } = this.owner;
+    const before = this.problems.count;
+    const column = columns.find((one) => one.property === property);
+    const own = key.parts.find(({ name, recoverable }) => name === property && recoverable);
+    const list = column !== undefined && /^(?:json|avro)/.test(column.codec.name);
+    const single = column?.kind === 'column' || column?.kind === 'counter';
+    if (own === undefined && (!single || list)) {
+      this.problem(
+        `It names ${describe(property)}, which is no column of one value and no part of the key.`,
+        `Name one of: ${[...key.parts.map(({ name }) => name), ...columns.map((one) => one.property)].join(', ')}.`,
+      );
+    }
+    if (key.substitutions.some((one) => one.part === property)) {
+      this.problem(
+        `"${String(property)}" is kept as an id of a dictionary.`,
+        'Store it in a column too, and name that.',
+      );
+    }
+    return this.problems.count === before;
+  }
+
+  private valueCodec(property: string): Pick<BaseCodec<unknown>, 'name'> {
+    const { key, columns } = this.owner;
+    return (
+      columns.find((one) => one.property === property)?.codec ??
+      key.parts.find(({ name }) => name === property)!.codec
+    );
+  }
+
+  private codecName({ property }: FigureSchema): string | null {
+    return property === undefined ? null : this.valueCodec(property).name;
+  }
+}
+
+/** Holds summaries against the families that their columns stand in. */
+export function checkSummaries(entities: readonly EntitySchema[], problems: Problems): void {
+  for (const { name, summaries, table, columnsByProperty, marker, timeToLive } of entities) {
+    if (summaries.length === 0) continue;
+    if (!timeToLive.lifelong && (timeToLive.property ?? timeToLive.milliseconds) !== undefined) {
+      problems.add(
+        name,
+        undefined,
+        'It has a ttl and no marker, so nothing tells its summaries when its rows end.',
+        'Leave out marker: false.',
+      );
+    }
+    const ends = new Set(
+      table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map((family) => family.name),
+    );
+    const rule = 'has a ttl, and nobody writes when a cell of it ends: its summaries could not follow.';
+    const mend = 'Give the entity a life of its own, @Entity({ ttl }), in a family without one.';
+    if (marker !== undefined && ends.has(marker.family))
+      problems.add(name, undefined, `The family "${marker.family}" of its marker ${rule}`, mend);
+    for (const { by, figures, where } of summaries) {
+      const named = [
+        ...by,
+        ...figures.flatMap(({ property }) => property ?? []),
+        ...Object.keys(where ?? {}),
+      ];
+      for (const property of new Set(named)) {
+        const family = columnsByProperty.get(property)?.family;
+        if (family !== undefined && ends.has(family))
+          problems.add(name, property, `Its family "${family}" ${rule}`, mend);
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** `rowan denormalized`, `rowan references` and `rowan summary` over a store that was written to below the mapper. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { open } from '../../src/database.js';
+import { Delete, Put } from '../../src/table/index.js';
+import { Parcel, Place } from './fixtures/followed.js';
+import { run } from './run.js';
+
+const MODULE = fileURLToPath(new URL('fixtures/followed.ts', import.meta.url));
+const BARE = fileURLToPath(new URL('fixtures/unindexed.ts', import.meta.url));
+let folder: string;
+let store: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rowan-followed-'));
+  store = join(folder, 'store');
+  await using db = await open({ path: store, entities: [Place, Parcel] });
+  await db.repository(Place).putMany([
+    { id: 'a', city: 'Bern' },
+    { id: 'b', city: 'Basel' },
+  ]);
+  const parcels = [1, 2, 3, 4].map((n) => ({ no: `p${n}`, placeId: n % 2 ? 'a' : 'b', weight: n }));
+  await db.repository(Parcel).putMany(parcels);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const command = async (...args: string[]) => {
+  const { code, out } = await run(args[0]!, ...args.slice(1), '--json');
+  return { code, counters: (JSON.parse(out) as { counters: Record<string, number> }[])[0]!.counters };
+};
+
+test('what follows rows is checked and put right', async () => {
+  for (const name of ['denormalized', 'references', 'summary'])
+    expect(await command(name, 'check', MODULE, store)).toMatchObject({ code: 0 });
+  {
+    await using db = await open({ path: store, entities: [Place, Parcel] });
+    await db.engine.table('places').put(new Put('a').addColumn('d', 'c', 'Biel'));
+    await db.engine.table('places').delete(new Delete('b'));
+  }
+  expect(await command('references', 'check', MODULE, store, 'Parcel')).toEqual({
+    code: 1,
+    counters: { rows: 4, valid: 2, dangling: 2 },
+  });
+  expect(await command('references', 'backfill', MODULE, store)).toMatchObject({ code: 1 });
+  const copies = { rows: 4, valid: 0, stale: 2, missing: 0, extra: 2, pending: 0 };
+  expect(await command('denormalized', 'check', MODULE, store)).toEqual({
+    code: 1,
+    counters: { ...copies, repaired: 0 },
+  });
+  expect(await command('denormalized', 'repair', MODULE, store)).toEqual({
+    code: 0,
+    counters: { ...copies, repaired: 4 },
+  });
+  expect(await command('denormalized', 'backfill', MODULE, store)).toMatchObject({
+    code: 0,
+    counters: { valid: 4, repaired: 0 },
+  });
+  // The repair of the copies took the figures along.
+  expect(await command('summary', 'check', MODULE, store)).toMatchObject({
+    code: 0,
+    counters: { 'byCity.groups': 1, 'byCity.valid': 1 },
+  });
+  {
+    await using db = await open({ path: store, entities: [Place, Parcel] });
+    expect(await db.summary(Parcel, 'byCity').find({})).toEqual([{ city: 'Biel', parcels: 2, weight: 4 }]);
+    await db.engine.table('parcels').delete(new Delete('p1'));
+  }
+  expect(await command('summary', 'check', MODULE, store)).toMatchObject({
+    code: 1,
+    counters: { 'byCity.stale': 1, 'byCity.repaired': 0 },
+  });
+  expect(await command('summary', 'repair', MODULE, store, 'Parcel')).toMatchObject({
+    code: 0,
+    counters: { 'byCity.stale': 1, 'byCity.repaired': 1 },
+  });
+  expect(await command('summary', 'build', MODULE, store)).toMatchObject({
+    code: 0,
+    counters: { 'byCity.rows': 3, 'byCity.valid': 1 },
+  });
+});
+
+test('what an entity does not declare is said', async () => {
+  for (const [name, declared] of [
+    ['denormalized', '@Denormalized'],
+    ['references', 'onDelete'],
+    ['summary', '@Summary'],
+  ] as const) {
+    const { code, err } = await run(name, 'check', BARE, store);
+    expect(code).not.toBe(0);
+    expect(err).toContain(declared);
+  }
+});

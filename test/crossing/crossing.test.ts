@@ -1,0 +1,339 @@
+/**
+ * Features crossed: random declarations that have several at once, random programs of every way of writing, one at a time,
+ * in batches and in transactions, between flushes, compactions and openings with moved columns, held against a plain Map.
+ */
+
+import { expect, it } from 'vitest';
+import { type Database, open } from '../../src/database.js';
+import { RowanError, SchemaError } from '../../src/errors.js';
+import type { BaseQuery } from '../../src/query/base-query.js';
+import { settableClock } from '../../src/testing/clock.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
+import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js';
+import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
+import { addTo, BATCHED, drawOperation, perform, repositoriesOf } from './program.js';
+
+const PROGRAMS = scaled(8, 1000, 20_000);
+const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
+const STEPS = 14;
+const START = 1_700_000_000_000;
+
+/** Versions of a history that are compared: where a life is begun anew, only the newest lives on. */
+let newest = 0;
+
+/** An entity, or what a row of the model has, as a text that does not tell absent from undefined. */
+function shown(entity: object): string {
+  return Object.entries(entity)
+    .map(([name, value]) => [name, plain(name, value)] as const)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(' ');
+}
+
+function plain(name: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string') return value;
+  if (value instanceof Date) return String(value.getTime());
+  if (value instanceof Map) {
+    const entries = [...(value as Map<unknown, unknown>)].map(
+      ([key, one]) => `${String(key)}:${String(one)}`,
+    );
+    return entries.length === 0 ? undefined : `{${entries.sort().join(',')}}`;
+  }
+  if (name === 'past') {
+    const all = (value as (string | { value: string })[]).map((one) =>
+      typeof one === 'string' ? one : one.value,
+    );
+    const texts = all.slice(0, newest);
+    return texts.length === 0 ? undefined : JSON.stringify(texts);
+  }
+  if (name === 'inner') return shown(value) === '' ? undefined : `(${shown(value)})`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
+
+class Run {
+  readonly clock = settableClock(START);
+  readonly disk = new MemoryFileSystem();
+  readonly random: Random;
+  readonly model: Model;
+  declared: Declared;
+  db!: Database;
+  log: string[] = [];
+  /** What was there at times past. */
+  private readonly moments: { readonly time: number; readonly rows: Rows }[] = [];
+
+  constructor(readonly seed: number) {
+    this.random = new Random(seed ^ 0x5eed);
+    this.declared = declare(new Random(seed), false);
+    const { features, renew } = this.declared;
+    newest = renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS;
+    const { clock } = this;
+    this.model = new Model(this.declared, {
+      get now() {
+        return clock();
+      },
+    });
+  }
+
+  async open(): Promise<void> {
+    const { main, sibling, source } = this.declared;
+    const entities = [main, sibling, source].filter((target) => target !== undefined);
+    this.db = await open({
+      path: '/crossing',
+      entities: entities as never,
+      fileSystem: this.disk,
+      clock: this.clock,
+      background: 'inline',
+    });
+  }
+
+  async step(): Promise<void> {
+    const { random, model, declared } = this;
+    this.clock.advance(random.chance(0.12) ? 40_000 + random.below(90_000) : 20 + random.below(40));
+    const sort = random.below(10);
+    if (sort === 0) await this.upkeep();
+    else if (sort === 1) await this.batch(random.chance(0.5));
+    else if (sort === 2) await this.transaction();
+    else {
+      const operation = drawOperation(random, declared, model);
+      this.note(operation);
+      expect(await perform(operation, declared, repositoriesOf(this.db, declared))).toBe(
+        model.run(operation),
+      );
+    }
+    if (declared.features.has('past')) this.moments.push({ time: this.clock() + 15, rows: model.rows });
+  }
+
+  private note(operation: Operation): void {
+    this.log.push(
+      `+${this.clock() - START} ${operation.kind} ${shown(operation.key)} | ${shown(
+        Object.fromEntries(Object.entries(operation.values).map(([name, value]) => [name, value ?? 'NULL'])),
+      )} | version ${String(operation.version)} asked ${String(operation.asked)}`,
+    );
+  }
+
+  private async upkeep(): Promise<void> {
+    switch (this.random.below(3)) {
+      case 0:
+        this.log.push('flush');
+        return this.db.admin.flush('crossing');
+      case 1:
+        this.log.push('compact');
+        await this.db.admin.flush('crossing');
+        return this.db.admin.majorCompact('crossing');
+      default:
+        this.log.push('opened again');
+        await this.db.close();
+        this.declared = declare(new Random(this.seed), true);
+        return this.open();
+    }
+  }
+
+  private async batch(atomic: boolean): Promise<void> {
+    const { random, model, declared } = this;
+    const operations: Operation[] = [];
+    for (let i = 1 + random.below(4); i > 0; i--) {
+      const operation = withoutHistory(drawOperation(random, declared, model));
+      if (BATCHED.has(operation.kind)) operations.push(operation);
+    }
+    this.log.push(`batch ${atomic ? 'atomic' : ''}`);
+    for (const operation of operations) this.note(operation);
+    const before = model.rows;
+    const { main } = repositoriesOf(this.db, declared);
+    const fill = (batch: Parameters<Parameters<typeof main.batch>[0]>[0]) => {
+      for (const operation of operations) addTo(batch, operation, declared);
+      return batch;
+    };
+    if (!atomic) {
+      const outcomes = await main.batch(fill);
+      expect(outcomes.map((outcome) => (outcome.ok ? 'ok' : outcome.error.code))).toEqual(
+        operations.map((operation) => model.run(operation)),
+      );
+      return;
+    }
+    const failed = operations.map((operation) => model.run(operation)).find((outcome) => outcome !== 'ok');
+    if (failed !== undefined) model.rows = before;
+    let code = 'ok';
+    try {
+      await main.batch(fill, { atomic: true });
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+      code = error.code;
+    }
+    expect(code).toBe(failed ?? 'ok');
+  }
+
+  private async transaction(): Promise<void> {
+    const { random, model, declared } = this;
+    const { rows, sources } = model;
+    const given = random.chance(0.3);
+    this.log.push(`transaction${given ? ' given up' : ''}`);
+    const drawn: Operation[] = [];
+    const count = 1 + random.below(4);
+    const done = this.db.transaction(async (tx) => {
+      // It is run again where others were faster; texts that are given their first ids are such.
+      model.rows = rows;
+      model.sources = sources;
+      for (let i = 0; i < count; i++) {
+        const operation = drawn[i] ?? withoutHistory(drawOperation(random, declared, model));
+        if (drawn[i] === undefined) this.note(operation);
+        drawn[i] = operation;
+        expect(await perform(operation, declared, repositoriesOf(tx, declared))).toBe(model.run(operation));
+      }
+      if (given) throw new Error('given up');
+    });
+    if (given) {
+      await expect(done).rejects.toThrow('given up');
+      model.rows = rows;
+      model.sources = sources;
+    } else await done;
+  }
+
+  /** Reads in every way. */
+  async check(): Promise<void> {
+    const { model, declared, random } = this;
+    const { main } = repositoriesOf(this.db, declared);
+    for (const key of declared.keys) {
+      const row = model.living(key);
+      const found = await main.get(key as never);
+      expect(found === null ? 'nothing' : shown(found)).toBe(row === undefined ? 'nothing' : rowText(row));
+      expect(await main.exists(key as never)).toBe(row !== undefined);
+    }
+    const rows = model.all();
+    const lead = random.pick(declared.keys)['k0'];
+    const under = rows.filter(({ key }) => key['k0'] === lead);
+    await this.answers(main.find({ k0: lead } as never) as never, under);
+    await this.answers(main.find({} as never, { fullScan: true }) as never, rows);
+    if (declared.features.has('softDelete')) {
+      const all = main.find({} as never, { fullScan: true, withDeleted: true });
+      await this.answers(all as never, model.all(true));
+    }
+    const q = random.below(3) - 1;
+    const asked = main.find({ k0: lead } as never).where({ q: { gte: q } } as never);
+    await this.answers(
+      asked as never,
+      under.filter(({ values }) => values['q'] !== undefined && Number(values['q']) >= q),
+    );
+    await this.indexed(rows);
+    await this.together(under);
+    await this.past();
+  }
+
+  private async answers(query: BaseQuery<object>, rows: readonly Row[]): Promise<void> {
+    const wanted = rows.map(rowText).sort();
+    const all = (await query.all()).map(shown);
+    expect([...all].sort()).toEqual(wanted);
+    expect(await query.count()).toBe(wanted.length);
+    expect((await query.reverse().all()).map(shown)).toEqual([...all].reverse());
+    const paged: string[] = [];
+    let page = await query.page({ size: 2 });
+    for (;;) {
+      paged.push(...page.items.map(shown));
+      if (page.cursor === undefined) break;
+      page = await query.page({ size: 2, cursor: page.cursor });
+    }
+    expect(paged).toEqual(all);
+  }
+
+  private async indexed(rows: readonly Row[]): Promise<void> {
+    const { features } = this.declared;
+    const { main } = repositoriesOf(this.db, this.declared);
+    const by = (name: string, key: Values) => main.by(name as never).find(key as never) as never;
+    if (features.has('index')) {
+      const a = this.random.pick(['', 'x', 'y']);
+      const meant = rows.filter(({ values }) => values['a'] === a && values['q'] !== undefined);
+      await this.answers(by('byA', { a }), meant);
+    }
+    if (features.has('unique')) {
+      await this.answers(
+        by('byMail', { mail: 'm1' }),
+        rows.filter(({ values }) => values['mail'] === 'm1'),
+      );
+    }
+    if (features.has('several') && features.has('maps')) {
+      const meant = rows.filter(({ values }) => (values['map'] as Map<string, number> | undefined)?.has('s'));
+      await this.answers(by('byMap', { map: 's' }), meant);
+    }
+  }
+
+  /** Both record types of the table. */
+  private async together(under: readonly Row[]): Promise<void> {
+    const { main, sibling } = this.declared;
+    if (sibling === undefined || under.length === 0) return;
+    const { k0 } = under[0]!.key;
+    const repository = this.db.repository(sibling);
+    await repository.put({ k0, z: 1, a: 'sibling' } as never);
+    const found = await this.db.collection([main, sibling] as never, { k0 } as never).all();
+    const own = shown({ k0, z: 1, a: 'sibling' });
+    expect(found.map((one) => shown(one as object)).sort()).toEqual([...under.map(rowText), own].sort());
+    await repository.delete({ k0, z: 1 } as never);
+  }
+
+  private async past(): Promise<void> {
+    const { features } = this.declared;
+    if (!features.has('past') || features.has('ttl') || features.has('ownTtl')) return;
+    const { main } = repositoriesOf(this.db, this.declared);
+    const { time, rows } = this.random.pick(this.moments);
+    const then = [...rows.values()].filter(({ values }) => values['deleted'] === undefined);
+    const found = await main
+      .asOf(time)
+      .find({} as never, { fullScan: true })
+      .all();
+    expect(found.map((one) => shown(one as object)).sort()).toEqual(then.map(rowText).sort());
+    expect(
+      await main
+        .asOf(time)
+        .find({} as never, { fullScan: true })
+        .count(),
+    ).toBe(then.length);
+    for (const key of this.declared.keys) {
+      const there = then.some((row) => keyText(row.key) === keyText(key));
+      expect(await main.asOf(time).exists(key as never)).toBe(there);
+    }
+  }
+}
+
+/** Of two writes of one millisecond a history has one version or two: what came between decides. */
+function withoutHistory(operation: Operation): Operation {
+  const { past: _, ...values } = operation.values;
+  return { ...operation, values };
+}
+
+async function runProgram(seed: number): Promise<boolean> {
+  const run = new Run(seed);
+  try {
+    await run.open();
+  } catch (error) {
+    // What does not go together is refused, all of it, and said.
+    if (error instanceof SchemaError) return false;
+    throw error;
+  }
+  try {
+    for (let i = 0; i < STEPS; i++) {
+      await run.step();
+      if (run.random.chance(0.3)) await run.check();
+    }
+    await run.check();
+  } catch (error) {
+    const { features, renew } = run.declared;
+    const what = `Seed ${seed}: ${[...features].join(' ')}${renew ? ' renew' : ''}`;
+    const keys = run.db.repository(run.declared.main).schema.key.signature;
+    throw new Error(`${what}; key ${keys}\n${run.log.join('\n')}\n${(error as Error).message}`, {
+      cause: error,
+    });
+  } finally {
+    await run.db.close();
+  }
+  return true;
+}
+
+it('declarations that cross features do what each of them says', async () => {
+  let run = 0;
+  for (let seed = FIRST; seed < FIRST + PROGRAMS; seed++) if (await runProgram(seed)) run++;
+  expect(run).toBeGreaterThan(PROGRAMS * 0.8);
+});

@@ -1,0 +1,161 @@
+/** What programs over crossed features have found: each was wrong once. */
+
+import { expect, it } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { part, substitute } from '../../src/key/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory, settableClock } from '../../src/testing/index.js';
+
+const table = (name: string) => defineTable({ name, families: { d: {}, h: { versions: 5 } } });
+
+const Hooked = defineEntity({
+  name: 'Hooked',
+  table: table('hooked'),
+  key: [part('id')],
+  columns: (c) => ({
+    a: c.column('d:a', text).optional(),
+    b: c.column('d:b', text).optional(),
+    at: c.column('d:t', text).optional(),
+    version: c.version('d:v'),
+  }),
+  hooks: {
+    beforeUpdate(entity) {
+      entity.at = 'hooked';
+    },
+  },
+});
+
+it('an update by an entity as the key writes what the patch and the hooks say, and nothing else of the entity', async () => {
+  const db = await openMemory({ entities: [Hooked] });
+  const hooked = db.repository(Hooked);
+  await hooked.put({ id: 'x', a: 'old', b: 'old' });
+  const read = (await hooked.get({ id: 'x' }))!;
+  await hooked.update({ id: 'x' }, { b: 'new' });
+  await hooked.update(read, { a: 'new' });
+  expect(await hooked.get({ id: 'x' })).toEqual({ id: 'x', a: 'new', b: 'new', at: 'hooked', version: 3 });
+  expect(await hooked.upsert({ id: 'x', a: '1', b: '2' }, { a: '3' })).toBe('updated');
+  expect(await hooked.get({ id: 'x' })).toMatchObject({ a: '3', b: 'new' });
+  await db.close();
+});
+
+const Source = defineEntity({
+  name: 'Source',
+  table: table('sources'),
+  key: [part('id')],
+  columns: (c) => ({ name: c.column('d:n', text).optional() }),
+});
+const Known = defineEntity({
+  name: 'Known',
+  table: table('known'),
+  key: [substitute('word', 'words')],
+  columns: (c) => ({
+    mail: c.column('d:m', text).optional(),
+    ref: c.column('d:r', text).optional(),
+    copy: c.column('d:c', text).optional(),
+  }),
+  indexes: { byMail: { on: [part('mail')], unique: true } },
+  denormalized: [{ from: () => Source, via: { id: 'ref' }, fields: { copy: 'name' } }],
+});
+
+it('a check of a text that has no id is not met, and gives it none', async () => {
+  const db = await openMemory({ entities: [Source, Known] });
+  const known = db.repository(Known);
+  const key = { word: 'never met' };
+  const unmet = { ok: false, current: null };
+  expect(await known.check(key, { mail: null }).put({ ...key, mail: 'm' })).toEqual(unmet);
+  const [outcome] = await known.batch((b) => b.check(key, { mail: null }).put({ ...key, mail: 'm' }));
+  expect(outcome).toMatchObject({ ok: false, error: { code: 'ERR_CONFLICT' } });
+  expect(await db.dictionary('words').ids(['never met'], false)).toEqual([undefined]);
+  await db.close();
+});
+
+it('steps know the texts of rows that an earlier program wrote: for copies, and for conflicts over unique values', async () => {
+  const disk = new MemoryFileSystem();
+  const first = await openMemory({ entities: [Source, Known], disk });
+  await first.repository(Source).put({ id: 's', name: 'one' });
+  await first.repository(Known).put({ word: 'hello', mail: 'm', ref: 's' });
+  await first.close();
+  const db = await openMemory({ entities: [Source, Known], disk });
+  const known = db.repository(Known);
+  await expect(known.put({ word: 'other', mail: 'm' })).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+  await db.repository(Source).put({ id: 's', name: 'two' });
+  expect(await known.get({ word: 'hello' })).toMatchObject({ copy: 'two' });
+  await db.close();
+});
+
+const Ending = defineEntity({
+  name: 'Ending',
+  table: table('ending'),
+  key: [part('id')],
+  columns: (c) => ({
+    a: c.column('d:a', text).optional(),
+    b: c.column('d:b', text).optional(),
+    ref: c.column('d:r', text).optional(),
+    copy: c.column('d:c', text).optional(),
+    past: c.versions('h:p', text),
+    ttl: c.ttl(),
+  }),
+  denormalized: [{ from: () => Source, via: { id: 'ref' }, fields: { copy: 'name' } }],
+});
+
+it.each([0, 5])(
+  'a life made shorter does not give way to the longer one behind it, %d ms later',
+  async (later) => {
+    const clock = settableClock(1000);
+    const db = await openMemory({ entities: [Source, Ending], clock });
+    const ending = db.repository(Ending);
+    await ending.put({ id: 'x', a: 'long', b: 'long' });
+    clock.advance(later);
+    await ending.update({ id: 'x' }, { a: 'short', ttl: 5000 });
+    expect(await ending.get({ id: 'x' })).toMatchObject({ a: 'short', b: 'long' });
+    await db.transaction(async (tx) => {
+      await tx.repository(Ending).append({ id: 'y' }, { a: 'long' });
+      await tx.repository(Ending).update({ id: 'y' }, { b: 'short', ttl: 5000 });
+      expect(await tx.repository(Ending).get({ id: 'y' })).toMatchObject({ a: 'long', b: 'short' });
+    });
+    expect(await ending.get({ id: 'y' })).toMatchObject({ a: 'long', b: 'short' });
+    clock.advance(5010);
+    expect(await ending.getMany([{ id: 'x' }, { id: 'y' }])).toEqual([null, null]);
+    clock.advance(2000);
+    await ending.insert({ id: 'x' });
+    expect(await ending.get({ id: 'x' })).toMatchObject({ a: undefined, b: undefined });
+    await db.close();
+  },
+);
+
+it('a life begun anew leaves histories as they are, and copies to what they are made of', async () => {
+  const clock = settableClock(1000);
+  const db = await openMemory({ entities: [Source, Ending], clock });
+  const ending = db.repository(Ending);
+  await db.repository(Source).put({ id: 's', name: 'one' });
+  await ending.put({ id: 'x', past: [{ value: 'one' }], ref: 's', ttl: 5000 });
+  clock.advance(10);
+  await ending.put({ id: 'x', past: [{ value: 'two' }], ttl: 9000 });
+  clock.advance(10);
+  await ending.update({ id: 'x' }, { a: 'a', ttl: 20_000 });
+  expect((await ending.get({ id: 'x' }))?.past).toEqual([
+    { value: 'two', timestamp: 1010 },
+    { value: 'one', timestamp: 1000 },
+  ]);
+  await ending.update({ id: 'x' }, { ref: null, ttl: 10_000 });
+  expect(await ending.get({ id: 'x' })).toMatchObject({ copy: undefined, ref: undefined });
+  await db.close();
+});
+
+it('what an ended entity leaves for a moment is not counted, and takes no place within a limit', async () => {
+  const clock = settableClock(1000);
+  const db = await openMemory({ entities: [Source, Ending], clock });
+  const ending = db.repository(Ending);
+  await ending.put({ id: 'x', a: 'a', ttl: 5000 });
+  await ending.put({ id: 'y', a: 'a' });
+  clock.advance(10);
+  await ending.update({ id: 'x' }, { a: 'b' });
+  clock.advance(5200);
+  const all = ending.find({}, { fullScan: true });
+  expect(await all.where({ a: { gte: 'a' } }).count()).toBe(1);
+  expect(await all.limit(1).all()).toMatchObject([{ id: 'y' }]);
+  expect((await all.page({ size: 1 })).items).toMatchObject([{ id: 'y' }]);
+  expect(await ending.exists({ id: 'x' })).toBe(false);
+  await db.close();
+});

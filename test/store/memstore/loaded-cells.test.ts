@@ -1,0 +1,161 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toBytes } from '../../../src/bytes/index.js';
+import { SeekKey } from '../../../src/store/cursor.js';
+import { CellArena, type CellBytes, ChunkPool } from '../../../src/store/memstore/arena.js';
+import { compareRefs } from '../../../src/store/memstore/cell-order.js';
+import { LoadedCells } from '../../../src/store/memstore/loaded-cells.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
+import type { MemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
+import { CellType } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
+
+interface Mutation {
+  readonly row: Uint8Array;
+  readonly cells: readonly (readonly [
+    qualifier: Uint8Array,
+    timestamp: number,
+    type: number,
+    ttl: number,
+    value: Uint8Array,
+  ])[];
+}
+
+/** A cell in bytes of its own, at an odd place. */
+function inBytes(row: Uint8Array, [qualifier, timestamp, type, ttl, value]: Mutation['cells'][0]): CellBytes {
+  const bytes = new Uint8Array(Buffer.concat([Uint8Array.of(9, 9, 9), row, qualifier, value]));
+  return {
+    bytes,
+    view: new DataView(bytes.buffer),
+    timestamp,
+    type,
+    ttl,
+    rowOffset: 3,
+    rowLength: row.length,
+    qualifierOffset: 3 + row.length,
+    qualifierLength: qualifier.length,
+    valueOffset: 3 + row.length + qualifier.length,
+    valueLength: value.length,
+  };
+}
+
+const part = fc.constantFrom('', '\0', '\0\0', 'a', 'aa', 'customer-', 'customer-', '.www/', 'x'.repeat(50));
+/** Rows that share much, end in zeros, are the beginnings of others, or come again. */
+const row = fc
+  .oneof(
+    fc.tuple(fc.nat(3), part, fc.nat(40), part).map((parts) => parts.join('')),
+    fc.tuple(part, part, fc.nat(30)).map((parts) => parts.join('')),
+    fc.nat(9000).map((n) => String(n).padStart(16, '0')),
+  )
+  .map((text) => toBytes(text === '' ? '-' : text));
+const cell = fc.tuple(
+  fc.constantFrom('', 'a', 'b', 'b\0').map(toBytes),
+  fc.nat(2),
+  fc.constantFrom(...Object.values(CellType)),
+  fc.constantFrom(0, 0, 7),
+  fc.oneof(
+    fc.uint8Array({ maxLength: 9 }),
+    fc.integer({ min: 150, max: 400 }).map((n) => new Uint8Array(n).fill(n)),
+  ),
+);
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  row,
+  cells: fc.array(cell, { minLength: 1, maxLength: 4 }),
+});
+const mutations = fc.array(mutation, { minLength: 1, maxLength: 400, size: 'max' });
+
+function added(list: readonly Mutation[], memstore = new Memstore(new ChunkPool(0)), firstSeq = 0): Memstore {
+  list.forEach(({ row: own, cells }, i) => {
+    cells.forEach(([qualifier, timestamp, type, ttl, value], index) => {
+      memstore.add(own, qualifier, timestamp, type, firstSeq + i, ttl, value, index > 0);
+    });
+  });
+  return memstore;
+}
+
+function loaded(list: readonly Mutation[]): Memstore {
+  const memstore = new Memstore(new ChunkPool(0));
+  list.forEach(({ row: own, cells }, seq) => {
+    cells.forEach((each, index) => {
+      memstore.load(inBytes(own, each), seq, index > 0);
+    });
+  });
+  memstore.settle();
+  return memstore;
+}
+
+function at(cursor: MemstoreCursor): string {
+  const { key, rowOffset, rowLength, qualifierOffset, qualifierLength, valueOffset, valueLength } = cursor;
+  const text = (from: number, length: number): string =>
+    Buffer.from(key.subarray(from, from + length)).toString('hex');
+  const { timestamp, type, seq, ttl } = cursor;
+  const ends = [text(qualifierOffset, qualifierLength), timestamp, type, seq, ttl];
+  return [text(rowOffset, rowLength), ...ends, text(valueOffset, valueLength)].join(' ');
+}
+
+function cellsOf(memstore: Memstore): string[] {
+  const cursor = memstore.cursor();
+  const found: string[] = [];
+  for (let more = cursor.seekToFirst(); more; more = cursor.next()) found.push(at(cursor));
+  return found;
+}
+
+describe('cells that are loaded', () => {
+  test('stand as if they had been added one by one, also for what is added, sought and taken back behind them', () => {
+    fc.assert(
+      fc.property(mutations, mutations, fc.array(row), (first, later, rows) => {
+        const one = added(first);
+        const other = loaded(first);
+        expect(cellsOf(other)).toEqual(cellsOf(one));
+        const { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers, hasTtl } = one;
+        const facts = { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers, hasTtl };
+        expect(other).toMatchObject(facts);
+        added(later, one, first.length);
+        added(later, other, first.length);
+        const expected = cellsOf(one);
+        expect(cellsOf(other)).toEqual(expected);
+        const [a, b] = [one.cursor(), other.cursor()];
+        for (const each of rows) {
+          const key = new SeekKey().setRow(each);
+          expect(b.seek(key)).toBe(a.seek(key));
+          if (a.valid) expect(at(b)).toBe(at(a));
+        }
+        if (b.seekToFirst()) other.takeBack(b.ref);
+        expect(cellsOf(other)).toEqual(expected.slice(1));
+      }),
+      { numRuns: scaled(15, 60, 500) },
+    );
+  });
+
+  test('are sorted alike whether the heads of their rows are kept or not', () => {
+    fc.assert(
+      fc.property(mutations, fc.nat(300), (list, mostHeads) => {
+        const arena = new CellArena(new ChunkPool(0));
+        const cells = new LoadedCells(arena, mostHeads);
+        const refs = list.flatMap(({ row: own, cells: each }, seq) =>
+          each.slice(0, 1).map((first) => {
+            const bytes = inBytes(own, first);
+            const ref = arena.copy(bytes, seq, false);
+            cells.add(ref, bytes, seq);
+            return ref;
+          }),
+        );
+        expect([...cells.sorted()]).toEqual(refs.sort((a, b) => compareRefs(arena, a, b)));
+      }),
+      { numRuns: scaled(20, 60, 500) },
+    );
+  });
+
+  test('may be one row that all others begin with, or rows that only zeros tell apart', () => {
+    const rows = ['user', ...Array.from({ length: 300 }, (_, i) => `user${'\0'.repeat((i * 7) % 300)}`)];
+    const list = rows.map(
+      (text): Mutation => ({ row: toBytes(text), cells: [[toBytes('q'), 1, 4, 0, toBytes('v')]] }),
+    );
+    expect(cellsOf(loaded(list))).toEqual(cellsOf(added(list)));
+    const long = Array.from({ length: 300 }, (_, i) => `${'a'.repeat((i * 7) % 300)}b`);
+    const chain = long.map(
+      (text): Mutation => ({ row: toBytes(text), cells: [[toBytes('q'), 1, 4, 0, toBytes('v')]] }),
+    );
+    expect(cellsOf(loaded(chain))).toEqual(cellsOf(added(chain)));
+  });
+});

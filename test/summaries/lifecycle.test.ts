@@ -1,0 +1,241 @@
+/** Summaries that come to stored rows, programs that do not declare them, jobs that are cut off, and what is off. */
+
+import { expect, it } from 'vitest';
+import {
+  Column,
+  defineEntity,
+  Entity,
+  float64,
+  int32,
+  part,
+  RowKey,
+  Summary,
+  text,
+} from '../../src/index.js';
+import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
+
+const table = { name: 'sales', families: { d: {} } };
+const name = 'Sale';
+
+@Entity({ table, name })
+@RowKey(part('id'))
+class Bare {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:s', text) shop!: string;
+  @Column('d:a', int32) amount!: number;
+}
+
+@Entity({ table, name })
+@RowKey(part('id'))
+@Summary('byShop', {
+  by: ['shop'],
+  figures: { sales: 'count', sum: { sum: 'amount' }, top: { max: 'amount' } },
+})
+class Sale {
+  declare static readonly key: ['id'];
+  declare static readonly summaries: {
+    byShop: { by: ['shop']; figures: { sales: 'count'; sum: { sum: 'amount' }; top: { max: 'amount' } } };
+  };
+  id!: string;
+  @Column('d:s', text) shop!: string;
+  @Column('d:a', int32) amount!: number;
+}
+
+const ROWS = scaled(1200, 20_000, 200_000);
+const sale = (n: number, amount = n % 97) => ({ id: `i${n}`, shop: `s${n % 7}`, amount });
+
+async function expectRight(db: Awaited<ReturnType<typeof openMemory>>): Promise<void> {
+  const rows = await db.repository(Sale).find({}, { fullScan: true }).all();
+  const wanted = new Map<string, { shop: string; sales: number; sum: number; top: number }>();
+  for (const { shop, amount } of rows) {
+    const group = wanted.get(shop) ?? { shop, sales: 0, sum: 0, top: Number.NEGATIVE_INFINITY };
+    group.sales++;
+    group.sum += amount;
+    group.top = Math.max(group.top, amount);
+    wanted.set(shop, group);
+  }
+  const found = await db.summary(Sale, 'byShop').find({});
+  expect(found).toEqual([...wanted.values()].sort((a, b) => (a.shop < b.shop ? -1 : 1)));
+}
+
+it('is built over stored rows beside writers, and goes on where a job was cut off', async () => {
+  const disk = new MemoryFileSystem();
+  const before = await openMemory({ entities: [Bare], disk });
+  await before.repository(Bare).putMany(Array.from({ length: ROWS }, (_, n) => sale(n)));
+  await before.close();
+
+  const db = await openMemory({ entities: [Sale], disk });
+  const byShop = db.summary(Sale, 'byShop');
+  expect(await byShop.state()).toBe('disabled');
+  await expect(byShop.get({ shop: 's1' })).rejects.toThrow(/never counted/);
+  const sales = db.repository(Sale);
+  let done = false;
+  let retries = 0;
+  const write = async (writer: number): Promise<void> => {
+    for (let n = writer; !done; n += 5) {
+      const no = (n * 7919) % (2 * ROWS);
+      await new Promise(setImmediate);
+      const way = n % 4;
+      if (way === 0) await sales.put(sale(no, n % 1000));
+      else if (way === 1) await sales.delete({ id: `i${no}` });
+      else if (way === 2) await sales.upsert(sale(no, 5), { shop: `s${n % 5}` });
+      else {
+        await db
+          .transaction((tx) => tx.repository(Sale).put(sale(no, -n)), { attempts: 50 })
+          .catch(() => void retries++);
+      }
+    }
+  };
+  const writers = [1, 2, 3].map(write);
+  const abort = new AbortController();
+  const cut = byShop.build({
+    signal: abort.signal,
+    onProgress: () => abort.abort(),
+    checkpointRows: 500,
+  });
+  await cut.catch((error: { code: string }) => expect(error.code).toBe('ERR_ABORTED'));
+  await byShop.build();
+  expect(await byShop.state()).toBe('active');
+  const beside = await byShop.check();
+  done = true;
+  await Promise.all(writers);
+  expect(beside).toMatchObject({ stale: 0, missing: 0, extra: 0, entries: 0 });
+  await expectRight(db);
+
+  // Left in the middle of a count, as a crash would leave it.
+  const again = new AbortController();
+  await byShop
+    .check({ signal: again.signal, onProgress: () => again.abort(), checkpointRows: 500 })
+    .catch(() => undefined);
+  const copy = disk.crash({ keepUnsynced: 1, random: () => 0.5 });
+  await db.close();
+  const reopened = await openMemory({ entities: [Sale], disk: copy });
+  await reopened.repository(Sale).putMany([sale(1, 1_000_000), sale(3 * ROWS)]);
+  await expectRight(reopened);
+  expect(await reopened.summary(Sale, 'byShop').check()).toMatchObject({ stale: 0, missing: 0, extra: 0 });
+  await reopened.close();
+});
+
+it('is to be built anew when a program that does not declare it has written', async () => {
+  const disk = new MemoryFileSystem();
+  const first = await openMemory({ entities: [Sale], disk });
+  await first.repository(Sale).put(sale(1));
+  await expectRight(first);
+  await first.close();
+  await expect(openMemory({ entities: [Bare], disk, tables: 'verify' })).rejects.toThrow(/byShop/);
+  const bare = await openMemory({ entities: [Bare], disk });
+  await bare.repository(Bare).put(sale(2));
+  await bare.close();
+  const db = await openMemory({ entities: [Sale], disk });
+  const byShop = db.summary(Sale, 'byShop');
+  expect(await byShop.state()).toBe('disabled');
+  await expect(byShop.find({})).rejects.toMatchObject({ code: 'ERR_QUERY' });
+  await byShop.build();
+  await expectRight(db);
+  await db.close();
+});
+
+it('check says what writes below the mapper have left, and repair mends it once', async () => {
+  const db = await openMemory({ entities: [Sale] });
+  const sales = db.repository(Sale);
+  for (let n = 0; n < 20; n++) await sales.put(sale(n));
+  const { Put, Delete } = await import('../../src/table/index.js');
+  const raw = db.engine.table('sales');
+  await raw.put(new Put('i0').addColumn('d', 's', 'elsewhere'));
+  await raw.delete(new Delete('i6'));
+  await raw.delete(new Delete('i13'));
+  const byShop = db.summary(Sale, 'byShop');
+  // s6 has lost i6 and i13 and has no rows left; s0 lost i0; "elsewhere" is new.
+  const report = await byShop.check();
+  expect(report).toMatchObject({
+    rows: 18,
+    groups: 8,
+    valid: 5,
+    stale: 1,
+    missing: 1,
+    extra: 1,
+    repaired: 0,
+  });
+  expect(report.entries).toBeGreaterThan(0);
+  const mended = await byShop.repair();
+  expect(mended.repaired).toBe(3 + report.entries);
+  expect(await byShop.repair()).toMatchObject({
+    valid: 7,
+    stale: 0,
+    missing: 0,
+    extra: 0,
+    entries: 0,
+    repaired: 0,
+  });
+  await expectRight(db);
+  await db.close();
+});
+
+it('leaves nothing of a count that is not asked any more', async () => {
+  const db = await openMemory({ entities: [Sale] });
+  await db.repository(Sale).putMany(Array.from({ length: 50 }, (_, n) => sale(n)));
+  const byShop = db.summary(Sale, 'byShop');
+  for (let i = 0; i < 3; i++) await byShop.repair();
+  const { Scan } = await import('../../src/table/index.js');
+  let rows = 0;
+  for await (const _ of db.engine.table('sales_sum').scan(new Scan())) rows++;
+  expect(rows).toBe(1 + 7);
+  for (let n = 0; n < 50; n++) await db.repository(Sale).delete({ id: `i${n}` });
+  expect(await byShop.find({})).toEqual([]);
+  rows = 0;
+  for await (const _ of db.engine.table('sales_sum').scan(new Scan())) rows++;
+  expect(rows).toBe(1);
+  await db.close();
+});
+
+it('stands in defineEntity too, and doubles are summed exactly', async () => {
+  const Weight = defineEntity({
+    name: 'Weight',
+    table,
+    key: [part('id')],
+    columns: (c) => ({ kilos: c.column('d:k', float64).optional() }),
+    summaries: { all: { by: [], figures: { kilos: { sum: 'kilos' }, mean: { avg: 'kilos' } } } },
+  });
+  const db = await openMemory({ entities: [Weight] });
+  const weights = db.repository(Weight);
+  const all = db.summary(Weight, 'all');
+  const sumOf = async (...values: number[]): Promise<number | undefined> => {
+    await weights.find({}, { fullScan: true }).deleteAll();
+    await weights.putMany(values.map((kilos, i) => ({ id: String(i), kilos })));
+    const found = await all.get({});
+    return found?.kilos;
+  };
+  expect(await sumOf(1e300, 1, -1e300)).toBe(1);
+  expect(await sumOf(0.1, 0.2, 0.3)).toBe(0.6);
+  expect(await sumOf(5e-324, 5e-324)).toBe(1e-323);
+  expect(await sumOf(1.7976931348623157e308, 1.7976931348623157e308)).toBe(Number.POSITIVE_INFINITY);
+  expect(await sumOf(2.2250738585072014e-308, -5e-324)).toBe(2.225073858507201e-308);
+  expect(await sumOf(Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY)).toBeNaN();
+  expect(await sumOf(2 ** 53, 1)).toBe(2 ** 53);
+  await weights.find({}, { fullScan: true }).deleteAll();
+  expect(await all.get({})).toBeNull();
+  await db.close();
+});
+
+it('answers groups by leading properties and ranges, up to a limit', async () => {
+  const db = await openMemory({ entities: [Sale] });
+  await db
+    .repository(Sale)
+    .putMany(Array.from({ length: 600 }, (_, n) => ({ ...sale(n), shop: `s${1000 + n}` })));
+  const byShop = db.summary(Sale, 'byShop');
+  expect((await byShop.find({})).length).toBe(600);
+  expect((await byShop.find({ shop: { gte: 's1500', lt: 's1510' } })).map(({ shop }) => shop)).toEqual(
+    Array.from({ length: 10 }, (_, n) => `s${1500 + n}`),
+  );
+  expect((await byShop.find({ shop: { startsWith: 's10' } }, { limit: 7 })).length).toBe(7);
+  const wrong = byShop.find as (prefix: object, options?: object) => Promise<unknown>;
+  await expect(wrong.call(byShop, { sales: 1 })).rejects.toMatchObject({ code: 'ERR_KEY' });
+  await expect(wrong.call(byShop, {}, { limit: -1 })).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  await expect(wrong.call(byShop, {}, { max: 1 })).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  await expect(byShop.get({} as never)).rejects.toMatchObject({ code: 'ERR_KEY' });
+  expect(() => db.summary(Sale, 'none' as never)).toThrow(/no summary the string "none"/);
+  expect(() => db.summary(Bare as never, 'byShop' as never)).toThrow();
+  await db.close();
+});
