@@ -8,6 +8,7 @@ export {
   csvSource,
   type FileFormatName,
   ndjsonSource,
+  type ParquetSourceOptions,
   parquetSource,
 } from './pipeline/file-source.js';
 export { type Increments, type IncrementTarget, increments } from './pipeline/increments.js';

@@ -35,6 +35,7 @@ export {
   type Mapper,
   ndjsonFiles,
   ndjsonSource,
+  type ParquetSourceOptions,
   type ParquetType,
   type PutTarget,
   parquetFiles,

@@ -58,9 +58,17 @@ const SMALL: JobRunOptions = {
 };
 
 /** The rows that a job reads, as lines. */
-async function read(engine: Engine, paths: readonly string[], name: string): Promise<string[]> {
+async function read(
+  engine: Engine,
+  paths: readonly string[],
+  name: string,
+  timeoutMs?: number,
+): Promise<string[]> {
   const out = join(folder, `read-${name}`);
-  await new JobBuilder(engine, `read-${name}`).from(parquetSource(paths)).to(ndjsonFiles(out)).run(SMALL);
+  await new JobBuilder(engine, `read-${name}`)
+    .from(parquetSource(paths, { timeoutMs }))
+    .to(ndjsonFiles(out))
+    .run(SMALL);
   const found: string[] = [];
   for (const file of (await readdir(out)).sort()) {
     found.push(...(await readFile(join(out, file), 'utf8')).split('\n').filter(Boolean));
@@ -148,7 +156,7 @@ test('what cannot be written or read says why', async () => {
   await engine.close();
 });
 
-test('a file that is cut, or whose footer is changed, is an error that names it, or other rows', async () => {
+test('a file that is cut or changed is an error that names it, or other rows', async () => {
   const { engine } = await memoryStore();
   const own = join(folder, 'whole');
   const lines = join(folder, 'whole.ndjson');
@@ -173,7 +181,7 @@ test('a file that is cut, or whose footer is changed, is an error that names it,
   );
   // More rows than there are, among it, which would go on for ever.
   const footer = whole.length - 8 - whole.readUInt32LE(whole.length - 8);
-  for (let at = footer; at < whole.length; at += scaled(29, 1, 1)) {
+  for (let at = footer; at < whole.length; at += scaled(97, 11, 1)) {
     for (const byte of [0xff, 0x7f]) {
       const damaged = Buffer.from(whole);
       damaged[at] = byte;
@@ -182,6 +190,50 @@ test('a file that is cut, or whose footer is changed, is an error that names it,
         expect(error, String(at)).toMatchObject({ message: expect.stringContaining(path) });
       });
     }
+  }
+  // Levels and dictionaries of pages, which the package may follow for ever.
+  await fc.assert(
+    fc.asyncProperty(fc.nat({ max: whole.length - 1 }), fc.nat({ max: 255 }), async (at, byte) => {
+      const damaged = Buffer.from(whole);
+      damaged[at] = byte;
+      await writeFile(path, damaged);
+      await read(engine, [path], 'damaged', 500).catch((error: unknown) => {
+        expect(error, `${at}: ${byte}`).toMatchObject({ message: expect.stringContaining(path) });
+      });
+    }),
+    { numRuns: scaled(6, 60, 2000) },
+  );
+  await engine.close();
+});
+
+test('a page whose levels go on without end is ended with its time or its memory, and the next file is read', async () => {
+  const { engine } = await memoryStore();
+  const own = join(folder, 'endless');
+  const lines = join(folder, 'endless.ndjson');
+  const all = Array.from({ length: 32 }, (_, n) => ({ n: n < 28 ? n * 1_000_003 : null }));
+  await writeFile(lines, all.map((item) => `${JSON.stringify(item)}\n`).join(''));
+  await new JobBuilder(engine, 'endless')
+    .from(ndjsonSource([lines]))
+    .map<number, object>((item, emit) => emit(0, item as object))
+    .to(parquetFiles(own, { n: 'int32' }))
+    .run();
+  const path = join(own, 'part-00000.parquet');
+  const whole = await readFile(path);
+  // A run of 28 ones and one of zeros, as levels; made one of 2^31-1 values.
+  const levels = whole.indexOf(Buffer.from([0x38, 0x01, 0x03, 0x00]));
+  expect(levels).toBeGreaterThan(0);
+  const damaged = Buffer.from(whole);
+  damaged.set([0xfe, 0xff, 0xff, 0xff, 0x0f], levels);
+  const copy = join(folder, 'endless.parquet');
+  await writeFile(copy, damaged);
+  await expect(read(engine, [copy], 'endless', 500)).rejects.toMatchObject({
+    code: 'ERR_CORRUPTION',
+    message: expect.stringContaining(copy),
+  });
+  await writeFile(copy, whole);
+  expect(await read(engine, [copy], 'mended')).toHaveLength(32);
+  for (const timeoutMs of [0, -1, 1.5, Number.NaN, 'x' as never]) {
+    expect(() => parquetSource([copy], { timeoutMs })).toThrow('timeoutMs is a positive integer');
   }
   await engine.close();
 });

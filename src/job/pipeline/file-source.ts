@@ -3,6 +3,7 @@
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { fromTagged } from '../../mapper/tagged.js';
+import { checkOptions, checkPositiveInteger } from '../../table/checks.js';
 import { type Result, Scan } from '../../table/index.js';
 import { AvroFiles, type AvroRow } from '../files/avro-files.js';
 import { checkSeparator, csvFields } from '../files/csv.js';
@@ -20,6 +21,11 @@ export interface CsvSourceOptions {
   readonly columns?: readonly string[];
   /** One character between fields. Default `,`. */
   readonly separator?: string;
+}
+
+export interface ParquetSourceOptions {
+  /** Milliseconds that decoding 50,000 rows or 64 MiB may take; then the file counts as damaged. Default 60,000. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** An item of a file, where it begins and how it can be read. */
@@ -60,13 +66,21 @@ export function avroSource<T = unknown>(paths: readonly string[]): JobQuery<T> {
 /**
  * The rows of Parquet files (packed by Snappy, gzip or Brotli, with Zstandard where Node has it), or of the folder that `parquetFiles`
  * wrote, as objects by the names of the columns: whole numbers of 64 bits are bigints, timestamps Dates, JSON its values. The package
- * hyparquet has to be installed.
+ * hyparquet has to be installed. Files are decoded in a thread of their own, which is ended when a damaged page keeps it busy.
+ *
+ * @throws InvalidArgumentError for a wrong option.
  */
-export function parquetSource<T = Readonly<Record<string, unknown>>>(paths: readonly string[]): JobQuery<T> {
+export function parquetSource<T = Readonly<Record<string, unknown>>>(
+  paths: readonly string[],
+  options: ParquetSourceOptions = {},
+): JobQuery<T> {
+  checkOptions('parquetSource', options, { timeoutMs: true });
+  // No more than timers take.
+  const timeoutMs = Math.min(checkPositiveInteger(options.timeoutMs ?? 60_000, 'timeoutMs'), 2 ** 31 - 1);
   return {
     async toSource() {
       const found = await filesAt(paths, 'parquet');
-      const files = await ParquetFiles.open(found);
+      const files = await ParquetFiles.open(found, timeoutMs);
       return {
         signature: `parquet ${JSON.stringify(found)}`,
         table: files,

@@ -1,0 +1,88 @@
+/** Decodes a Parquet file in a thread that is ended when it takes too much time or memory. */
+
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { CorruptionError, fromWire } from '../../errors.js';
+import { type ParquetDecoder, type ParquetItem, ParquetRows } from './parquet-rows.js';
+import type { ParquetReply } from './parquet-thread.js';
+
+/** Objects of the thread, in MiB: those of 64 MiB of a file, many times over. */
+const LARGEST_HEAP = 1024;
+
+/** The thread's file, of the built package: threads have no loader of TypeScript. Undefined in a bundle. */
+function threadFile(): string | undefined {
+  const here = import.meta.url as string | undefined;
+  const own = /^(.*?)(?:\/dist)?(\/src\/job\/files\/)parquet-decoder\.[jt]s$/.exec(here ?? '');
+  const file = own === null ? undefined : fileURLToPath(`${own[1]}/dist${own[2]}parquet-thread.js`);
+  return file !== undefined && existsSync(file) ? file : undefined;
+}
+
+/** @param timeoutMs what one piece of at most 50,000 rows and 64 MiB may take. */
+export function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
+  const file = threadFile();
+  return file === undefined ? new ParquetRows(path) : new ThreadDecoder(file, path, timeoutMs);
+}
+
+class ThreadDecoder implements ParquetDecoder {
+  private worker: Worker | undefined;
+
+  constructor(
+    private readonly file: string,
+    private readonly path: string,
+    private readonly timeoutMs: number,
+  ) {}
+
+  async rows(first: number): Promise<readonly ParquetItem[]> {
+    this.worker ??= new Worker(this.file, {
+      name: 'rowan-parquet',
+      execArgv: [],
+      workerData: this.path,
+      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
+    });
+    const reply = await this.ask(this.worker, first).catch(async (error: unknown) => {
+      await this.close();
+      throw error;
+    });
+    if ('error' in reply) throw fromWire(reply.error);
+    return reply.rows;
+  }
+
+  private ask(worker: Worker, first: number): Promise<ParquetReply> {
+    return new Promise((resolve, reject) => {
+      const ended = (why: string, cause?: unknown) => (): void =>
+        settle(() => reject(this.failure(why, cause)));
+      const timer = setTimeout(
+        ended(`its rows from number ${first} on were not decoded in ${this.timeoutMs} ms`),
+        this.timeoutMs,
+      );
+      const failed = (cause: unknown): void => ended('the thread that decodes it failed', cause)();
+      const exited = ended('the thread that decodes it ended');
+      const answered = (reply: ParquetReply): void => settle(() => resolve(reply));
+      const settle = (finish: () => void): void => {
+        clearTimeout(timer);
+        worker.off('error', failed).off('exit', exited).off('message', answered);
+        // What comes after the time is nobody's.
+        worker.on('error', () => {});
+        finish();
+      };
+      worker.once('error', failed).once('exit', exited).once('message', answered);
+      worker.postMessage(first);
+    });
+  }
+
+  private failure(why: string, cause: unknown): CorruptionError {
+    const said = cause instanceof Error ? `: ${cause.message}` : '';
+    return new CorruptionError(
+      `${this.path} cannot be read as Parquet: ${why}${said}. A page of it is damaged, so copy the file again; ` +
+        'for a machine that is slower than that give timeoutMs.',
+      { cause, details: { file: this.path } },
+    );
+  }
+
+  async close(): Promise<void> {
+    const { worker } = this;
+    this.worker = undefined;
+    await worker?.terminate();
+  }
+}

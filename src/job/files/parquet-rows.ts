@@ -1,0 +1,70 @@
+/** Rows of a Parquet file, decoded in pieces of bounded size. */
+
+import type { FileMetaData } from 'hyparquet';
+import { CorruptionError } from '../../errors.js';
+import { loadReader, naming, type OpenParquet, openParquet, unpackers } from './parquet.js';
+
+export type ParquetItem = Readonly<Record<string, unknown>>;
+
+/** Rows that are decoded at once at most, and bytes of them, unpacked, as the footer has it. */
+const ROWS_AT_ONCE = 50_000;
+const BYTES_AT_ONCE = 64 << 20;
+
+/** What decodes the rows of one file. */
+export interface ParquetDecoder {
+  /** The rows from number `first` on; none behind the last. @throws CorruptionError naming the file. */
+  rows(first: number): Promise<readonly ParquetItem[]>;
+  close(): Promise<void>;
+}
+
+/** Decodes in this thread. */
+export class ParquetRows implements ParquetDecoder {
+  private file: OpenParquet | undefined;
+
+  constructor(private readonly path: string) {}
+
+  async rows(first: number): Promise<readonly ParquetItem[]> {
+    this.file ??= await openParquet(this.path);
+    const { buffer, metadata } = this.file;
+    const rowEnd = endOf(metadata, first);
+    if (rowEnd <= first) return [];
+    const package_ = await loadReader();
+    return naming(this.path, async () => {
+      const rows = await package_.parquetReadObjects({
+        file: buffer,
+        metadata,
+        rowStart: first,
+        rowEnd,
+        utf8: false,
+        compressors: unpackers(package_),
+      });
+      if (rows.length !== rowEnd - first || rows.some((row) => Object.values(row).some(isNone)))
+        throw new CorruptionError('it has fewer rows than it is said to have, or times that are none');
+      return rows;
+    });
+  }
+
+  async close(): Promise<void> {
+    const { file } = this;
+    this.file = undefined;
+    await file?.handle.close();
+  }
+}
+
+/** Within one group of rows: of each column no more is unpacked than stands in it. */
+function endOf({ row_groups }: FileMetaData, first: number): number {
+  let end = 0;
+  for (const { num_rows, total_byte_size } of row_groups) {
+    end += Number(num_rows);
+    if (end <= first) continue;
+    const bytes = Math.max(1, Number(total_byte_size) / Math.max(1, Number(num_rows)));
+    const count = Math.min(ROWS_AT_ONCE, Math.max(1, Math.floor(BYTES_AT_ONCE / bytes)));
+    return Math.min(end, first + count);
+  }
+  return end;
+}
+
+/** Absent values are null: undefined is what stands in rows that are said to be there, and are not. */
+function isNone(value: unknown): boolean {
+  return value === undefined || (value instanceof Date && Number.isNaN(value.getTime()));
+}
