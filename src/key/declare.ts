@@ -3,6 +3,7 @@
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
+import type { KeyCodec } from './codecs/key-codec.js';
 import {
   type BucketElement,
   DIGEST_LENGTH,
@@ -16,7 +17,6 @@ import {
   type SaltElement,
   type TimeBucketElement,
 } from './elements.js';
-import type { KeyCodec } from './types.js';
 
 /** One property by an order-preserving codec; without one it is text. */
 export function part<const Name extends string>(

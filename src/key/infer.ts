@@ -1,7 +1,7 @@
 /** The codec of a key part that is declared without one, from the type that the compiler emitted for the property. */
 
 import { boolean, bytes, date, float64, int64, text } from './codecs/index.js';
-import type { KeyCodec } from './types.js';
+import type { KeyCodec } from './codecs/key-codec.js';
 
 /**
  * The key codec of a `design:type`: String text, Number float64 (any number; write an integer codec for shorter keys),

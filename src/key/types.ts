@@ -1,26 +1,14 @@
-/** What the rest of Rowan sees of row keys: codecs of parts, the layout of a key, and the ranges of a condition. */
+/** What the rest of Rowan sees of row keys: the layout of a key, and the ranges of a condition. */
 
 import type { Filter } from '../table/index.js';
 import type { SplitAlgorithm } from '../table/splits.js';
+import type { KeyCodec } from './codecs/key-codec.js';
 import type { KeyDictionary } from './dictionary/dictionary.js';
 
 /** Bytes of a row range: `start` inclusive, `stop` exclusive; an undefined `stop` is the end of the table. */
 export interface KeyRange {
   readonly start: Uint8Array;
   readonly stop: Uint8Array | undefined;
-}
-
-/**
- * An order-preserving codec of one key part: byte order is logical order. `T` is what the user gives and gets.
- * Codecs are immutable and have no state.
- */
-export interface KeyCodec<T> {
-  /** Stands in schema hashes, explain and errors, e.g. "uint32", "string", "desc(date)". Never renamed. */
-  readonly name: string;
-  /** Bytes of every value, or undefined when they differ in length. */
-  readonly fixedLength: number | undefined;
-  /** Only in types: makes a codec of one type unassignable to another. */
-  readonly $type?: T;
 }
 
 /** What is asked of one key part. */

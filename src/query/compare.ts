@@ -4,7 +4,7 @@ import { compareBytes, toBytes } from '../bytes/index.js';
 import type { ValueCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
-import type { KeyCodec } from '../key/types.js';
+import type { KeyCodec } from '../key/codecs/key-codec.js';
 
 /** Compares two values of a column or key part. @throws QueryError when they have no order. */
 export type ValueComparator = (a: unknown, b: unknown) => number;

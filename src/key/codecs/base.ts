@@ -1,7 +1,7 @@
 /** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
 
 import { RowanError } from '../../errors.js';
-import type { KeyCodec } from '../types.js';
+import type { KeyCodec } from './key-codec.js';
 import { KeyWriter } from './writer.js';
 
 /** How the end of a value is found when more follows it in a key. */
@@ -76,6 +76,11 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
 
   /** The codec whose byte order is the logical order of the values; itself when it is ordered. */
   get order(): BaseCodec<T> {
+    return this;
+  }
+
+  /** The codec whose bytes this one inverts; itself where it inverts none. */
+  get uninverted(): BaseCodec<T> {
     return this;
   }
 

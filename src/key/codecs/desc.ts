@@ -4,8 +4,8 @@ import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { descendingElement } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
-import type { KeyCodec } from '../types.js';
 import { BaseCodec, type Framing, type ScalarCodec, type ValueRange } from './base.js';
+import type { KeyCodec } from './key-codec.js';
 import type { KeyWriter } from './writer.js';
 
 /** Inverts what `inner` writes. In a key the layout inverts escapes and ends along with it. */
@@ -46,6 +46,10 @@ export class DescendingCodec<T> extends BaseCodec<T> {
     return this.inner.order;
   }
 
+  override get uninverted(): BaseCodec<T> {
+    return this.inner;
+  }
+
   override pieces(range: ValueRange): readonly ValueRange[] | undefined {
     return this.inner.pieces(range);
   }
@@ -68,5 +72,5 @@ export function desc(
 ): ScalarCodec<unknown> | PartElement | TimeBucketElement {
   if (typeof what === 'object' && what !== null && 'kind' in what) return descendingElement(what);
   const codec = baseCodec(what);
-  return codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : new DescendingCodec(codec);
+  return codec.uninverted === codec ? new DescendingCodec(codec) : codec.uninverted;
 }

@@ -5,6 +5,7 @@ export { desc } from './desc.js';
 export { float, float32, float64 } from './floats.js';
 export { ulid, uuid } from './ids.js';
 export { int8, int16, int32, uint8, uint16, uint32 } from './integers.js';
+export type { KeyCodec } from './key-codec.js';
 export { date, int53, int64, uint64 } from './long.js';
 export { fixedString, text, textNumber } from './text.js';
 export { KeyWriter } from './writer.js';

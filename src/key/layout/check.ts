@@ -1,11 +1,11 @@
 /** Holding rows to what the byte ranges could not decide. */
 
 import { type OrderedConditions, valueTests } from './conditions.js';
-import type { CompiledLayout } from './layout.js';
 import type { StepTest } from './step.js';
+import type { SteppedLayout } from './stepped-layout.js';
 
 /** A check of whole rows: layout, record type and every condition. */
-export function rowCheck(layout: CompiledLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
+export function rowCheck(layout: SteppedLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
   const tests = [...valueTests(layout.parts, asked)];
   const stepTests = layout.steps.map((step) => step.testOf(asked));
   const hasStepTests = stepTests.some((test) => test !== undefined);
@@ -18,7 +18,7 @@ export function rowCheck(layout: CompiledLayout, asked: OrderedConditions): (row
   };
 }
 
-function passes(layout: CompiledLayout, tests: readonly (StepTest | undefined)[], row: Uint8Array): boolean {
+function passes(layout: SteppedLayout, tests: readonly (StepTest | undefined)[], row: Uint8Array): boolean {
   let at = 0;
   return layout.steps.every((step, i) => {
     const start = at;

@@ -3,9 +3,10 @@
 import { toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import { baseCodec, DescendingCodec } from '../codecs/desc.js';
+import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import { date } from '../codecs/index.js';
+import type { KeyCodec } from '../codecs/key-codec.js';
 import { transformCodec } from '../codecs/transforms.js';
 import { DictionaryCodec } from '../dictionary/codec.js';
 import type { KeyDictionary } from '../dictionary/dictionary.js';
@@ -18,7 +19,7 @@ import type {
   SaltElement,
   TimeBucketElement,
 } from '../elements.js';
-import type { KeyCodec, KeyLayout, KeyPart, KeySubstitution } from '../types.js';
+import type { KeyLayout, KeyPart, KeySubstitution } from '../types.js';
 import { CompiledLayout } from './layout.js';
 import type { Step } from './step.js';
 import { BucketStep } from './steps/bucket-step.js';
@@ -192,14 +193,14 @@ class LayoutCompiler {
 
   private isReversed(element: PartElement): boolean {
     const codec = this.codecOf(element);
-    const inner = codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : codec;
+    const inner = codec.uninverted;
     return (inner !== codec) !== element.descending ? !inner.descending : inner.descending;
   }
 
   private fieldOf(element: PartElement, last: boolean): FieldStep {
     const name = element.parts[0];
     const declared = this.codecOf(element);
-    const inner = declared instanceof DescendingCodec ? (declared.inner as BaseCodec<unknown>) : declared;
+    const inner = declared.uninverted;
     const inverted = (inner !== declared) !== element.descending;
     if (inner.framing === 'rest' && (!last || inverted)) {
       const mend = 'Put it last and ascending, or use a codec of fixed length or one with an end.';
@@ -274,7 +275,7 @@ class LayoutCompiler {
         : part === undefined
           ? this.resolve(name)
           : this.codecOf(part);
-    return codec instanceof DescendingCodec ? (codec.inner as BaseCodec<unknown>) : codec;
+    return codec.uninverted;
   }
 
   /** Which steps' bytes a salt hashes, as runs of neighbours; undefined for Phoenix's, which hashes all behind it. */

@@ -5,7 +5,7 @@ import { KeyError } from '../../errors.js';
 import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import type { KeyConditions, KeyPart, PartCondition } from '../types.js';
-import { partError, requirePresent } from './step.js';
+import { partError, requirePresent } from './part-values.js';
 
 /** A condition that is neither equality nor `in`. */
 export type SpanCondition = Extract<PartCondition, { kind: 'range' | 'startsWith' | 'endsWith' }>;

@@ -5,7 +5,8 @@
  */
 
 import { generated } from '../../codegen/index.js';
-import { partError, type Step } from './step.js';
+import { partError } from './part-values.js';
+import type { Step } from './step.js';
 
 /** Reads a row from its start into `target`; gives the end of what it has read. @throws KeyError naming the part. */
 export type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;

@@ -7,9 +7,9 @@ import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyPlan } from '../types.js';
 import type { OrderedConditions } from './conditions.js';
+import type { KeyField } from './key-field.js';
 import { absoluteRange, EVERYTHING, fieldRanges } from './ranges.js';
 import type { Step } from './step.js';
-import { FieldStep } from './steps/field-step.js';
 
 /** What is written into it is copied before anything else is written. */
 const out = new KeyWriter();
@@ -18,14 +18,15 @@ const NONE: readonly string[] = Object.freeze([]);
 /** The fields of a layout that plans can be made for directly, and the bytes before them; undefined for another. */
 export interface DirectLayout {
   readonly lead: Uint8Array;
-  readonly fields: readonly FieldStep[];
+  readonly fields: readonly KeyField[];
 }
 
 export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
-  const fields: FieldStep[] = [];
+  const fields: KeyField[] = [];
   let lead: Uint8Array = EMPTY_BYTES;
   for (const step of steps) {
-    if (step instanceof FieldStep && step.codec.ordered) fields.push(step);
+    const { field } = step;
+    if (field?.codec.ordered) fields.push(field);
     else if (step.constant !== undefined && fields.length === 0) lead = concatBytes(lead, step.constant);
     else return undefined;
   }

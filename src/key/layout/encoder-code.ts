@@ -5,7 +5,8 @@
 
 import { generated } from '../../codegen/index.js';
 import type { KeyWriter } from '../codecs/index.js';
-import { type KeyValues, partError, requirePresent, type Step } from './step.js';
+import { type KeyValues, partError, requirePresent } from './part-values.js';
+import type { Step } from './step.js';
 
 /** Appends a key; `ends` takes where each step's bytes end. @throws KeyError naming the part. */
 export type StepsWriter = (values: KeyValues, out: KeyWriter, ends: Int32Array) => void;

@@ -11,10 +11,11 @@ import { areApart } from './apart.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
 import { type DirectLayout, directLayout } from './direct-plan.js';
 import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
+import type { KeyValues } from './part-values.js';
 import { logicalBytes, planKeys } from './planner.js';
 import { splitPoints } from './splits.js';
-import type { KeyValues, Step } from './step.js';
-import { SaltStep } from './steps/salt-step.js';
+import type { Step } from './step.js';
+import type { SteppedLayout } from './stepped-layout.js';
 
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
@@ -27,19 +28,18 @@ export interface LayoutTraits {
   readonly bind: (dictionary: (name: string) => KeyDictionary) => KeyLayout;
 }
 
-export class CompiledLayout implements KeyLayout {
+export class CompiledLayout implements SteppedLayout {
   readonly signature: string;
   readonly deterministic: boolean;
   readonly substitutions: readonly KeySubstitution[];
   readonly dictionaries: LayoutDictionaries | undefined;
-  /** How plans are made without a walk, where they can be. */
   readonly direct: DirectLayout | undefined;
   private readonly writer = new KeyWriter();
   private readonly ends: Int32Array;
   private readonly readSteps: StepsReader;
   private readonly writeSteps: StepsWriter;
-  /** From right to left: a salt may be computed over one that stands behind it. */
-  private readonly salts: readonly SaltStep[];
+  /** Salts, from right to left: one may be computed over another that stands behind it. */
+  private readonly patched: readonly Step[];
 
   constructor(
     readonly steps: readonly Step[],
@@ -54,7 +54,7 @@ export class CompiledLayout implements KeyLayout {
     this.direct = directLayout(steps);
     this.readSteps = generateStepsReader(steps);
     this.writeSteps = generateStepsWriter(steps);
-    this.salts = steps.filter((step) => step instanceof SaltStep).reverse();
+    this.patched = steps.filter(({ patches }) => patches).reverse();
     this.deterministic = steps.every((step) => step.deterministic);
     for (const part of parts) Object.freeze(part);
   }
@@ -64,14 +64,14 @@ export class CompiledLayout implements KeyLayout {
   }
 
   encode(values: KeyValues): Uint8Array {
-    const { writer, ends, salts } = this;
+    const { writer, ends, patched } = this;
     writer.length = 0;
     try {
       this.writeSteps(values, writer, ends);
     } catch (error) {
       throw this.named(error);
     }
-    for (let i = 0; i < salts.length; i++) salts[i]!.patch(writer, ends);
+    for (let i = 0; i < patched.length; i++) patched[i]!.patch(writer, ends);
     if (writer.length === 0 || writer.length > MAX_ROW_LENGTH) throw this.lengthError(writer.length);
     return writer.copy();
   }

@@ -9,11 +9,11 @@ import type { KeyConditions, KeyPlan } from '../types.js';
 import { rowCheck } from './check.js';
 import { combinations, MAX_RANGES, type OrderedConditions, orderConditions, tooMany } from './conditions.js';
 import { planDirectly } from './direct-plan.js';
-import type { CompiledLayout } from './layout.js';
+import type { SteppedLayout } from './stepped-layout.js';
 import { type LedRange, Walk } from './walk.js';
 
 /** @throws KeyError as `KeyLayout.plan`. */
-export function planKeys(layout: CompiledLayout, conditions: KeyConditions): KeyPlan {
+export function planKeys(layout: SteppedLayout, conditions: KeyConditions): KeyPlan {
   const asked = orderConditions(layout.parts, conditions);
   const plan = layout.direct && planDirectly(layout.direct, asked);
   if (plan !== undefined) return plan;
@@ -46,7 +46,7 @@ function kindOf(walks: readonly Walk[], ranges: readonly LedRange[]): KeyPlan['k
 
 /** What stands before the record type, where each of the plan's ranges has a lead of its own there. */
 function beforeType(
-  layout: CompiledLayout,
+  layout: SteppedLayout,
   walks: readonly Walk[],
   ranges: readonly LedRange[],
 ): KeyPlan['beforeType'] {
@@ -68,7 +68,7 @@ function beforeType(
   };
 }
 
-function isPlainFrom(layout: CompiledLayout, index: number): boolean {
+function isPlainFrom(layout: SteppedLayout, index: number): boolean {
   return layout.steps.slice(index).every((step) => !step.derived);
 }
 
@@ -79,7 +79,7 @@ function distinct(ranges: readonly LedRange[]): LedRange[] {
 }
 
 function orderOf(
-  layout: CompiledLayout,
+  layout: SteppedLayout,
   asked: OrderedConditions,
   walks: readonly Walk[],
   ranges: readonly LedRange[],
@@ -91,7 +91,7 @@ function orderOf(
 }
 
 /** Whether an `in` list goes over a part whose bytes are not in the order of its values. */
-function variesUnordered(layout: CompiledLayout, { fixed }: OrderedConditions): boolean {
+function variesUnordered(layout: SteppedLayout, { fixed }: OrderedConditions): boolean {
   return layout.steps.some(
     (step) => !step.derived && !step.ordered && step.names.some((name) => (fixed.get(name)?.length ?? 0) > 1),
   );
@@ -125,7 +125,7 @@ function mergeOffset(walks: readonly Walk[], ranges: readonly LedRange[]): numbe
 }
 
 /** Parts that the key keeps only as a digest or a bucket, and whose condition that does not decide. */
-function inexactParts(layout: CompiledLayout, { fixed, span }: OrderedConditions): string[] {
+function inexactParts(layout: SteppedLayout, { fixed, span }: OrderedConditions): string[] {
   const parts = layout.parts.filter(
     ({ name, recoverable }) => !recoverable && (fixed.has(name) || span?.name === name),
   );
@@ -141,7 +141,7 @@ function inexactParts(layout: CompiledLayout, { fixed, span }: OrderedConditions
 }
 
 /** Constants behind the ranges' leads that stand at a fixed place: a filter can hold rows to them. */
-function residualOf(layout: CompiledLayout, walks: readonly Walk[]): Filter | undefined {
+function residualOf(layout: SteppedLayout, walks: readonly Walk[]): Filter | undefined {
   const from = Math.min(...walks.map((walk) => walk.stopIndex));
   const found: Filter[] = [];
   let offset = 0;
@@ -156,7 +156,7 @@ function residualOf(layout: CompiledLayout, walks: readonly Walk[]): Filter | un
 }
 
 /** A row without what is derived from other parts: such bytes compare in the order of the key's parts. */
-export function logicalBytes(layout: CompiledLayout, row: Uint8Array): Uint8Array {
+export function logicalBytes(layout: SteppedLayout, row: Uint8Array): Uint8Array {
   if (layout.steps.every((step) => !step.derived)) return row;
   const bytes = new Uint8Array(row.length);
   let length = 0;

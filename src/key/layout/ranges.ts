@@ -5,7 +5,7 @@ import type { ValueRange } from '../codecs/base.js';
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyRange } from '../types.js';
 import { queryError, type SpanCondition } from './conditions.js';
-import type { FieldStep } from './steps/field-step.js';
+import type { KeyField } from './key-field.js';
 
 /** A range relative to a prefix, as bytes that follow it. */
 export interface RelativeRange {
@@ -40,7 +40,7 @@ const INEXACT: FieldRanges = { ranges: [EVERYTHING], exact: false, ordered: fals
 const scratch = new KeyWriter();
 
 /** @throws KeyError on a bad value or a condition that the part's type does not have. */
-export function fieldRanges(field: FieldStep, condition: SpanCondition): FieldRanges {
+export function fieldRanges(field: KeyField, condition: SpanCondition): FieldRanges {
   if (condition.kind === 'range')
     return boundedRanges(field, { lower: condition.lower, upper: condition.upper });
   const suffix = condition.kind === 'endsWith';
@@ -63,7 +63,7 @@ export function fieldRanges(field: FieldStep, condition: SpanCondition): FieldRa
   return { ranges: [range], exact, ordered: field.codec.ordered, narrow: true };
 }
 
-function boundedRanges(field: FieldStep, range: ValueRange): FieldRanges {
+function boundedRanges(field: KeyField, range: ValueRange): FieldRanges {
   if (field.codec.ordered) {
     return { ranges: [boundedRange(field, range)], exact: true, ordered: true, narrow: true };
   }
@@ -81,7 +81,7 @@ function boundedRanges(field: FieldStep, range: ValueRange): FieldRanges {
  * Text that a separator ends is not in order (`a#` stands behind `a!#`), but no text of the range stands before the
  * bare bytes of the lower bound, or behind those of the upper one up to its first byte below the separator.
  */
-function separatedRange(field: FieldStep, { lower, upper }: ValueRange): FieldRanges {
+function separatedRange(field: KeyField, { lower, upper }: ValueRange): FieldRanges {
   if (field.inverted) return INEXACT;
   const { separator } = field.codec;
   const last = upper && field.codec.encode(upper.value);
@@ -96,7 +96,7 @@ function separatedRange(field: FieldStep, { lower, upper }: ValueRange): FieldRa
   return { ...INEXACT, ranges: [range], narrow: range.start !== undefined || range.stop !== undefined };
 }
 
-function boundedRange(field: FieldStep, { lower, upper }: ValueRange): RelativeRange {
+function boundedRange(field: KeyField, { lower, upper }: ValueRange): RelativeRange {
   const [first, last] = field.reversed ? [upper, lower] : [lower, upper];
   // Behind the last part nothing follows; behind any other stand all keys that begin with its bytes.
   const behind = field.last ? 'behindRow' : 'behindPrefix';

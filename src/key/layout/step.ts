@@ -3,15 +3,12 @@
  * search goes over them: nothing else asks what sort of step it is.
  */
 
-import { KeyError, RowanError } from '../../errors.js';
-import { describeValue } from '../codecs/base.js';
 import type { BaseCodec, KeyWriter } from '../codecs/index.js';
 import type { SplitOptions } from '../types.js';
 import type { OrderedConditions, SpanCondition } from './conditions.js';
-import type { Walk } from './walk.js';
-
-/** Values of key parts by name. */
-export type KeyValues = Readonly<Record<string, unknown>>;
+import type { KeyField } from './key-field.js';
+import type { KeyValues } from './part-values.js';
+import type { StepWalk } from './step-walk.js';
 
 /** Whether the bytes of a step, from `start` to `end` of a row, meet what was asked. */
 export type StepTest = (row: Uint8Array, start: number, end: number) => boolean;
@@ -51,9 +48,16 @@ export abstract class Step {
   /** False when equal values can get different bytes. */
   readonly deterministic: boolean = true;
   readonly inline: InlinePart | undefined = undefined;
+  /** The part that stands there whole, if one does. */
+  readonly field: KeyField | undefined = undefined;
+  /** Whether `encode` only makes room: `patch` fills it in when the rest of the key is there. */
+  readonly patches: boolean = false;
 
   /** Appends its bytes. @throws KeyError naming the part. */
   abstract encode(values: KeyValues, out: KeyWriter): void;
+
+  /** Of a step that `patches`: writes its bytes into a key that is there else; `ends` holds where each step ends. */
+  patch(_out: KeyWriter, _ends: Int32Array): void {}
 
   /** Reads its bytes from `at` on into `target`; gives their end. @throws KeyError. */
   abstract decode(row: Uint8Array, at: number, target: Record<string, unknown>): number;
@@ -62,7 +66,7 @@ export abstract class Step {
   abstract skip(row: Uint8Array, at: number): number;
 
   /** Goes over its bytes in a walk; false where the walk stops. @throws KeyError on what it cannot be asked. */
-  abstract pass(walk: Walk): boolean;
+  abstract pass(walk: StepWalk): boolean;
 
   /** Whether rows whose bytes differ from here on are out of the order of their parts. `later` stand behind it. */
   disorders(_later: readonly Step[], _isKnown: (name: string) => boolean): boolean {
@@ -93,34 +97,4 @@ export abstract class Step {
 /** Whether a derived step that is open stands before a part that is open, too. */
 export function precedesOpenPart(later: readonly Step[], isKnown: (name: string) => boolean): boolean {
   return later.some((step) => !step.derived && step.names.some((name) => !isKnown(name)));
-}
-
-/** The value of a part. @throws KeyError when it is undefined or null. */
-export function requireValue(values: KeyValues, name: string): unknown {
-  return requirePresent(name, values[name]);
-}
-
-/** The value itself. @throws KeyError when it is undefined or null. */
-export function requirePresent(name: string, value: unknown): unknown {
-  if (value === undefined || value === null) {
-    throw new KeyError(
-      `Key part "${name}" is ${value === null ? 'null' : 'undefined'}. Every part of a row key needs a value: set it before writing, or leave it out of a prefix.`,
-      { details: { property: name } },
-    );
-  }
-  return value;
-}
-
-/** The KeyError of a part whose value a codec refused. */
-export function partError(name: string, value: unknown, cause: unknown): Error {
-  if (!(cause instanceof RowanError) || cause.code !== 'ERR_CODEC') return cause as Error;
-  return new KeyError(`Key part "${name}": ${cause.message}`, {
-    cause,
-    details: { property: name, value: describeValue(value) },
-  });
-}
-
-/** The KeyError of a row that does not have the layout; the layout adds the row and itself. */
-export function rowError(why: string): KeyError {
-  return new KeyError(why);
 }

@@ -4,9 +4,10 @@ import { concatBytes, copyBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index
 import { KeyWriter } from '../codecs/index.js';
 import type { KeyRange } from '../types.js';
 import { MAX_RANGES, type OrderedConditions, tooMany } from './conditions.js';
-import type { CompiledLayout } from './layout.js';
+import type { KeyValues } from './part-values.js';
 import { absoluteRange, EVERYTHING, type FieldRanges, type RelativeRange } from './ranges.js';
-import type { KeyValues, Step } from './step.js';
+import type { KeyBytes, StepWalk } from './step-walk.js';
+import type { SteppedLayout } from './stepped-layout.js';
 
 type Span = NonNullable<OrderedConditions['span']>;
 
@@ -32,7 +33,7 @@ const ALL: FieldRanges = { ranges: [EVERYTHING], exact: true, ordered: true, nar
 /** What is written into it is taken out before anything else is written. */
 const out = new KeyWriter();
 
-export class Walk {
+export class Walk implements StepWalk {
   /** Whether all rows of the ranges meet every condition. */
   exact = true;
   /** Whether the rows of one lead come in the order of the key's parts. */
@@ -53,7 +54,7 @@ export class Walk {
   private readonly applied = new Set<string>();
 
   constructor(
-    private readonly layout: CompiledLayout,
+    private readonly layout: SteppedLayout,
     private readonly values: KeyValues,
     readonly span: Span | undefined,
   ) {
@@ -85,19 +86,16 @@ export class Walk {
     return ranges;
   }
 
-  /** Whether a part has a single value. */
   has(name: string): boolean {
     return Object.hasOwn(this.values, name);
   }
 
-  /** The bytes that a step has for the values. @throws KeyError. */
-  bytesOf(step: Step): Uint8Array {
+  bytesOf(step: KeyBytes): Uint8Array {
     out.length = 0;
     step.encode(this.values, out);
     return out.copy();
   }
 
-  /** Appends the bytes of the step at `index` to `target`; false when a part of it is not given. */
   writeStep(index: number, target: KeyWriter): boolean {
     const step = this.layout.steps[index]!;
     if (!step.names.every((name) => this.has(name))) return false;
@@ -105,7 +103,6 @@ export class Walk {
     return true;
   }
 
-  /** `width` bytes of the whole key from here on; undefined unless every part is given. */
   bytesOfWholeKey(width: number): Uint8Array | undefined {
     const { layout, values } = this;
     if (!layout.deterministic || !layout.parts.every(({ name }) => this.has(name))) return undefined;
@@ -113,7 +110,6 @@ export class Walk {
     return copyBytes(layout.encode(values), at, at + width);
   }
 
-  /** Whether every step from behind here to the range's own part has its value. */
   leadsToSpan(): boolean {
     const name = this.span?.name;
     for (const step of this.layout.steps.slice(this.stopIndex + 1)) {
@@ -135,26 +131,22 @@ export class Walk {
     return true;
   }
 
-  /** Appends the bytes of parts that are given. */
   appendParts(names: readonly string[], bytes: Uint8Array): boolean {
     for (const name of names) this.applied.add(name);
     return this.append(bytes);
   }
 
-  /** Appends what follows from parts that are given. */
   appendDerived(bytes: Uint8Array): boolean {
     this.leads = this.leads.map((lead) => extended(lead, bytes, EMPTY_BYTES));
     this.derivedEnd = this.leads[0]?.bytes.length ?? 0;
     return true;
   }
 
-  /** Goes on behind each of the choices, one of which every row has. */
   fanOutOver(choices: readonly Uint8Array[], signature: string): boolean {
     this.fanOut *= choices.length;
     return this.spread(choices, false, signature);
   }
 
-  /** Goes on behind each of the choices; the others hold no row that is meant. */
   appendEach(choices: readonly Uint8Array[], inOrder: boolean, signature: string): boolean {
     this.narrowed = true;
     return this.spread(choices, inOrder, signature);
@@ -172,12 +164,10 @@ export class Walk {
     return true;
   }
 
-  /** Stops before a step of which nothing is known. */
   stop(): boolean {
     return this.stopAt([], ALL);
   }
 
-  /** Stops within a step, at ranges of its bytes that stand for conditions on these parts. */
   stopAt(names: readonly string[], found: FieldRanges): boolean {
     for (const name of names) this.applied.add(name);
     this.spanTaken = found !== ALL;

@@ -1,7 +1,7 @@
 import type { KeyWriter } from '../../codecs/index.js';
 import type { BucketElement } from '../../elements.js';
-import { type KeyValues, requireValue, rowError } from '../step.js';
-import type { Walk } from '../walk.js';
+import { type KeyValues, requireValue, rowError } from '../part-values.js';
+import type { StepWalk } from '../step-walk.js';
 import { modulo } from './modulo.js';
 import { SpreadStep } from './spread-step.js';
 
@@ -22,7 +22,7 @@ export class BucketStep extends SpreadStep {
     out.push(Number(modulo(of, requireValue(values, of), buckets)));
   }
 
-  protected chosen(walk: Walk): Uint8Array | undefined {
+  protected chosen(walk: StepWalk): Uint8Array | undefined {
     return walk.has(this.element.of) ? walk.bytesOf(this) : undefined;
   }
 

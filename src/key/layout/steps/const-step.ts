@@ -1,8 +1,9 @@
 import { concatBytes } from '../../../bytes/index.js';
 import type { KeyWriter } from '../../codecs/index.js';
 import type { SplitOptions } from '../../types.js';
-import { type KeyValues, rowError, type SplitBehind, Step } from '../step.js';
-import type { Walk } from '../walk.js';
+import { type KeyValues, rowError } from '../part-values.js';
+import { type SplitBehind, Step } from '../step.js';
+import type { StepWalk } from '../step-walk.js';
 
 /** Bytes that stand in every key: literals and the record type. */
 export class ConstStep extends Step {
@@ -37,7 +38,7 @@ export class ConstStep extends Step {
     return at + width;
   }
 
-  pass(walk: Walk): boolean {
+  pass(walk: StepWalk): boolean {
     return this.isRecordType ? walk.appendType(this.bytes) : walk.append(this.bytes);
   }
 

@@ -6,18 +6,12 @@ import type { BaseCodec } from '../../codecs/index.js';
 import { KeyWriter } from '../../codecs/index.js';
 import type { SplitOptions } from '../../types.js';
 import { queryError } from '../conditions.js';
+import type { KeyField } from '../key-field.js';
+import { type KeyValues, partError, requireValue, rowError } from '../part-values.js';
 import { fieldRanges } from '../ranges.js';
 import { betweenSplits, textSplits, UNIFORM_BYTES, uniformSplits } from '../split-cuts.js';
-import {
-  type InlinePart,
-  type KeyValues,
-  partError,
-  requireValue,
-  rowError,
-  type SplitBehind,
-  Step,
-} from '../step.js';
-import type { Walk } from '../walk.js';
+import { type InlinePart, type SplitBehind, Step } from '../step.js';
+import type { StepWalk } from '../step-walk.js';
 
 /** What is written into it is taken out before anything else is written. */
 const scratch = new KeyWriter(64);
@@ -28,7 +22,7 @@ const END = 0x01;
 /** How this field's end is found, here. */
 type Ending = 'length' | 'self' | 'escaped' | 'separated' | 'row';
 
-export class FieldStep extends Step {
+export class FieldStep extends Step implements KeyField {
   readonly derived = false;
   readonly signature: string;
   readonly width: number | undefined;
@@ -36,8 +30,8 @@ export class FieldStep extends Step {
   override readonly ordered: boolean;
   override readonly inline: InlinePart | undefined;
   override readonly ends: { readonly ending: string; readonly least: number } | undefined;
-  /** Whether larger values have smaller bytes. */
   readonly reversed: boolean;
+  override readonly field: KeyField = this;
   private readonly ending: Ending;
   private readonly mask: number;
   private readonly scratch: KeyWriter | undefined;
@@ -47,9 +41,7 @@ export class FieldStep extends Step {
   constructor(
     readonly name: string,
     readonly codec: BaseCodec<unknown>,
-    /** Whether every bit, framing included, is inverted. */
     readonly inverted: boolean,
-    /** Whether it is the last step of the layout. */
     readonly last: boolean,
   ) {
     super();
@@ -78,7 +70,6 @@ export class FieldStep extends Step {
     this.write(requireValue(values, this.name), out);
   }
 
-  /** Appends `value` with its framing. @throws KeyError naming the part. */
   write(value: unknown, out: KeyWriter): void {
     const start = out.length;
     try {
@@ -112,10 +103,6 @@ export class FieldStep extends Step {
     }
   }
 
-  /**
-   * Appends what the bytes of all values that start (`suffix`: end) with `value` start with.
-   * @returns whether all such bytes are of such values; undefined when the codec has no such prefixes.
-   */
   writePrefix(value: unknown, suffix: boolean, out: KeyWriter): boolean | undefined {
     const start = out.length;
     let exact: boolean | undefined;
@@ -186,14 +173,13 @@ export class FieldStep extends Step {
     }
   }
 
-  /** The bytes of `value` here. @throws KeyError. */
   bytesOf(value: unknown): Uint8Array {
     scratch.length = 0;
     this.write(value, scratch);
     return scratch.copy();
   }
 
-  pass(walk: Walk): boolean {
+  pass(walk: StepWalk): boolean {
     const { name } = this;
     if (walk.has(name)) return walk.appendParts(this.names, walk.bytesOf(this));
     if (walk.span?.name !== name) return walk.stop();

@@ -4,17 +4,10 @@ import { KeyWriter } from '../../codecs/index.js';
 import { digest } from '../../digest/digest.js';
 import type { HashElement } from '../../elements.js';
 import { combinations, type OrderedConditions, queryError } from '../conditions.js';
+import { type KeyValues, partError, requireValue, rowError } from '../part-values.js';
 import { textSplits, uniformSplits } from '../split-cuts.js';
-import {
-  type KeyValues,
-  partError,
-  requireValue,
-  rowError,
-  type SplitBehind,
-  Step,
-  type StepTest,
-} from '../step.js';
-import type { Walk } from '../walk.js';
+import { type SplitBehind, Step, type StepTest } from '../step.js';
+import type { StepWalk } from '../step-walk.js';
 import { modulo } from './modulo.js';
 
 /** What a digest is taken of. */
@@ -99,7 +92,7 @@ export class HashStep extends Step {
     return end <= row.length ? end : -1;
   }
 
-  pass(walk: Walk): boolean {
+  pass(walk: StepWalk): boolean {
     if (this.names.every((name) => walk.has(name))) {
       const bytes = walk.bytesOf(this);
       return this.derived ? walk.appendDerived(bytes) : walk.appendParts(this.names, bytes);

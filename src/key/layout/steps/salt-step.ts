@@ -3,16 +3,17 @@ import { KeyWriter } from '../../codecs/index.js';
 import { phoenixSalt } from '../../digest/digest.js';
 import { murmur3 } from '../../digest/murmur3.js';
 import type { SaltElement } from '../../elements.js';
-import { type KeyValues, rowError } from '../step.js';
-import type { Walk } from '../walk.js';
+import { type KeyValues, rowError } from '../part-values.js';
+import type { StepWalk } from '../step-walk.js';
 import { SpreadStep } from './spread-step.js';
 
-/** A salt. `encode` only makes room; `patch` fills it in when the rest of the key is there. */
+/** A salt: computed over other parts of the key, or drawn at random. */
 export class SaltStep extends SpreadStep {
   readonly signature: string;
   readonly width: number;
   readonly choices: readonly Uint8Array[];
   override readonly deterministic: boolean;
+  override readonly patches = true;
   private readonly prefixes: readonly Uint8Array[] | undefined;
   private readonly gathered = new KeyWriter(64);
 
@@ -46,8 +47,7 @@ export class SaltStep extends SpreadStep {
     out.length += this.width;
   }
 
-  /** Fills the salt in; `ends` holds where each step of the key ends. */
-  patch(out: KeyWriter, ends: Int32Array): void {
+  override patch(out: KeyWriter, ends: Int32Array): void {
     const at = ends[this.index]! - this.width;
     const choice = this.choose(out, ends);
     if (this.prefixes === undefined) out.buffer[at] = choice;
@@ -75,7 +75,7 @@ export class SaltStep extends SpreadStep {
     return murmur3(hashed.buffer, 0, hashed.length) % this.element.buckets;
   }
 
-  protected chosen(walk: Walk): Uint8Array | undefined {
+  protected chosen(walk: StepWalk): Uint8Array | undefined {
     if (!this.deterministic) return undefined;
     if (this.runs === undefined) return walk.bytesOfWholeKey(this.width);
     const { gathered } = this;

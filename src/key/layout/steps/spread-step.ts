@@ -1,7 +1,7 @@
 import { concatBytes } from '../../../bytes/index.js';
 import type { SplitOptions } from '../../types.js';
 import { precedesOpenPart, type SplitBehind, Step } from '../step.js';
-import type { Walk } from '../walk.js';
+import type { StepWalk } from '../step-walk.js';
 
 /** Steps that take one of a known number of byte strings of one width: a query can ask for each. */
 export abstract class SpreadStep extends Step {
@@ -11,9 +11,9 @@ export abstract class SpreadStep extends Step {
   abstract readonly choices: readonly Uint8Array[];
 
   /** The one choice that the values of a walk lead to, or undefined. */
-  protected abstract chosen(walk: Walk): Uint8Array | undefined;
+  protected abstract chosen(walk: StepWalk): Uint8Array | undefined;
 
-  pass(walk: Walk): boolean {
+  pass(walk: StepWalk): boolean {
     const bytes = this.chosen(walk);
     return bytes === undefined ? walk.fanOutOver(this.choices, this.signature) : walk.appendDerived(bytes);
   }

@@ -7,18 +7,11 @@ import { KeyWriter } from '../../codecs/writer.js';
 import type { TimeBucketElement } from '../../elements.js';
 import type { SplitOptions } from '../../types.js';
 import { type OrderedConditions, queryError, type SpanCondition } from '../conditions.js';
+import { type KeyValues, requireValue, rowError } from '../part-values.js';
 import type { RelativeRange } from '../ranges.js';
 import { betweenSplits } from '../split-cuts.js';
-import {
-  type KeyValues,
-  precedesOpenPart,
-  requireValue,
-  rowError,
-  type SplitBehind,
-  Step,
-  type StepTest,
-} from '../step.js';
-import type { Walk } from '../walk.js';
+import { precedesOpenPart, type SplitBehind, Step, type StepTest } from '../step.js';
+import type { StepWalk } from '../step-walk.js';
 import { encodedTest } from './hash-step.js';
 
 type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;
@@ -134,7 +127,7 @@ export class TimeBucketStep extends Step {
     return this.name === part && this.span === width ? this.startAt(row, at) : undefined;
   }
 
-  pass(walk: Walk): boolean {
+  pass(walk: StepWalk): boolean {
     const { name } = this;
     if (walk.has(name)) {
       const bytes = walk.bytesOf(this);
@@ -148,7 +141,7 @@ export class TimeBucketStep extends Step {
     return this.passRange(walk, condition);
   }
 
-  private passRange(walk: Walk, condition: RangeCondition): boolean {
+  private passRange(walk: StepWalk, condition: RangeCondition): boolean {
     const [lower, upper] = this.bucketsOf(condition);
     if (this.derived && lower !== undefined && upper !== undefined && walk.leadsToSpan()) {
       const count = (upper - lower) / this.span + 1;
