@@ -10,7 +10,7 @@ import type {
 import type { KeyElement } from '../src/key/index.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
 import type { SplitAlgorithm } from '../src/table/splits.js';
-import type { AnyClass } from './metadata.js';
+import type { AnyClass } from './any-class.js';
 
 /** A column as "family:qualifier", or with a qualifier of any bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };

@@ -1,6 +1,7 @@
 import { SchemaError } from '../src/errors.js';
 import type { KeyElement } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
+import type { AnyClass } from './any-class.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -10,7 +11,7 @@ import {
   type PropertyDefinitions,
 } from './column-builder.js';
 import type { EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
-import { type AnyClass, declarationOn } from './metadata.js';
+import { declarationOn } from './metadata.js';
 import {
   declaredElements,
   isElement,

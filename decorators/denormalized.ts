@@ -1,4 +1,4 @@
-import type { AnyClass } from './metadata.js';
+import type { AnyClass } from './any-class.js';
 import { classDecorator } from './modes.js';
 import type { RelatedType } from './reference.js';
 import type { RowKeyMistake } from './row-key.js';

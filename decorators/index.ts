@@ -1,4 +1,5 @@
 export * from '../src/key/declare.js';
+export type { AnyClass } from './any-class.js';
 export * from './avro.js';
 export * from './column.js';
 export * from './column-builder.js';

@@ -5,10 +5,8 @@
  */
 
 import 'reflect-metadata';
+import type { AnyClass } from './any-class.js';
 import { type ClassDeclaration, emptyDeclaration } from './declaration.js';
-
-/** Any class at all. */
-export type AnyClass = abstract new (...args: never[]) => object;
 
 const METADATA: symbol = defineSymbolMetadata();
 const DECLARATION = 'rowan:declaration';

@@ -4,8 +4,9 @@
  */
 
 import { SchemaError } from '../src/errors.js';
+import type { AnyClass } from './any-class.js';
 import type { ClassDeclaration } from './declaration.js';
-import { type AnyClass, declarationOn } from './metadata.js';
+import { declarationOn } from './metadata.js';
 
 /**
  * Decorates a property whose type must be `T`, or `T` and null, and may be optional. One signature for both modes, not

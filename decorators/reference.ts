@@ -1,4 +1,4 @@
-import type { AnyClass } from './metadata.js';
+import type { AnyClass } from './any-class.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
 /** A class with the names of its key's parts, behind a function, so that modules may import each other. */

@@ -8,7 +8,7 @@ import type {
   SaltElement,
 } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
-import type { AnyClass } from './metadata.js';
+import type { AnyClass } from './any-class.js';
 import { classDecorator } from './modes.js';
 
 /**

@@ -4,6 +4,7 @@
  * `rowan-orm/testing`. Nothing else is public; docs/api lists all of it.
  */
 
+export type { AnyClass } from '../decorators/any-class.js';
 export type { AvroClassOptions, AvroFieldOptions, ListOf } from '../decorators/avro.js';
 export { Avro, AvroField, AvroRecord } from '../decorators/avro.js';
 export { Column } from '../decorators/column.js';
@@ -61,7 +62,6 @@ export {
   type IndexedValue,
 } from '../decorators/indexes.js';
 export { type ClassOf, Json } from '../decorators/json.js';
-export type { AnyClass } from '../decorators/metadata.js';
 export type {
   AnyClassDecorator,
   AnyMethodDecorator,

@@ -46,8 +46,6 @@ interface Import {
   readonly to: string;
   readonly target: string;
   readonly typeOnly: boolean;
-  /** Nothing of it is left in the compiled code: each name is a type, if not the import as a whole. */
-  readonly erased: boolean;
 }
 
 function sourceFiles(folder: string): string[] {
@@ -74,13 +72,7 @@ function importsOf(file: string): Import[] {
     );
     if (target.endsWith('package.json')) continue;
     const typeOnly = match[2] !== undefined;
-    const names = /^\{([\s\S]*)\}/.exec(match[3] ?? '')?.[1]?.split(',') ?? [''];
-    const erased =
-      typeOnly ||
-      (match[1] === 'import' &&
-        names.every((name) => name.trim() === '' || name.trim().startsWith('type ')) &&
-        names.some((name) => name.trim() !== ''));
-    found.push({ file, from: roomOf(file), to: roomOf(target), target, typeOnly, erased });
+    found.push({ file, from: roomOf(file), to: roomOf(target), target, typeOnly });
   }
   return found;
 }
@@ -131,13 +123,8 @@ describe('the house', () => {
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
-  test('no files need each other', () => {
-    expect(cyclesOf(imports.filter(({ erased }) => !erased))).toEqual([]);
-  });
-
-  test('nor do types of the store: what needs each other is one thing, or the lower of the two asks for less', () => {
-    const ofStore = imports.filter(({ from, to }) => from === 'store' && to === 'store');
-    expect(cyclesOf(ofStore)).toEqual([]);
+  test('no files need each other, not for types either: what does is one thing, or the lower asks for less', () => {
+    expect(cyclesOf(imports)).toEqual([]);
   });
 
   test('only the composition root and the programs import an engine', () => {

@@ -2,7 +2,6 @@
 
 import type { JobRunOptions } from '../job/index.js';
 import { type CopyReport, type CopyTarget, checkCopies } from '../job/links/index.js';
-import type { Copying } from './copying.js';
 import type { IndexHandle } from './index-handle.js';
 
 /** What a check found, with what the outbox holds. */
@@ -11,10 +10,18 @@ export interface CopiesReport extends CopyReport {
   readonly pending: number;
 }
 
+/** What is still to be copied. */
+export interface CopyQueue {
+  /** Resolves when what waited at the call is done. */
+  drain(): Promise<void>;
+  /** How many notes wait. */
+  pending(): Promise<number>;
+}
+
 /** The copies of an entity of an open database (docs/denormalization.md). Made by `Database.denormalized`. */
 export class CopyHandle {
   constructor(
-    private readonly copying: Copying,
+    private readonly copying: CopyQueue,
     private readonly target: CopyTarget,
     /** The indexes that its rows are found by. */
     private readonly indexes: readonly IndexHandle[],

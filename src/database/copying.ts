@@ -17,7 +17,7 @@ import {
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { type Engine, Get, Scan } from '../table/index.js';
-import { CopyHandle } from './copy-handle.js';
+import { CopyHandle, type CopyQueue } from './copy-handle.js';
 import type { Indexing } from './indexing.js';
 
 /** Rows that one step of the outbox changes. */
@@ -34,7 +34,7 @@ export interface CopyingSource {
   onFailure(error: RowanError): void;
 }
 
-export class Copying {
+export class Copying implements CopyQueue {
   /** Counts the notes that were written, by transactions that are not committed yet, too. */
   private notes = 0;
   private byHolder = new Map<EntityClass, readonly CopyPlan[]>();

@@ -17,7 +17,14 @@ import type { IndexAccess, IndexState } from '../query/index.js';
 import type { IndexSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
-import type { Indexing } from './indexing.js';
+
+/** What is known of the indexes of a database, and its turns. */
+export interface IndexKeeper {
+  stateOf(index: IndexSchema): IndexState | undefined;
+  setState(index: IndexSchema, state: IndexState): void;
+  /** Runs what must not overlap with its like, after what was begun before. */
+  alone<T>(what: string, run: () => Promise<T>): Promise<T>;
+}
 
 /** One index of an open database: its state, and the jobs that build, check, mend and empty it while writes go on. */
 export class IndexHandle {
@@ -25,7 +32,7 @@ export class IndexHandle {
 
   constructor(
     private readonly engine: Engine,
-    private readonly indexing: Indexing,
+    private readonly indexing: IndexKeeper,
     private readonly access: IndexAccess,
     name: string,
   ) {

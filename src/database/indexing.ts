@@ -8,9 +8,9 @@ import { entityIndexes, type IndexAccess, type IndexState } from '../query/index
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
-import { IndexHandle } from './index-handle.js';
+import { IndexHandle, type IndexKeeper } from './index-handle.js';
 
-export class Indexing {
+export class Indexing implements IndexKeeper {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
   private states: IndexStates = new Map();
   /** The last of what is done alone, by what it is done to. */

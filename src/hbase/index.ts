@@ -32,7 +32,7 @@ export {
   RemoteError,
   UnknownOutcomeError,
 } from './rpc/errors.js';
-export type { TlsOptions } from './rpc/transport.js';
+export type { TlsOptions } from './rpc/tls-options.js';
 export type { Authenticator, SecurityLayer } from './security/authenticator.js';
 export {
   type DelegationToken,

@@ -1,7 +1,7 @@
 /** A table as its entities are declared: nobody above it sees where moved columns stand yet. */
 
 import { UnsupportedError } from '../errors.js';
-import { isCheckAndMutate, isGet } from '../table/brand.js';
+import { isGet } from '../table/get.js';
 import type {
   Append,
   BatchAction,
@@ -20,6 +20,7 @@ import type {
   Scan,
   Table,
 } from '../table/index.js';
+import { isCheckAndMutate } from '../table/row-mutations.js';
 import type { Change, TableMoves } from './table-moves.js';
 
 /** Of an engine whose calls go somewhere else. */

@@ -5,7 +5,7 @@
 
 import { UnsupportedError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
-import { isCheckAndMutate, isGet } from '../table/brand.js';
+import { isGet } from '../table/get.js';
 import {
   CellType,
   type CheckAndMutate,
@@ -20,6 +20,7 @@ import {
   type RowMutation,
   RowMutations,
 } from '../table/index.js';
+import { isCheckAndMutate } from '../table/row-mutations.js';
 import { type ColumnMove, EntityMoves, isAt } from './entity-moves.js';
 
 /** A change of one row. */

@@ -8,23 +8,17 @@ import type { TableAccess } from './access.js';
 import { type CursorScope, decodeCursor } from './cursor.js';
 import type { QueryOperation } from './events.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
-import type { Explanation } from './explain.js';
-import { checkNames, checkSupported, type FindOptions } from './find-options.js';
+import type { Explanation } from './explanation.js';
+import { checkSupported, type FindOptions } from './find-options.js';
 import { loadRows, pause, ROWS_AT_ONCE } from './load-rows.js';
 import type { RowLoader } from './loader.js';
+import { checkNames } from './option-checks.js';
 import { checkPage, type Page, type PageOptions, type PageRow, pageOf } from './page.js';
-import type { ReadOptions, ReadTally, RowCursor } from './range-source.js';
+import type { BaseSpec } from './query-spec.js';
 import type { Position } from './ranges.js';
 import { countRanges, type ReadPlan } from './read-plan.js';
+import type { ReadOptions, ReadTally, RowCursor } from './row-cursor.js';
 import { type OpenStream, RowStream } from './row-stream.js';
-
-/** What every query is asked. */
-export interface BaseSpec {
-  readonly reversed: boolean;
-  readonly limit: number | undefined;
-  /** Only cells of these times. */
-  readonly timeRange: TimeRange | undefined;
-}
 
 /** A query made ready to run. */
 export interface Prepared {

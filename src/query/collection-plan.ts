@@ -5,8 +5,9 @@ import { QueryError } from '../errors.js';
 import type { KeyLead, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
-import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
+import { type EntityPlan, planQuery } from './plan.js';
 import type { ReadSet } from './projection.js';
+import type { QuerySpec } from './query-spec.js';
 import type { PlanPart, ReadPlan } from './read-plan.js';
 import type { Row } from './row.js';
 

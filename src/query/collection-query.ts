@@ -5,23 +5,18 @@ import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/ent
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { TableAccess } from './access.js';
-import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
+import { BaseQuery, type Prepared } from './base-query.js';
 import { type CollectionPlan, planCollection } from './collection-plan.js';
 import { conjuncts } from './condition.js';
-import { emptySpec, identityOf } from './entity-query.js';
-import { type Explanation, explainCollection } from './explain.js';
+import { explainCollection } from './explain.js';
+import type { Explanation } from './explanation.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
 import { parseKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
-import type { QuerySpec } from './plan.js';
+import type { CollectionSpec, QuerySpec } from './query-spec.js';
+import { emptySpec, identityOf } from './query-spec.js';
 import { resolverOf } from './resolver.js';
 import { type Predicate, type Where, WhereBuilder } from './where.js';
-
-/** What is asked of several entities. */
-export interface CollectionSpec extends BaseSpec {
-  /** Of each entity; direction, limit and times are those of the collection. */
-  readonly entities: readonly QuerySpec[];
-}
 
 /** The rows of a collection, by class. */
 export class Groups {

@@ -3,7 +3,6 @@
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
-import type { EntitySchema } from '../schema/types.js';
 import { Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type {
@@ -16,7 +15,7 @@ import type {
 } from './aggregate/aggregates.js';
 import { Figures } from './aggregate/figures.js';
 import type { GroupedQuery } from './aggregate/grouped-query.js';
-import { BaseQuery, type BaseSpec, type Prepared } from './base-query.js';
+import { BaseQuery, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
   type BulkProgress,
@@ -24,20 +23,20 @@ import {
   type RowAction,
   type RowChanger,
 } from './bulk-change.js';
-import { conjuncts, describeCondition } from './condition.js';
+import { conjuncts } from './condition.js';
 import { readPlanOf } from './entity-plan.js';
-import { type Explanation, explainIndex, explainQuery } from './explain.js';
+import { explainIndex, explainQuery } from './explain.js';
+import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
 import { requireActive } from './index-access.js';
 import { chooseIndex } from './index-choice.js';
-import type { IndexPlan, IndexUse } from './index-plan.js';
-import { planIndex } from './index-plan.js';
+import { type IndexPlan, planIndex } from './index-plan.js';
 import { indexReadPlan } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
-import { livingConditions } from './living.js';
 import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
-import { type EntityPlan, planQuery, type QuerySpec } from './plan.js';
+import { type EntityPlan, planQuery } from './plan.js';
+import { identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import {
   neededFor,
@@ -359,41 +358,4 @@ function explained(plan: EntityPlan | IndexPlan): Explanation {
 /** A place among the entries of one index is none among those of another. */
 function indexIdentity({ use }: IndexPlan): string {
   return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
-}
-
-/** A question that was not asked yet: what every query begins with. */
-export function emptySpec(
-  schema: EntitySchema,
-  key: QuerySpec['key'],
-  base: Partial<BaseSpec> & { readonly fullScan: boolean; readonly withDeleted?: boolean | undefined },
-  through?: IndexUse,
-): QuerySpec {
-  return {
-    schema,
-    key,
-    where: base.withDeleted === true ? NOTHING : livingConditions(schema),
-    selected: undefined,
-    reversed: base.reversed ?? false,
-    limit: base.limit,
-    timeRange: base.timeRange,
-    fullScan: base.fullScan,
-    orderBy: undefined,
-    slices: NOTHING,
-    through,
-  };
-}
-
-const NOTHING: readonly never[] = Object.freeze([]);
-
-/** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
-export function identityOf(spec: QuerySpec, entity = spec.schema.name): string {
-  const { key, where, reversed, timeRange } = spec;
-  const times = timeRange === undefined ? '' : `${timeRange.min}..${timeRange.max}`;
-  return JSON.stringify([
-    entity,
-    describeKeyConditions(key),
-    where.map(describeCondition).sort(),
-    reversed ? 'reverse' : 'forward',
-    times,
-  ]);
 }

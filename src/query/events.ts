@@ -1,6 +1,6 @@
 /** What is told of queries that were run. */
 
-import type { QueryExplanation } from './explain.js';
+import type { QueryExplanation } from './explanation.js';
 
 /** How a query was asked to run. */
 export type QueryOperation = 'all' | 'first' | 'page' | 'count' | 'exists' | 'iterate' | 'aggregate';

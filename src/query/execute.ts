@@ -5,10 +5,11 @@ import type { KeyRange } from '../key/types.js';
 import { Get, type Result } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { RangeHeap } from './range-heap.js';
-import { loadTexts, openRange, type RangeSource, type ReadOptions, type RowCursor } from './range-source.js';
+import { loadTexts, openRange, type RangeSource } from './range-source.js';
 import { type Position, rangesFrom } from './ranges.js';
 import { comparePlaced, type PlanPart, prepareQuery, type ReadPlan } from './read-plan.js';
 import { valueBytes } from './row.js';
+import type { ReadOptions, RowCursor } from './row-cursor.js';
 
 /** Ranges asked at the same time when a merge begins. */
 export const DEFAULT_CONCURRENCY = 16;

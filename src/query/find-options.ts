@@ -1,9 +1,10 @@
 /** Options of reads, held at run time to what they may be. */
 
-import { InvalidArgumentError, QueryError, UnsupportedError } from '../errors.js';
+import { QueryError, UnsupportedError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import { checkCount, checkNames } from './option-checks.js';
 import type { JoinStrategy } from './related/relation-loader.js';
 
 /** Options of every read. */
@@ -77,25 +78,6 @@ export function checkSupported({ consistency }: ReadOptionsOf, access: TableAcce
   throw new UnsupportedError(
     'consistency TIMELINE reads from replicas, and the embedded engine has none. Leave the option out.',
   );
-}
-
-export function checkNames(doing: string, options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new InvalidArgumentError(
-      `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
-    );
-  }
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new InvalidArgumentError(
-    `${doing} has no option "${unknown}". It takes ${known.join(', ')}; conditions on columns go into where().`,
-    { details: { option: unknown } },
-  );
-}
-
-export function checkCount(name: string, value: number | undefined): void {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) return;
-  throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
 }
 
 function checkFlag(name: string, value: boolean | undefined): void {

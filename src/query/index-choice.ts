@@ -5,10 +5,10 @@ import type { EntityIndex } from '../indexes/index.js';
 import type { KeyConditions, PartCondition } from '../key/types.js';
 import { type Condition, conjuncts, describeCondition, impliesPresence, type Test } from './condition.js';
 import type { IndexAccess } from './index-access.js';
-import type { IndexUse, OtherIndex } from './index-plan.js';
 import { planIndex, sameCodec } from './index-plan.js';
-import type { QuerySpec } from './plan.js';
+import type { IndexUse, OtherIndex } from './index-use.js';
 import { isOrdered } from './pushdown.js';
+import type { QuerySpec } from './query-spec.js';
 
 interface Candidate {
   readonly index: EntityIndex;

@@ -3,13 +3,14 @@
 import { compareBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import { type EntityIndex, INDEX_FAMILY } from '../indexes/index.js';
-import type { KeyConditions, KeyPlan } from '../key/types.js';
+import type { KeyPlan } from '../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { FOREVER } from '../table/index.js';
 import { type Condition, conjuncts, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import type { Finish } from './loader.js';
-import { finishOf, type QuerySpec } from './plan.js';
+import type { Finish } from './finish.js';
+import type { IndexUse } from './index-use.js';
+import { finishOf } from './plan.js';
 import {
   type ReadSet,
   readAll,
@@ -18,23 +19,7 @@ import {
   storedParts,
   testedColumns,
 } from './projection.js';
-
-/** An index, and what is asked of its parts. */
-export interface IndexUse {
-  readonly index: EntityIndex;
-  readonly key: KeyConditions;
-  /** Conditions of the query that every entry which is read meets. */
-  readonly served: ReadonlySet<Condition>;
-  /** Why it and no other. */
-  readonly why: string;
-  /** The other indexes, and what they would cost. */
-  readonly others: readonly OtherIndex[];
-}
-
-export interface OtherIndex {
-  readonly name: string;
-  readonly why: string;
-}
+import type { QuerySpec } from './query-spec.js';
 
 /** A cell of a row that an entry stands for, and where its value comes from. */
 export interface CoveringCell {

@@ -16,9 +16,10 @@ import type { TableAccess } from './access.js';
 import { ENTRY_READ, type IndexPlan } from './index-plan.js';
 import { pause } from './load-rows.js';
 import { applyReadSet } from './projection.js';
-import { FAILED_AT_ONCE, loadTexts, type ReadOptions, type RowCursor } from './range-source.js';
+import { FAILED_AT_ONCE, loadTexts } from './range-source.js';
 import { applyHints, comparePlaced, type ReadPlan } from './read-plan.js';
 import { giveBackRawRow, type Row, takeRawRow, valueBytes, valueIn, valueSpan } from './row.js';
+import type { ReadOptions, RowCursor } from './row-cursor.js';
 
 /** Entries looked up at once at the most. */
 const LARGEST_LOOKUP = 256;

@@ -2,7 +2,7 @@ export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } 
 export { decimalText, quotient } from './aggregate/exact-sum.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery, Groups } from './collection-query.js';
-export { EntityQuery, emptySpec, type MapsOf } from './entity-query.js';
+export { EntityQuery, type MapsOf } from './entity-query.js';
 export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
   type ExplainedIndex,
@@ -12,7 +12,7 @@ export {
   type Explanation,
   explanationText,
   type QueryExplanation,
-} from './explain.js';
+} from './explanation.js';
 export {
   checkFindOptions,
   checkReadOptions,
@@ -27,11 +27,12 @@ export {
   type IndexState,
   requireActive,
 } from './index-access.js';
-export type { IndexUse } from './index-plan.js';
+export type { IndexUse } from './index-use.js';
 export { parseKeyConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';
+export { emptySpec } from './query-spec.js';
 export { resolverOf } from './resolver.js';
 export type { SliceBounds } from './slice.js';
 export { type TablesPage, TablesQuery } from './tables-query.js';

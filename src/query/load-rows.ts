@@ -2,7 +2,7 @@
 
 import { throwIfAborted } from '../errors.js';
 import type { RowLoader } from './loader.js';
-import type { RowCursor } from './range-source.js';
+import type { RowCursor } from './row-cursor.js';
 
 /** Rows after which other events get their turn. */
 export const ROWS_AT_ONCE = 8192;

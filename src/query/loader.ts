@@ -3,11 +3,9 @@
 import type { EntitySchema, RowReader } from '../schema/types.js';
 import { RawRow, type Result } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import type { Finish } from './finish.js';
 import { recoverAndRetry, recovering } from './recover.js';
 import { keptRow, type Row } from './row.js';
-
-/** What is done to an entity before it is handed out. */
-export type Finish = (entity: Record<string, unknown>) => void;
 
 /** Makes entities, or parts of them, of the rows of one entity. */
 export class RowLoader {

@@ -3,7 +3,7 @@
 import { QueryError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { type CursorScope, encodeCursor } from './cursor.js';
-import { checkNames } from './find-options.js';
+import { checkNames } from './option-checks.js';
 
 /** Options of `page()`. */
 export interface PageOptions {

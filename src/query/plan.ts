@@ -1,34 +1,18 @@
 /** The plan of one entity's share of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
 
 import { QueryError } from '../errors.js';
-import type { KeyConditions, KeyPlan, PartCondition } from '../key/types.js';
+import type { KeyPlan, PartCondition } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
-import type { BaseSpec } from './base-query.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
+import type { Finish } from './finish.js';
 import { indexToDeclare } from './index-hint.js';
-import type { IndexUse } from './index-plan.js';
-import type { Finish } from './loader.js';
 import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
+import type { QuerySpec } from './query-spec.js';
 import { valueSpan } from './row.js';
-import { type MapSlice, sliceOf } from './slice.js';
-
-/** What is asked of one entity. Immutable; each step of a query makes a new one. */
-export interface QuerySpec extends BaseSpec {
-  readonly schema: EntitySchema;
-  readonly key: KeyConditions;
-  /** Conditions on columns that must all hold. */
-  readonly where: readonly Condition[];
-  /** Names given to `select`; undefined: everything. */
-  readonly selected: readonly string[] | undefined;
-  readonly fullScan: boolean;
-  readonly orderBy: { readonly property: string; readonly descending: boolean } | undefined;
-  readonly slices: readonly MapSlice[];
-  /** The index that the query is to be answered from; undefined: the key, or an index that serves. */
-  readonly through: IndexUse | undefined;
-}
+import { sliceOf } from './slice.js';
 
 export interface EntityPlan {
   readonly spec: QuerySpec;

@@ -4,7 +4,6 @@ import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
   Get,
-  type OperationOptions,
   type Result,
   type ResultScanner,
   type SyncResultScanner,
@@ -13,46 +12,9 @@ import {
 import type { TableAccess } from './access.js';
 import { pause } from './load-rows.js';
 import { scanOf } from './ranges.js';
-import {
-  applyScanHints,
-  type PlacedRow,
-  type PlanPart,
-  prepareQuery,
-  type ReadHints,
-  type ReadPlan,
-} from './read-plan.js';
+import { applyScanHints, type PlacedRow, type PlanPart, prepareQuery, type ReadPlan } from './read-plan.js';
 import { giveBackRawRow, type Row, takeRawRow, valueBytes } from './row.js';
-
-/** What was read so far. */
-export interface ReadTally {
-  rows: number;
-  bytes: number;
-}
-
-export interface ReadOptions extends OperationOptions, ReadHints {
-  /** Rows wanted in all; undefined: every row. */
-  readonly limit: number | undefined;
-  /** Ranges of a merge that are asked at the same time. */
-  readonly concurrency: number;
-  /** Rows that are likely wanted at first: a remote table is asked for so many. */
-  readonly expected: number;
-  /** Counted when given. */
-  readonly tally: ReadTally | undefined;
-}
-
-/** Rows in order, one at a time. `row` is right until the next `advance`. */
-export interface RowCursor {
-  /** The row it stands at; undefined at the end. */
-  readonly row: Row | undefined;
-  /** Whose row it is, by its place in the plan's layouts. */
-  readonly entity: number;
-  /** Where it stands in the order of the plan, if that is not the row: an entry of an index. */
-  readonly place?: Uint8Array | undefined;
-  /** Goes on to the next row; false at the end. A promise only when the table must be waited for. */
-  advance(): boolean | Promise<boolean>;
-  /** Gives back scanners; allowed at any time and more than once. */
-  close(): void | Promise<void>;
-}
+import type { ReadOptions, RowCursor } from './row-cursor.js';
 
 /** Rows that fail in a row before other events get their turn. */
 export const FAILED_AT_ONCE = 8192;

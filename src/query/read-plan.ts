@@ -2,12 +2,12 @@
 
 import { compareBytes } from '../bytes/index.js';
 import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
-import type { Consistency, Filter, Query, Scan, TimeRange } from '../table/index.js';
+import type { Filter, Query, Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
-import type { ReadOptions, RowCursor } from './range-source.js';
 import { compareMerged } from './ranges.js';
 import type { Row } from './row.js';
+import type { ReadHints, ReadOptions, RowCursor } from './row-cursor.js';
 
 /** Ranges that are read alike. */
 export interface PlanPart {
@@ -42,13 +42,6 @@ export interface ReadPlan {
     readonly entries: TableAccess;
     readonly follow: (entries: RowCursor, rows: TableAccess, options: ReadOptions) => RowCursor;
   };
-}
-
-/** How the table is to be read, beside what of it. */
-export interface ReadHints {
-  readonly consistency?: Consistency | undefined;
-  readonly caching?: number | undefined;
-  readonly cacheBlocks?: boolean | undefined;
 }
 
 /** Tells a get or scan what to read, and how. */

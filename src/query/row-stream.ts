@@ -2,7 +2,7 @@
 
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { RowLoader } from './loader.js';
-import type { RowCursor } from './range-source.js';
+import type { RowCursor } from './row-cursor.js';
 
 /** A stream that was opened: its rows, or items that are all there. */
 export type OpenStream<T> =

@@ -4,8 +4,8 @@ import { compareBytes, concatBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { checkCount } from './find-options.js';
-import type { Finish } from './loader.js';
+import type { Finish } from './finish.js';
+import { checkCount } from './option-checks.js';
 
 /** Which entries: bounds by the bytes of their keys, which are the order in which they are stored. */
 export interface SliceBounds<K> {

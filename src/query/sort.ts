@@ -4,7 +4,7 @@ import { QueryError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { valueComparator } from './compare.js';
-import type { QuerySpec } from './plan.js';
+import type { QuerySpec } from './query-spec.js';
 
 type OrderBy = NonNullable<QuerySpec['orderBy']>;
 

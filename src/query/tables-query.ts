@@ -4,7 +4,7 @@ import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import { describe } from '../table/checks.js';
 import type { EntityQuery } from './entity-query.js';
-import type { Explanation } from './explain.js';
+import type { Explanation } from './explanation.js';
 import type { Predicate, Where, WhereBuilder } from './where.js';
 
 /** A page of a query over several tables. */

@@ -11,7 +11,7 @@ import {
   Get,
   type RowMutation,
 } from '../table/index.js';
-import { asAction } from './row-access.js';
+import { asAction } from './row-action.js';
 import type { RowImage } from './row-image.js';
 
 /** The ways of writing that hooks, observers and participants tell apart. */

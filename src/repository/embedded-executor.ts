@@ -12,7 +12,7 @@ import {
 import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from './change.js';
 import { ChangeFlow } from './change-flow.js';
 import type { ChangeExecutor, ChangeOutcome, ChangeParticipant } from './executor.js';
-import { applyAction, asAction } from './row-access.js';
+import { applyAction, asAction } from './row-action.js';
 import { RowImage } from './row-image.js';
 
 /** How many changes are decided on in one turn. */

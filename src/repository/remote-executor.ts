@@ -3,11 +3,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
-import { isGet } from '../table/brand.js';
+import { isGet } from '../table/get.js';
 import { type BatchAction, type OperationOptions, Result, type Table } from '../table/index.js';
 import { type Change, checked, deleteOutlived, getIf, type ResolvedChange } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
-import { applyAction, asAction, hasDelete } from './row-access.js';
+import { applyAction, asAction, hasDelete } from './row-action.js';
 import { RowGate } from './row-gate.js';
 import { RowImage } from './row-image.js';
 

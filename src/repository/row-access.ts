@@ -4,7 +4,6 @@ import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
 import { describeValue } from '../query/key-conditions.js';
 import type { EntitySchema } from '../schema/types.js';
-import { type OperationOptions, Result, type RowMutation, RowMutations, type Table } from '../table/index.js';
 import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
 
@@ -56,39 +55,6 @@ export function loadRowOfKey(
   return create
     ? dictionaries.giveIds([key]).then(() => rowOfKey(schema, key, doing))
     : dictionaries.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
-}
-
-/** One mutation as it is, several as one atomic change of the row. */
-export function asAction(row: Uint8Array, mutations: readonly RowMutation[]): RowMutation | RowMutations {
-  return mutations.length === 1 ? mutations[0]! : new RowMutations(row).add(...mutations);
-}
-
-/** Whether the change leaves a delete marker behind. */
-export function hasDelete(action: RowMutation | RowMutations): boolean {
-  if (action.kind === 'rowMutations') return action.mutations.some((mutation) => mutation.kind === 'delete');
-  return action.kind === 'delete';
-}
-
-/** Applies the change as it is. */
-export async function applyAction(
-  table: Table,
-  action: RowMutation | RowMutations,
-  options: OperationOptions | undefined,
-): Promise<Result> {
-  switch (action.kind) {
-    case 'put':
-      await table.put(action, options);
-      return Result.EMPTY;
-    case 'delete':
-      await table.delete(action, options);
-      return Result.EMPTY;
-    case 'increment':
-      return table.increment(action, options);
-    case 'append':
-      return table.append(action, options);
-    case 'rowMutations':
-      return table.mutateRow(action, options);
-  }
 }
 
 /** The error of a key that has no row. */

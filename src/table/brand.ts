@@ -3,9 +3,6 @@
  * package, tests with fresh modules), and what one makes the other must take. Nothing that comes as text can carry a symbol.
  */
 
-import type { Get } from './get.js';
-import type { CheckAndMutate } from './row-mutations.js';
-
 const BRAND: unique symbol = Symbol.for('rowan-orm.request') as never;
 
 export type Request = 'get' | 'scan' | 'mutation' | 'rowMutations' | 'checkAndMutate';
@@ -19,13 +16,4 @@ export function brand(target: { readonly prototype: object }, request: Request):
 export function requestOf(given: unknown): Request | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
   return (given as { readonly [BRAND]?: Request })[BRAND];
-}
-
-/** Whether a value asks for a row. */
-export function isGet(given: unknown): given is Get {
-  return requestOf(given) === 'get';
-}
-
-export function isCheckAndMutate(given: unknown): given is CheckAndMutate {
-  return requestOf(given) === 'checkAndMutate';
 }

@@ -1,5 +1,5 @@
 import type { BytesLike } from '../bytes/index.js';
-import { brand } from './brand.js';
+import { brand, requestOf } from './brand.js';
 import { checkRow } from './checks.js';
 import { Query } from './query.js';
 
@@ -28,3 +28,8 @@ export class Get extends Query {
 }
 
 brand(Get, 'get');
+
+/** Whether a value asks for a row. */
+export function isGet(given: unknown): given is Get {
+  return requestOf(given) === 'get';
+}

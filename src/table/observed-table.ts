@@ -1,8 +1,8 @@
 /** A table of an engine whose calls go somewhere else, with observers around its writes. */
 
 import { asRowanError } from '../errors.js';
-import { isGet } from './brand.js';
 import type { Get } from './get.js';
+import { isGet } from './get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
 import type { Additions, ObservedWrite, WriteObserver, WriteObservers } from './observer.js';
 import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from './operations.js';

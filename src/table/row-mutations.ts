@@ -128,6 +128,11 @@ export class CheckAndMutate {
 
 brand(CheckAndMutate, 'checkAndMutate');
 
+/** Whether a value changes a row on a condition. */
+export function isCheckAndMutate(given: unknown): given is CheckAndMutate {
+  return requestOf(given) === 'checkAndMutate';
+}
+
 /** @throws InvalidArgumentError when it changes no row. */
 function checkAction(action: RowMutation | RowMutations): void {
   const request = requestOf(action);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
-import { isGet } from '../../table/brand.js';
 import type { Get } from '../../table/get.js';
+import { isGet } from '../../table/get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../../table/mutation.js';
 import { Result } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';

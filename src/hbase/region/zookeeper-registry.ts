@@ -3,18 +3,13 @@ import { ConnectionError, ProtocolError } from '../rpc/errors.js';
 import { GetClusterIdResponse, MasterNode, MetaRegionServerNode } from '../wire/messages-rpc.js';
 import { decodeMessage, type MessageCodec } from '../wire/schema.js';
 import { type MetaLocation, type Registry, toAddress } from './registry.js';
-import { readZNodes, type ZooKeeperAccess } from './zookeeper.js';
+import { readZNodes } from './zookeeper.js';
+import type { ZooKeeperSettings } from './zookeeper-settings.js';
 
 /** `RegionState.State.OPEN`. */
 const OPEN = 3;
 /** Replicas of meta that are looked for. */
 const META_REPLICAS = 3;
-
-/** The option `zookeeper`, with its defaults. */
-export interface ZooKeeperSettings extends Partial<Pick<ZooKeeperAccess, 'tls' | 'sasl'>> {
-  readonly quorum: readonly ServerAddress[];
-  readonly parent: string;
-}
 
 /** The registry in ZooKeeper (`ZKConnectionRegistry`), for clusters whose servers do not answer it themselves. */
 export class ZooKeeperRegistry implements Registry {

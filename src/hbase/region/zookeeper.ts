@@ -6,7 +6,8 @@ import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/addr
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
 import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
 import { FrameAssembler } from '../rpc/frame-assembler.js';
-import { openSocket, type TlsOptions } from '../rpc/transport.js';
+import type { TlsOptions } from '../rpc/tls-options.js';
+import { openSocket } from '../rpc/transport.js';
 import type { SaslSession } from '../security/sasl.js';
 import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
 

@@ -1,5 +1,5 @@
 import type { CellBlockCompression } from './cell-block-compression.js';
-import type { TlsOptions } from './transport.js';
+import type { TlsOptions } from './tls-options.js';
 
 /** A server as the cluster names it. */
 export interface ServerAddress {

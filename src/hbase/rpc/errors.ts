@@ -1,7 +1,7 @@
 /** The errors that talking to a cluster adds. */
 
 import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } from '../../errors.js';
-import type { RetryClass } from './exception-table.js';
+import type { RetryClass } from './retry-class.js';
 
 /** Bytes from a server that break the protocol. The connection they came by is closed. */
 export class ProtocolError extends CorruptionError {

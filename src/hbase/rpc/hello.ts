@@ -6,11 +6,9 @@ import { LastWord } from '../security/last-word.js';
 import { ConnectionHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
 import type { ConnectionSettings, ServerAddress, ServiceName } from './address.js';
+import type { AuthCode } from './auth-code.js';
 import { COMPRESSIONS } from './cell-block-compression.js';
 import { withTimeout } from './with-timeout.js';
-
-export const AuthCode = { Simple: 0x50, Kerberos: 0x51, Digest: 0x52 } as const;
-export type AuthCode = (typeof AuthCode)[keyof typeof AuthCode];
 
 /** The version whose behaviour is asked for: 2.6 answers gets in cell blocks and limits the size of a Multi's answer. */
 const VERSION = { version: '2.6.5', versionMajor: 2, versionMinor: 6 };

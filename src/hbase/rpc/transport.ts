@@ -4,20 +4,6 @@ import { addressKey, type ConnectionSettings, type ServerAddress } from './addre
 import { ConnectionError } from './errors.js';
 import { withTimeout } from './with-timeout.js';
 
-/** TLS to every server (HBase 2.6 `hbase.server.netty.tls.enabled`). Everything else is Node's `tls.connect`. */
-export type TlsOptions = Pick<
-  ConnectionOptions,
-  | 'ca'
-  | 'cert'
-  | 'key'
-  | 'pfx'
-  | 'passphrase'
-  | 'servername'
-  | 'rejectUnauthorized'
-  | 'minVersion'
-  | 'ciphers'
->;
-
 /** What opening a socket takes of the settings of a connection. */
 export type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'resolveAddress' | 'tls'>;
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ServerAddress } from '../rpc/address.js';
-import { AuthCode } from '../rpc/hello.js';
+import { AuthCode } from '../rpc/auth-code.js';
 
 /** What passes the bytes of an authenticated connection: nothing to do, or signing and sealing (`auth-int`, `auth-conf`). */
 export interface SecurityLayer {

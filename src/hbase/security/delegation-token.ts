@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../../errors.js';
 import { addressKey } from '../rpc/address.js';
-import { AuthCode } from '../rpc/hello.js';
+import { AuthCode } from '../rpc/auth-code.js';
 import type { Authenticator } from './authenticator.js';
 import { DigestSession } from './digest-md5.js';
 import { type Protection, protectionsOf } from './protection.js';

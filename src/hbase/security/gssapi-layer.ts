@@ -1,5 +1,5 @@
 import { ProtocolError } from '../rpc/errors.js';
-import type { KerberosClient } from './kerberos.js';
+import type { KerberosClient } from './kerberos-module.js';
 import type { MessageLayer } from './wrapped-stream.js';
 
 /** Signs messages with a Kerberos context (RFC 4121), or seals them too. */

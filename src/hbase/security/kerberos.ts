@@ -2,30 +2,13 @@
 
 import { RowanError, UnsupportedError } from '../../errors.js';
 import { addressKey, type ServerAddress } from '../rpc/address.js';
-import { AuthCode } from '../rpc/hello.js';
+import { AuthCode } from '../rpc/auth-code.js';
 import type { Authenticator } from './authenticator.js';
 import { GssapiLayer } from './gssapi-layer.js';
+import type { KerberosClient, KerberosModule } from './kerberos-module.js';
 import { chooseProtection, PROTECTIONS, type Protection, protectionsOf } from './protection.js';
 import { negotiateSasl, type SaslSession } from './sasl.js';
 import { WrappedStream } from './wrapped-stream.js';
-
-/** What is used of the package `kerberos`; tokens are base64. */
-export interface KerberosModule {
-  initializeClient(
-    service: string,
-    options: { readonly principal?: string; readonly mechOID?: number; readonly flags?: number },
-  ): Promise<KerberosClient>;
-}
-
-export interface KerberosClient {
-  readonly contextComplete: boolean;
-  readonly username?: string;
-  /** Whether what was unwrapped last had been sealed: 0 or 1. */
-  readonly responseConf?: number | string;
-  step(challenge: string): Promise<string>;
-  unwrap(challenge: string): Promise<string>;
-  wrap(challenge: string, options: { readonly protect: boolean }): Promise<string>;
-}
 
 export interface KerberosOptions {
   /** The client's principal, of which a ticket is in the cache or the keytab; default: that of the ticket cache. */

@@ -1,7 +1,7 @@
 /** Figures of the rows of a query. */
 
 import { QueryError } from '../../errors.js';
-import type { QuerySpec } from '../plan.js';
+import type { QuerySpec } from '../query-spec.js';
 import {
   type Aggregate,
   type AggregateResults,

@@ -5,7 +5,7 @@ import { QueryError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { ValueComparator } from '../compare.js';
-import { checkNames } from '../find-options.js';
+import { checkNames } from '../option-checks.js';
 import {
   type AggregateSet,
   codecOf,

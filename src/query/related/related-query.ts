@@ -3,7 +3,7 @@
 import { QueryError } from '../../errors.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
-import { type Explanation, explainedWith, type RelationExplanation } from '../explain.js';
+import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
 import type { Page, PageOptions } from '../page.js';
 import {
   type JoinStrategy,

@@ -1,7 +1,7 @@
 /** Tables as a transaction sees them. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
-import { isGet } from '../../table/brand.js';
+import { isGet } from '../../table/get.js';
 import {
   type Append,
   type AtomicStep,

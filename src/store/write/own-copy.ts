@@ -1,7 +1,7 @@
 /** Copies of what a caller has given, for writes that cannot be made in the turn of the call. */
 
 import { copyBytes } from '../../bytes/index.js';
-import { isCheckAndMutate, isGet } from '../../table/brand.js';
+import { isGet } from '../../table/get.js';
 import {
   Append,
   type BatchAction,
@@ -13,6 +13,7 @@ import {
   type RowMutation,
   RowMutations,
 } from '../../table/index.js';
+import { isCheckAndMutate } from '../../table/row-mutations.js';
 
 /** The same action in bytes of its own: the caller may use his again. Gets are kept: a read changes nothing. */
 export function ownCopy<T extends BatchAction>(action: T): T {

@@ -1,0 +1,2 @@
+/** Any class at all. */
+export type AnyClass = abstract new (...args: never[]) => object;
