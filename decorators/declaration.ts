@@ -210,9 +210,28 @@ export interface HookDeclaration {
 }
 
 /** What an index is beside its elements. */
-export interface IndexOptions {
+export type IndexOptions = StrongIndexOptions | EventualIndexOptions;
+
+/** An index whose entries are never behind the rows. */
+export interface StrongIndexOptions extends EntryOptions {
   /** At most one entity has the same values; a write that would make it two fails with ERR_CONFLICT. Default false. */
   readonly unique?: boolean;
+  readonly consistency?: 'strong';
+}
+
+/** An index whose entries are written behind the rows. */
+export interface EventualIndexOptions extends EntryOptions {
+  /** Who has a value must be known when a row is written: an index that follows later cannot be unique. */
+  readonly unique?: false;
+  /**
+   * `'strong'` (default): entries are written with the row. `'eventual'`: the row's step notes which entries are to be
+   * looked at, and they are written behind it. `by()` may lack what was just written then; it never gives a wrong row.
+   */
+  readonly consistency: 'eventual';
+}
+
+/** What the entries of an index are. */
+export interface EntryOptions {
   /** Columns that the entries hold too: a query that selects no others reads the index alone. */
   readonly include?: readonly string[];
   /** As in a query's `where`: only entities that meet it have entries. Default: all. */

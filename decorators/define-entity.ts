@@ -24,9 +24,7 @@ import type { SummaryDefinitions } from './summary.js';
 import type { DefinedTable } from './table.js';
 
 /** An index as `defineEntity` takes it: the elements, and what `@Index` takes as options. */
-export interface IndexDefinition extends IndexOptions {
-  readonly on: readonly KeyElement[];
-}
+export type IndexDefinition = IndexOptions & { readonly on: readonly KeyElement[] };
 
 /** Copies as `defineEntity` takes them: the source, and what `@Denormalized` takes as options. */
 export interface CopyDefinition {

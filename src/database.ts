@@ -318,6 +318,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
     await this.wiring.following.copying.end();
+    await this.wiring.indexing.end();
     await this.engine.close();
   }
 

@@ -7,6 +7,7 @@ import { EntityIndexes } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import {
   buildIndex,
+  drainIndex,
   dropEntries,
   type IndexReport,
   type IndexTarget,
@@ -24,6 +25,14 @@ export interface IndexKeeper {
   setState(index: IndexSchema, state: IndexState): void;
   /** Runs what must not overlap with its like, after what was begun before. */
   alone<T>(what: string, run: () => Promise<T>): Promise<T>;
+  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  notesOf(access: IndexAccess): WaitingNotes | undefined;
+}
+
+/** Notes of the eventual indexes of one entity. */
+export interface WaitingNotes {
+  /** Works those of the index at this place among the entity's. How many there were. */
+  drain(place: number): Promise<number>;
 }
 
 /** One index of an open database: its state, and the jobs that build, check, mend and empty it while writes go on. */
@@ -45,6 +54,11 @@ export class IndexHandle {
       );
     }
     this.index = found.index;
+  }
+
+  /** Whether entries are written behind the rows. */
+  get eventual(): boolean {
+    return this.index.eventual;
   }
 
   /** Undefined where the tables were opened with `tables: 'ignore'`, or `'verify'` before the index was built. */
@@ -80,6 +94,26 @@ export class IndexHandle {
     return outcome;
   }
 
+  /**
+   * Brings the entries of an eventual index up to date. Resolves with their number when none is left of those that waited at
+   * the call. What waits is worked behind the writes anyway, and after a crash when the database is opened next.
+   * @throws InvalidArgumentError for an index whose entries are written with the rows.
+   */
+  async drain(): Promise<number> {
+    const { indexes } = this.access;
+    const { schema, all } = indexes;
+    if (!this.index.eventual) {
+      throw new InvalidArgumentError(
+        `The index "${this.index.name}" of ${schema.name} is not eventual: its entries are written with the rows, and none waits. Leave out drain().`,
+        { details: { entity: schema.name, index: this.index.name } },
+      );
+    }
+    const notes = this.indexing.notesOf(this.access);
+    if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
+    const { counters } = await drainIndex(this.target());
+    return counters['entries'] ?? 0;
+  }
+
   /** Holds rows and entries against each other, in both directions. Changes nothing. */
   async verify(options: VerifyOptions = {}): Promise<IndexReport> {
     return verifyIndex(this.target(), false, checked('verify', options));
@@ -87,7 +121,9 @@ export class IndexHandle {
 
   /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
   async repair(options: VerifyOptions = {}): Promise<IndexReport> {
-    return verifyIndex(this.target(), true, checked('repair', options));
+    const known = checked('repair', options);
+    if (this.index.eventual) await this.drain();
+    return verifyIndex(this.target(), true, known);
   }
 
   /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */

@@ -2,12 +2,13 @@
 
 import { equalBytes, startsWithBytes, toHex } from '../bytes/index.js';
 import { checkIndexes, ensureIndexes, type IndexStates, type LiveTables } from '../ddl/index.js';
-import { QueryError, SchemaError, UnsupportedError } from '../errors.js';
+import { QueryError, type RowanError, SchemaError, UnsupportedError } from '../errors.js';
 import { type EntityIndexes, SHADOW_QUALIFIER } from '../indexes/index.js';
 import { entityIndexes, type IndexAccess, type IndexState } from '../query/index.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
+import { type EntityNotes, EventualEntries } from './eventual-entries.js';
 import { IndexHandle, type IndexKeeper } from './index-handle.js';
 
 export class Indexing implements IndexKeeper {
@@ -16,7 +17,15 @@ export class Indexing implements IndexKeeper {
   /** The last of what is done alone, by what it is done to. */
   private readonly last = new Map<string, Promise<unknown>>();
 
-  constructor(private readonly engine: Engine) {}
+  private readonly eventual: EventualEntries;
+
+  constructor(
+    private readonly engine: Engine,
+    /** Told when entries of eventual indexes could not be written. */
+    onFailure: (error: RowanError) => void = () => undefined,
+  ) {
+    this.eventual = new EventualEntries(engine, onFailure);
+  }
 
   /** @throws SchemaError naming every condition that is none, and what the engine could not keep. */
   check(entities: readonly EntitySchema[]): void {
@@ -41,6 +50,20 @@ export class Indexing implements IndexKeeper {
       ? await checkIndexes(this.engine.admin, tables)
       : await ensureIndexes(this.engine, tables, live);
     this.byEntity.clear();
+    for (const schema of tables.flatMap(({ entities }) => entities)) {
+      const access = this.of(schema);
+      if (access !== undefined) this.eventual.of(access.indexes)?.kickAll();
+    }
+  }
+
+  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  notesOf({ indexes }: IndexAccess): EntityNotes | undefined {
+    return this.eventual.of(indexes);
+  }
+
+  /** Ends what is done behind the writes. */
+  end(): Promise<void> {
+    return this.eventual.end();
   }
 
   setState(index: IndexSchema, state: IndexState): void {
@@ -74,6 +97,7 @@ export class Indexing implements IndexKeeper {
       const indexes: EntityIndexes = entityIndexes(schema);
       access = { indexes, stateOf: (index) => this.stateOf(index) };
       this.byEntity.set(schema, access);
+      this.eventual.of(indexes);
     }
     return access;
   }

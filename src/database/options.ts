@@ -31,7 +31,7 @@ export interface TablesEvent extends EnsuredTables {
   readonly kind: 'tables';
 }
 
-/** Copies could not be changed behind a write; they are tried again with the next one, or when the database is opened. */
+/** Copies, or entries of eventual indexes, could not be written behind a write; they are tried again with the next one, or when the database is opened. */
 export interface OutboxEvent {
   readonly kind: 'outbox';
   readonly error: RowanError;

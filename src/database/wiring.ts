@@ -47,12 +47,13 @@ export class Wiring {
     this.viewed = this.moves.viewOf(engine);
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
-    this.indexing = new Indexing(this.viewed);
+    const onFailure = (error: RowanError): void => listener.tell({ kind: 'outbox', error });
+    this.indexing = new Indexing(this.viewed, onFailure);
     const engines = {
       engine: this.viewed,
       schemaOf: (target: EntityClass) => this.bound.of(target),
       flow: () => this.contexts.flow,
-      onFailure: (error: RowanError) => listener.tell({ kind: 'outbox', error }),
+      onFailure,
     };
     this.following = new Following(engines, this.indexing);
     this.source = {

@@ -5,6 +5,11 @@
  *     value  state 1 | where it is 2, the token of the change that wrote it, 8
  *            | of a unique index: length of the data row (varint), data row
  *            | for each included column: 0, or length + 1 (varint) and the bytes of its cell
+ *
+ * A note of an eventual index, which says that an entry is to be looked at (embedded engine), stands in the same table:
+ *
+ *     row    complement of the id 4 | the entry's row behind its id
+ *     value  1
  */
 
 import { randomBytes } from 'node:crypto';
@@ -34,6 +39,7 @@ export const UNVERIFIED = 2;
  */
 export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
 const TOKEN_LENGTH = 8;
+const ID_LENGTH = 4;
 
 export interface IndexEntry {
   readonly row: Uint8Array;
@@ -56,6 +62,18 @@ export function indexTableName(table: string): string {
   return `${table}_idx`;
 }
 
+/** What the notes of an eventual index begin with. */
+export function notePrefix(id: Uint8Array): Uint8Array {
+  return id.map((byte) => byte ^ 0xff);
+}
+
+/** The row of the note about an entry, and of the entry that a note is about. */
+export function noteRow(entry: Uint8Array): Uint8Array {
+  const row = entry.slice();
+  for (let i = 0; i < ID_LENGTH; i++) row[i] = row[i]! ^ 0xff;
+  return row;
+}
+
 export function encodeEntryValue(
   index: IndexSchema,
   dataRow: Uint8Array,
@@ -72,6 +90,8 @@ export function encodeEntryValue(
 }
 
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
+/** Of every note. FROZEN. */
+export const NOTE_VALUE: Uint8Array = PLAIN_VALUE;
 
 /** What no other change has: by it one knows again what one wrote. */
 export function newToken(): Uint8Array {
@@ -150,7 +170,8 @@ export class EntryReader {
   }
 }
 
-function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
+/** The data row of an entry, of an index that is not unique. @throws RowanError `ERR_CORRUPTION` when it has none. */
+export function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
   const found = index.layout.decodeLast(row);
   if (found instanceof Uint8Array) return found;
   throw broken(index, row);

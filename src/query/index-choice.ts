@@ -71,6 +71,8 @@ function candidateOf(
 ): Candidate | string {
   const state = access.stateOf(index.index);
   if (state !== 'active') return `is ${state ?? 'of unknown state'}`;
+  if (index.index.eventual)
+    return `is eventual, and may lack what was just written: ask by("${index.index.name}")`;
   if (index.index.several !== undefined) return `has several entries of a row: ask by("${index.index.name}")`;
   const given = new Map(conditions.map((condition) => [describeCondition(condition), condition]));
   const texts = index.where?.texts ?? [];

@@ -188,6 +188,8 @@ function isCovered(
   columns: readonly ColumnSchema[],
 ): boolean {
   if (slices.length > 0 || index.several !== undefined || schema.marker === undefined) return false;
+  // What they say may be behind the rows.
+  if (index.eventual) return false;
   if (schema.timeToLive.lifelong) return false;
   const { families } = schema.table.descriptor;
   if (families.some(({ name, ttl }) => ttl !== FOREVER && schema.families.includes(name))) return false;

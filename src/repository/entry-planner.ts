@@ -8,6 +8,8 @@ import {
   type EntityIndexes,
   INDEX_FAMILY,
   type IndexEntry,
+  NOTE_VALUE,
+  noteRow,
 } from '../indexes/index.js';
 import { Delete, Put, type Result, type RowMutation } from '../table/index.js';
 import { EntryLife } from './entry-life.js';
@@ -124,6 +126,11 @@ const NOTHING: readonly never[] = Object.freeze([]);
 /** The mutation that makes an entry what it is to be. */
 export function putOf({ row, value }: IndexEntry, ttl?: number): Put {
   return new Put(row).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER, value).setTtl(ttl);
+}
+
+/** The mutation that notes that an entry is to be looked at. */
+export function entryNoteOf(entry: Uint8Array): Put {
+  return new Put(noteRow(entry)).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER, NOTE_VALUE);
 }
 
 export function deleteOf(row: Uint8Array, timestamp?: number): Delete {

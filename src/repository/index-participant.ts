@@ -1,12 +1,12 @@
 /**
- * Keeps the entries of an entity's indexes in one step with its rows. What a row's entries are is said by
+ * Keeps the entries of an entity's indexes, or notes which of an eventual one are to be looked at, in one step with its rows. What a row's entries are is said by
  * `EntityIndexes`, and which of them a change takes away and adds by `EntryPlanner`.
  */
 
 import { equalBytes, toLatin1 } from '../bytes/index.js';
 import { decodeEntry, ENTRY_QUALIFIER, type EntityIndexes, INDEX_FAMILY } from '../indexes/index.js';
 import { Get } from '../table/index.js';
-import { deleteOf, type EntryChange, EntryPlanner, putOf } from './entry-planner.js';
+import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './entry-planner.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
 
 export class IndexParticipant implements ChangeParticipant {
@@ -32,6 +32,10 @@ export class IndexParticipant implements ChangeParticipant {
   private followOne(change: EntryChange, dataRow: Uint8Array, step: ChangeStep, out: FollowUp[]): void {
     const { index, row, was, is, ttl } = change;
     const { tableName: table, schema } = this.indexes;
+    if (index.index.eventual) {
+      out.push({ table, mutation: entryNoteOf(row) });
+      return;
+    }
     const asked = index.index.unique && (was === undefined || is === undefined);
     const holder = asked ? this.holder(change, step) : dataRow;
     const own = holder !== undefined && equalBytes(holder, dataRow);

@@ -14,6 +14,7 @@ export { ConditionalWrite } from './conditional.js';
 export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export { EntryLife } from './entry-life.js';
+export { EntryNotes } from './entry-notes.js';
 export { deleteOf, putOf } from './entry-planner.js';
 export type {
   ChangeExecutor,

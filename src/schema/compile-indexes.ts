@@ -21,7 +21,7 @@ import type { CompiledColumns } from './columns.js';
 import type { Problems } from './problems.js';
 import { type ColumnSchema, type IndexSchema, ROW_PART } from './types.js';
 
-const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each'];
+const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each', 'consistency'];
 /** Of indexes and summaries. */
 export const NAME_PATTERN: RegExp = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -71,11 +71,13 @@ class IndexCompiler {
     this.checkElements();
     const included = this.included();
     const { unique = false, where, each = 'values' } = this.options;
+    const eventual = this.options.consistency === 'eventual';
     // Compiled without the id first: what it is made of is the rest of the layout.
     const elements = this.declaration.elements;
     const own = this.layout([...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
     if (own === undefined || included === undefined) return undefined;
     if (unique) this.checkUnique(own);
+    if (eventual) this.checkEventual();
     const signature = JSON.stringify([
       this.source.name,
       name,
@@ -84,6 +86,8 @@ class IndexCompiler {
       included.map(({ family, qualifier, codec }) => `${family}:${toHex(qualifier)} ${codec.name}`),
       where === undefined ? null : textOf(where),
       each,
+      // Only where it is said: what was laid out before keeps its id.
+      ...(eventual ? ['eventual'] : []),
     ]);
     const id = digestOf(signature);
     const layout = this.layout([literal(id), ...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
@@ -91,6 +95,7 @@ class IndexCompiler {
     return Object.freeze({
       name,
       unique,
+      eventual,
       id,
       signature,
       layout,
@@ -127,9 +132,18 @@ class IndexCompiler {
       if (OPTIONS.includes(name)) continue;
       this.problem(`It has the option ${describe(name)}.`, `An index has ${OPTIONS.join(', ')}.`);
     }
-    const { unique, each, where, include } = this.options as Readonly<Record<string, unknown>>;
+    const { unique, each, where, include, consistency } = this.options as Readonly<Record<string, unknown>>;
     if (unique !== undefined && typeof unique !== 'boolean') {
       this.problem(`unique is ${describe(unique)}.`, 'Give true or false.');
+    }
+    if (consistency !== undefined && consistency !== 'strong' && consistency !== 'eventual') {
+      this.problem(`consistency is ${describe(consistency)}.`, "Give 'strong' or 'eventual'.");
+    }
+    if (unique === true && consistency === 'eventual') {
+      this.problem(
+        'It is unique and eventual: when a row is written nobody would know who has its value.',
+        "Leave out consistency: 'eventual', or unique.",
+      );
     }
     if (each !== undefined && each !== 'keys' && each !== 'values') {
       this.problem(`each is ${describe(each)}.`, "Give 'keys' or 'values'.");
@@ -197,6 +211,15 @@ class IndexCompiler {
     }
     const list = column.codec.name.startsWith('json') || column.codec.name.startsWith('avro');
     if (column.kind === 'columns' || list) this.several.add(name);
+  }
+
+  /** A row with several entries is given by the first of them, which must not come later than the others. */
+  private checkEventual(): void {
+    if (this.several.size === 0) return;
+    this.problem(
+      `It is eventual, and ${[...this.several].join(' and ')} may have several values.`,
+      "Leave out consistency: 'eventual': a query of several entries of a row must find all of them, or none.",
+    );
   }
 
   private checkUnique(layout: KeyLayout): void {

@@ -81,7 +81,8 @@ export function findBackReference(
   if (leads(key.parts.map(({ name }) => name))) return { index: undefined };
   // A row has no entry where a part of it is absent: behind the properties only those serve that each row has.
   const always = new Set(key.parts.map(({ name }) => name));
-  const serves = ({ parts, where, several }: IndexSchema): boolean =>
+  const serves = ({ parts, where, several, eventual }: IndexSchema): boolean =>
+    !eventual &&
     where === undefined &&
     several === undefined &&
     leads(parts) &&

@@ -145,6 +145,8 @@ export interface IndexSchema {
   /** The name that queries call it by. */
   readonly name: string;
   readonly unique: boolean;
+  /** Whether entries are written behind the rows: the step of a row notes those that are to be looked at. */
+  readonly eventual: boolean;
   /**
    * What the entries' rows begin with, 4 bytes: a digest of everything that decides the entries. An index that is declared
    * otherwise is another one, and never reads what the first wrote.

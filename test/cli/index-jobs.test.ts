@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { open } from '../../src/database.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
+import { Visit } from './fixtures/eventual.js';
 import { Thing } from './fixtures/indexed.js';
 import { Thing as Plain } from './fixtures/unindexed.js';
 import { run } from './run.js';
@@ -75,6 +76,7 @@ test('indexes are listed, built, verified, repaired and dropped', async () => {
         extra: 0,
         stale: 0,
         unverified: 0,
+        pending: 0,
         beyondTtl: 0,
         repaired: 0,
       },
@@ -92,7 +94,7 @@ test('indexes are listed, built, verified, repaired and dropped', async () => {
   await engine.table('shop:things').put(new Put('t8').addColumn('d', 'c', 'green'));
   await engine.close();
   const off =
-    'rows\t59\n|valid\t58\n|missing\t1\n|extra\t1\n|stale\t1\n|unverified\t0\n|beyondTtl\t0\n|repaired\t';
+    'rows\t59\n|valid\t58\n|missing\t1\n|extra\t1\n|stale\t1\n|unverified\t0\n|pending\t0\n|beyondTtl\t0\n|repaired\t';
   const lines = (repaired: number): string =>
     `${off}${repaired}\n`
       .split('|')
@@ -179,4 +181,22 @@ test('a build that was killed goes on, and queries never ask the half of it', as
   await using db = await open({ path: store, entities: [Thing] });
   const count = (color: string) => db.repository(Thing).by('byColor').find({ color }).count();
   expect(await Promise.all(['red', 'blue', 'green'].map(count))).toEqual([399, 198, 3]);
+});
+
+test('eventual indexes are drained, and no others', async () => {
+  const module = fixture('eventual');
+  {
+    await using db = await open({ path: store, entities: [Visit] });
+    await db
+      .repository(Visit)
+      .putMany(Array.from({ length: 9 }, (_, i) => ({ id: `v${i}`, agent: 'curl', page: 'p' })));
+  }
+  const drained = await index('drain', module, store);
+  expect(drained).toMatchObject({ code: 0, err: '' });
+  expect(drained.out).toMatch(/^Visit\.byAgent\tentries\t\d\n$/);
+  const verified = JSON.parse((await index('verify', module, store, 'Visit', 'byAgent', '--json')).out);
+  expect(verified[0].counters).toMatchObject({ valid: 9, missing: 0, pending: 0 });
+  const strong = await index('drain', module, store, 'Visit', 'byPage');
+  expect(strong.code).not.toBe(0);
+  expect(strong.err).toContain('is not eventual');
 });

@@ -9,6 +9,9 @@ import { KeyError } from '../../src/errors.js';
 import {
   decodeEntry,
   encodeEntryValue,
+  NOTE_VALUE,
+  notePrefix,
+  noteRow,
   UNVERIFIED,
   unverifiedValue,
   VERIFIED,
@@ -91,6 +94,14 @@ describe('an entry', () => {
       ),
       { numRuns: scaled(25, 1000, 5000) },
     );
+  });
+
+  test('of an eventual index is noted under the complement of its id', () => {
+    const entry = Uint8Array.of(0x00, 0x0f, 0xff, 0x55, 0x61, 0x00);
+    expect(toHex(noteRow(entry))).toBe('fff000aa6100');
+    expect(toHex(notePrefix(entry.subarray(0, 4)))).toBe('fff000aa');
+    expect(noteRow(noteRow(entry))).toEqual(entry);
+    expect(toHex(NOTE_VALUE)).toBe('01');
   });
 
   test('has golden bytes', () => {

@@ -64,6 +64,16 @@ export function addIndexCommands(program: Command, context: CliContext): void {
     'Holds rows and entries against each other; exit code 1 when something is off.',
   );
   check(commands, context, 'repair', 'As verify, and makes every entry what it should be.');
+  named(commands, 'drain', 'Brings the entries of eventual indexes up to date.')
+    .argument('[entity]', 'only of this entity')
+    .argument('[name]', 'only this index; default: those that are eventual')
+    .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) =>
+      work(context, { module, place, entity, name, flags, tables: 'verify' }, (handle) =>
+        name === undefined && !handle.eventual
+          ? undefined
+          : handle.drain().then((entries) => ({ counts: { entries }, well: true })),
+      ),
+    );
   job(commands, 'drop', 'Removes the entries of an index, which can not be asked then until it is built.')
     .argument('<entity>', "the entity's name")
     .argument('<name>', "the index's name")

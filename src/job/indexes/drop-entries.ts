@@ -1,13 +1,14 @@
 /** Empties an index. */
 
-import { prefixEnd, toHex } from '../../bytes/index.js';
+import { EMPTY_BYTES, prefixEnd, toHex } from '../../bytes/index.js';
+import { notePrefix } from '../../indexes/index.js';
 import { deleteOf } from '../../repository/index.js';
 import { type Engine, Scan } from '../../table/index.js';
 import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions } from '../types.js';
 
-/** Removes every entry of an index, by its id. */
+/** Removes every entry of an index, by its id, and the notes about entries. */
 export async function dropEntries(
   engine: Engine,
   tableName: string,
@@ -17,7 +18,7 @@ export async function dropEntries(
   const table = engine.table(tableName);
   const phase: JobPhase = {
     table: tableName,
-    ranges: [{ start: id, stop: prefixEnd(id) ?? new Uint8Array(0) }],
+    ranges: [id, notePrefix(id)].map((start) => ({ start, stop: prefixEnd(start) ?? EMPTY_BYTES })),
     scan: () => new Scan().setCacheBlocks(false),
     open: (context) => ({
       async rows(rows) {

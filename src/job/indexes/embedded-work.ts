@@ -1,7 +1,7 @@
 /** Indexes of the embedded engine: what is found is compared, and put right, in one step with the rows. */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../../indexes/index.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } from '../../indexes/index.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
 import { deleteOf, EntryLife, putOf } from '../../repository/index.js';
 import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../table/index.js';
@@ -55,6 +55,12 @@ abstract class IndexWork extends OverlappedWork {
 
   protected readEntry(row: Uint8Array, read: RowRead): Uint8Array | undefined {
     return read(new Get(row), this.target.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+  }
+
+  /** Whether the entry is noted to be looked at. */
+  protected isNoted(entry: Uint8Array, read: RowRead): boolean {
+    if (!this.index.eventual) return false;
+    return !read(new Get(noteRow(entry)), this.target.indexes.tableName).isEmpty;
   }
 
   protected entriesOf(row: Result) {
@@ -152,7 +158,8 @@ export class RowWork extends ComparingWork {
         continue;
       }
       const taken = this.isTaken(entry.row, stored, row.row, read);
-      count(stored === undefined || taken ? 'missing' : isVerified(stored) ? 'stale' : 'unverified');
+      if (this.isNoted(entry.row, read)) count('pending');
+      else count(stored === undefined || taken ? 'missing' : isVerified(stored) ? 'stale' : 'unverified');
       if (!this.repair || taken) continue;
       changes.push(this.write(entry, now));
       count('repaired');
@@ -168,7 +175,7 @@ export class EntryWork extends ComparingWork {
     if (stored === undefined) return;
     const what = this.verdict(row.row, stored, read);
     if (what === undefined) return;
-    count(what);
+    count(this.isNoted(row.row, read) ? 'pending' : what);
     if (!this.repair) return;
     changes.push({ table: this.target.indexes.tableName, change: deleteOf(row.row) });
     count('repaired');

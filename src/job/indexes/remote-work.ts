@@ -5,7 +5,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../bytes/index.js';
-import type { IndexedRows } from '../../repository/index.js';
+import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../../indexes/index.js';
+import { type IndexedRows, ReadRepair } from '../../repository/index.js';
 import type { Result } from '../../table/index.js';
 import type { SplitContext, SplitWork } from '../types.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
@@ -164,5 +165,35 @@ export class RemoteEntryWork extends RemoteComparingWork {
       if (mended!.entries > 0) repaired++;
     }
     return repaired;
+  }
+}
+
+/** Settles unverified entries: by their rows where the change took effect, else when its writer can be about it no more. */
+export class RemoteDrainWork implements SplitWork {
+  private readonly repair: ReadRepair;
+
+  constructor(
+    private readonly target: IndexTarget,
+    indexed: IndexedRows,
+    private readonly context: SplitContext,
+  ) {
+    this.repair = new ReadRepair(indexed);
+  }
+
+  async rows(found: readonly Result[]): Promise<void> {
+    const index = this.target.indexes.all[0]!;
+    const waiting = found.filter((row) => {
+      const value = row.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+      return value !== undefined && !isVerified(value);
+    });
+    let suspects = waiting.map(({ row }) => ({ index, row }));
+    for (;;) {
+      const left = await this.repair.settle(suspects);
+      if (left.length === 0) break;
+      suspects = left.map(({ suspect }) => suspect);
+      const wait = Math.min(...left.map(({ remaining }) => remaining));
+      await sleep(Math.max(wait, 1), undefined, { signal: this.context.signal });
+    }
+    this.context.count('entries', waiting.length);
   }
 }

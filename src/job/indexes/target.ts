@@ -27,6 +27,8 @@ export interface IndexReport {
   readonly stale: number;
   /** Entries that were written before their rows (HBase only). */
   readonly unverified: number;
+  /** Of an eventual index: entries that are noted to be looked at, and are not what they will be. */
+  readonly pending: number;
   /** Of entities that end: entries that have outlived their rows, and end shortly. */
   readonly beyondTtl: number;
   /** What was put right. */

@@ -170,11 +170,14 @@ export class EntryMarks {
     await this.batch(actions, undefined);
   }
 
-  /** Verifies what the rows have now, and removes what they had. Answers the works one of whose new entries was not there. */
-  async settle(works: readonly RowWork[]): Promise<RowWork[]> {
+  /**
+   * Verifies what the rows have now, and removes what they had, of the eventual indexes or of the others. Answers the works
+   * one of whose new entries was not there.
+   */
+  async settle(works: readonly RowWork[], eventual: boolean): Promise<RowWork[]> {
     const marks = works.flatMap((work) =>
       [...work.marks.values()]
-        .filter(({ change }) => work.changes.includes(change))
+        .filter(({ change }) => change.index.index.eventual === eventual && work.changes.includes(change))
         .map((mark): [RowWork, Mark] => [work, mark]),
     );
     const kept = marks.filter(([, { change }]) => change.is !== undefined);

@@ -40,6 +40,7 @@ export class IndexedRows {
   readonly planner: EntryPlanner;
   readonly rows: DataRows;
   readonly entries: EntryMarks;
+  private readonly hasEventual: boolean;
 
   constructor(
     table: Table,
@@ -50,6 +51,7 @@ export class IndexedRows {
     settledAfter: number = SETTLED,
   ) {
     this.planner = new EntryPlanner(indexes, now);
+    this.hasEventual = indexes.all.some(({ index }) => index.eventual);
     this.rows = new DataRows(table, indexes.schema);
     this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
   }
@@ -254,13 +256,24 @@ export class IndexedRows {
     });
   }
 
-  /** What fails here stays unverified: it is held against the row by every reader, and put right by one of them. */
+  /** The entries of eventual indexes are finished behind the writers, unless it is these that are mended. */
   private async finish(works: readonly RowWork[]): Promise<void> {
     const touching = works.filter(({ changes }) => changes.length > 0);
     if (touching.length === 0) return;
+    await this.finishThose(touching, false);
+    if (!this.hasEventual) return;
+    const later = touching.filter(({ change, isOpenEnded }) => change !== undefined && !isOpenEnded);
+    if (later.length > 0) void this.finishThose(later, true);
+    const now = touching.filter(({ change }) => change === undefined);
+    if (now.length > 0) await this.finishThose(now, true);
+  }
+
+  /** What fails here stays unverified: it is held against the row by every reader, and put right by one of them. */
+  private async finishThose(touching: readonly RowWork[], eventual: boolean): Promise<void> {
     try {
-      const lost = await this.entries.settle(touching.filter(({ isOpenEnded }) => !isOpenEnded));
-      const open = touching.filter(({ isOpenEnded }) => isOpenEnded);
+      const settled = touching.filter(({ isOpenEnded }) => !isOpenEnded);
+      const lost = await this.entries.settle(settled, eventual);
+      const open = eventual ? [] : touching.filter(({ isOpenEnded }) => isOpenEnded);
       // Who saw the row missing may have marked before another removed it again.
       const torn = [...open, ...lost.filter(({ image, change }) => image.isEmpty && change !== undefined)];
       for (const work of torn) {

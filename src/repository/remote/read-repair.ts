@@ -12,6 +12,13 @@ import type { Suspect } from './row-work.js';
 /** Entries that wait at the most; those beyond are met again. */
 const MOST = 1024;
 
+/** An entry whose writer may be between two phases. */
+export interface OpenSuspect {
+  readonly suspect: Suspect;
+  /** Milliseconds until he cannot be any more. */
+  readonly remaining: number;
+}
+
 export class ReadRepair implements EntryRepair {
   private readonly waiting = new Map<string, Suspect>();
   private running: Promise<void> | undefined;
@@ -31,7 +38,7 @@ export class ReadRepair implements EntryRepair {
       const suspects = [...this.waiting.values()];
       this.waiting.clear();
       try {
-        await this.repair(suspects);
+        await this.settle(suspects);
       } catch (error) {
         // Whoever reads the entries next tries again.
         if (!(error instanceof RowanError)) throw error;
@@ -41,16 +48,18 @@ export class ReadRepair implements EntryRepair {
 
   /**
    * An entry of the change that its row has seen last is decided on by the row: whoever changes the row now marks the
-   * entry anew. One of another change may be of somebody who is about to write the row, unless it is old.
+   * entry anew. One of another change may be of somebody who is about to write the row, unless it is old: those are
+   * answered, with the milliseconds until they are.
    */
-  private async repair(suspects: readonly Suspect[]): Promise<void> {
+  async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
     const { entries, rows, planner, indexes } = this.rows;
     const standing = await entries.standing(suspects, undefined);
     const open = suspects.flatMap((suspect, i) => {
       const found = standing[i];
       return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
     });
-    if (open.length === 0) return;
+    if (open.length === 0) return [];
+    const left: OpenSuspect[] = [];
     const loaded = await rows.loadAll(
       open.map(({ holder }) => holder),
       undefined,
@@ -67,8 +76,9 @@ export class ReadRepair implements EntryRepair {
         decisions.push({ row, cell, put: entry && putOf(entry, ttl) });
       } else if (entries.isSettled(cell)) {
         await this.rows.mend([{ row: holder, suspects: [suspect] }]);
-      }
+      } else left.push({ suspect, remaining: entries.remaining(cell) });
     }
     await entries.decide(decisions);
+    return left;
   }
 }
