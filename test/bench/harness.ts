@@ -12,6 +12,8 @@ export interface BenchRow {
   readonly peers: Readonly<Record<string, number>>;
   /** Of single steps of each contestant, in microseconds, where they were timed. */
   readonly microseconds?: Readonly<Record<string, Percentiles>>;
+  /** Operations of each contestant for a second of the processor's time, where that was counted beside the clock's. */
+  readonly processor?: Readonly<Record<string, number>>;
 }
 
 export interface Percentiles {
@@ -33,7 +35,8 @@ export function median(values: readonly number[]): number {
  * What a second is: `wall` as it passes, for what waits for a disk; `processor` of this process's threads, for what does
  * not wait: on a busy machine the figures are then still those of a quiet one, but for its caches.
  */
-export type Seconds = 'wall' | 'processor';
+export type Seconds = (typeof SECONDS)[number];
+const SECONDS = ['wall', 'processor'] as const;
 
 /** Seconds from some moment on. */
 export function secondsOf(kind: Seconds): number {
@@ -41,6 +44,9 @@ export function secondsOf(kind: Seconds): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 }
+
+/** Operations a second of each contestant, by the clock and by the processor's time. */
+export type Rates = Readonly<Record<Seconds, Readonly<Record<string, number>>>>;
 
 /**
  * Runs every contestant once to warm up and then `rounds` times, taking turns, so that a noisy moment of the machine
@@ -50,17 +56,32 @@ export async function compare(
   contestants: Readonly<Record<string, Measured>>,
   rounds: number,
   seconds: Seconds = 'wall',
-): Promise<Record<string, number>> {
-  const rates: Record<string, number[]> = {};
+): Promise<Readonly<Record<string, number>>> {
+  return (await compareRates(contestants, rounds))[seconds];
+}
+
+/** As `compare`, by both kinds of seconds: what a contestant's own threads do beside a round counts as its processor's time. */
+export async function compareRates(
+  contestants: Readonly<Record<string, Measured>>,
+  rounds: number,
+): Promise<Rates> {
+  const rates: Record<Seconds, Record<string, number[]>> = { wall: {}, processor: {} };
   for (let round = -1; round < rounds; round++) {
     for (const [name, run] of Object.entries(contestants)) {
-      const start = secondsOf(seconds);
+      const wall = secondsOf('wall');
+      const processor = secondsOf('processor');
       const operations = await run();
-      const taken = secondsOf(seconds) - start;
-      if (round < 0) rates[name] = [];
-      else rates[name]!.push(operations / taken);
+      const taken = { wall: secondsOf('wall') - wall, processor: secondsOf('processor') - processor };
+      for (const kind of SECONDS) {
+        if (round < 0) rates[kind][name] = [];
+        else rates[kind][name]!.push(operations / taken[kind]);
+      }
     }
   }
+  return { wall: medians(rates.wall), processor: medians(rates.processor) };
+}
+
+function medians(rates: Readonly<Record<string, readonly number[]>>): Record<string, number> {
   return Object.fromEntries(Object.entries(rates).map(([name, list]) => [name, median(list)]));
 }
 
@@ -71,18 +92,28 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
 }
 
 /**
- * A row in one line, for those who wait for the table: our rate, and for each peer how many times ours it is by rates
- * and by the medians of single steps, which a busy machine disturbs less.
+ * A row in one line, for those who wait for the table: our rate, and for each peer how many times ours it is by rates,
+ * and by what a busy machine disturbs less: the medians of single steps, and the processor's time.
  */
-export function rowLine({ row, unit, rowan, peers, microseconds }: BenchRow): string {
-  const own = microseconds?.['rowan']?.p50;
+export function rowLine(row: BenchRow): string {
+  const { unit, rowan, peers, microseconds } = row;
   const ratios = Object.entries(peers).map(([name, figure]) => {
-    const p50 = microseconds?.[name]?.p50;
-    const steps = own === undefined || p50 === undefined ? '' : ` (p50 ${(p50 / own).toFixed(2)}x)`;
-    return `${(rowan / figure).toFixed(2)}x${steps} ${name}`;
+    const steady = steadyRatios(row, name);
+    return `${(rowan / figure).toFixed(2)}x${steady === '' ? '' : ` (${steady})`} ${name}`;
   });
+  const own = microseconds?.['rowan']?.p50;
   const p50 = own === undefined ? '' : ` (p50 ${own} us)`;
-  return `${row}: ${[`${show(rowan)} ${unit}${p50}`, ...ratios].join(', ')}`;
+  return `${row.row}: ${[`${show(rowan)} ${unit}${p50}`, ...ratios].join(', ')}`;
+}
+
+/** How many times a peer's speed ours is by medians of single steps and by the processor's time, where they were taken. */
+function steadyRatios({ microseconds, processor }: BenchRow, name: string): string {
+  const ratios: string[] = [];
+  const [own, p50] = [microseconds?.['rowan']?.p50, microseconds?.[name]?.p50];
+  if (own !== undefined && p50 !== undefined) ratios.push(`p50 ${(p50 / own).toFixed(2)}x`);
+  const [ours, theirs] = [processor?.['rowan'], processor?.[name]];
+  if (ours !== undefined && theirs !== undefined) ratios.push(`CPU ${(ours / theirs).toFixed(2)}x`);
+  return ratios.join(', ');
 }
 
 /** Prints the rows, each peer with our ratio to it. */
@@ -90,7 +121,9 @@ export function printRows(rows: readonly BenchRow[]): void {
   const table = new Table({ head: ['row', 'unit', 'rowan', 'peers'], style: { head: [], border: [] } });
   const times = (row: BenchRow, name: string): string => {
     const own = row.microseconds?.[name];
-    return own ? ` p50 ${own.p50} p99 ${own.p99} us` : '';
+    const rate = row.processor?.[name];
+    const ofProcessor = rate === undefined ? '' : ` CPU ${show(rate)}/s`;
+    return (own ? ` p50 ${own.p50} p99 ${own.p99} us` : '') + ofProcessor;
   };
   for (const row of rows) {
     const peers = Object.entries(row.peers).map(
@@ -141,11 +174,13 @@ function merged(before: readonly BenchRow[], rows: readonly BenchRow[]): BenchRo
 /** A row, and of those contestants that were not in it the figures of before: some loads are too long for one run. */
 function withOthersOf(row: BenchRow, before: BenchRow): BenchRow {
   const microseconds = { ...before.microseconds, ...row.microseconds };
+  const processor = { ...before.processor, ...row.processor };
   return {
     ...row,
     rowan: row.rowan > 0 ? row.rowan : before.rowan,
     peers: { ...before.peers, ...row.peers },
     ...(Object.keys(microseconds).length > 0 ? { microseconds } : {}),
+    ...(Object.keys(processor).length > 0 ? { processor } : {}),
   };
 }
 

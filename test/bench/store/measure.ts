@@ -1,9 +1,20 @@
 /** Rates by rounds in turn, and the times of single steps. */
 
-import { type BenchRow, compare, type Percentiles, toRow } from '../harness.js';
+import { type BenchRow, compareRates, type Measured, type Percentiles, toRow } from '../harness.js';
 import type { Operation, Step } from './operations.js';
 
 const MOST_TIMED = 20_000;
+
+/** A row of the stores' rates, by the clock and by the processor's time. */
+export async function rated(
+  title: string,
+  unit: string,
+  contestants: Readonly<Record<string, Measured>>,
+  rounds: number,
+): Promise<BenchRow> {
+  const { wall, processor } = await compareRates(contestants, rounds);
+  return { ...toRow(title, unit, wall), processor };
+}
 
 /** Operations a second of each store, and percentiles of their steps in microseconds. */
 export async function measure(operation: Operation, label: string, rounds: number): Promise<BenchRow> {
@@ -11,7 +22,7 @@ export async function measure(operation: Operation, label: string, rounds: numbe
   const contestants = Object.fromEntries(
     Object.entries(step).map(([name, each]) => [name, () => runSteps(each, steps)]),
   );
-  const row = toRow(`${title}, ${label}`, unit, await compare(contestants, rounds));
+  const row = await rated(`${title}, ${label}`, unit, contestants, rounds);
   if (steps < 100) return row;
   const times: Record<string, Percentiles> = {};
   for (const [name, each] of Object.entries(step))
