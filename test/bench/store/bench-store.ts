@@ -50,4 +50,9 @@ export interface StoreSettings {
   readonly automatic: boolean;
   /** Rowan's; the others store what they are given. */
   readonly compression: Compression;
+  /** Bytes of a block of Rowan's files; the others keep their own. */
+  readonly blockBytes: number;
 }
+
+/** How Rowan's files are written. */
+export type FileSettings = Pick<StoreSettings, 'compression' | 'blockBytes'>;

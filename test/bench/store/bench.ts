@@ -5,7 +5,8 @@
  * beside the clock's: figures of a busy machine are to be taken by that, but for what waits for the disk.
  *
  * Kinds of keys x placements of the rows x operations. `--quick` for a look of two minutes; `--keys composite,uuid`,
- * `--place one,several`, `--ops get,miss`, `--stores rowan,lmdb` for single ones; `--compression NONE,LZ4,ZSTD`; `--rows N` (default 200000),
+ * `--place one,several`, `--ops get,miss`, `--stores rowan,lmdb` for single ones; `--compression NONE,LZ4,ZSTD`;
+ * `--block-bytes N` (default 65536, of Rowan's blocks); `--rows N` (default 200000),
  * `--large-rows N` (default 10000000, of the placement larger than the cache, and the most rows of "growth"), `--rounds N`
  * (default 5), `--json FILE`, `--merge FILE` to make one record of several runs. Operations of whole stores take as long as
  * all others together: "open-closed" (`--megabytes N`, default 1024) and "open-killed", how long a store takes to open, and
@@ -15,13 +16,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BenchRow, report, rowLine } from '../harness.js';
+import type { FileSettings } from './bench-store.js';
 import { KEY_KINDS, type KeyKindName } from './key-kinds.js';
 import { measure, rated } from './measure.js';
 import { openingClosed, openingKilled } from './opening.js';
 import { OPERATIONS, type OperationName, operationOf, SYNCED, syncedPuts, WHOLE } from './operations.js';
 import { benchOptions } from './options.js';
 import { peerVersion, projectRoot } from './peers.js';
-import { load, openSynced, type Placement } from './placements.js';
+import { load, openSynced, PLAIN_FILES, type Placement } from './placements.js';
 
 const options = benchOptions(process.argv.slice(2));
 
@@ -44,15 +46,23 @@ async function inFolder<T>(action: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
+/** In what files are not as those of most families. */
+function said({ compression, blockBytes }: FileSettings): string[] {
+  return [
+    ...(compression === PLAIN_FILES.compression ? [] : [compression]),
+    ...(blockBytes === PLAIN_FILES.blockBytes ? [] : [`blocks of ${blockBytes} bytes`]),
+  ];
+}
+
 async function placed(
   folder: string,
   kind: KeyKindName,
   placement: Placement,
-  compression: (typeof options.compressions)[number],
+  files: FileSettings,
 ): Promise<BenchRow[]> {
   const rows = placement === 'large' ? options.largeRows : options.rows;
-  const loaded = await load(folder, placement, rows, KEY_KINDS[kind], compression, options.stores);
-  const label = `${kind}, ${TITLES[placement]}${compression === 'NONE' ? '' : `, ${compression}`}`;
+  const loaded = await load(folder, placement, rows, KEY_KINDS[kind], files, options.stores);
+  const label = [kind, TITLES[placement], ...said(files)].join(', ');
   console.log(`${label}: ${rows} rows are loaded`);
   const measured: BenchRow[] = [];
   try {
@@ -101,7 +111,7 @@ async function whole(folder: string, kind: KeyKindName, name: OperationName): Pr
   if (name === 'open-killed') return [await openingKilled(folder, kind, keyOf, KILLED_ROWS, rounds, stores)];
   const measured: BenchRow[] = [];
   for (let rows = options.largeRows / 100; rows <= options.largeRows; rows *= 10) {
-    const loaded = await load(join(folder, String(rows)), 'decade', rows, keyOf, 'NONE', stores);
+    const loaded = await load(join(folder, String(rows)), 'decade', rows, keyOf, PLAIN_FILES, stores);
     console.log(`${kind}: ${rows} rows are loaded`);
     for (const read of ['get', 'range'] as const) {
       const row = await measure(operationOf(read, loaded)!, `${kind}, one file of ${rows} rows`, rounds);
@@ -121,8 +131,10 @@ const operations = options.operations.filter((name) => !isOne(SYNCED, name) && !
 for (const kind of options.kinds) {
   for (const placement of options.placements) {
     if (operations.length === 0) break;
-    for (const compression of options.compressions)
-      rows.push(...(await inFolder((folder) => placed(folder, kind, placement, compression))));
+    for (const compression of options.compressions) {
+      const files = { compression, blockBytes: options.blockBytes };
+      rows.push(...(await inFolder((folder) => placed(folder, kind, placement, files))));
+    }
   }
   if (options.operations.some((name) => isOne(SYNCED, name)))
     rows.push(...(await inFolder((folder) => synced(folder, kind))));

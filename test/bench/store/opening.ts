@@ -10,7 +10,7 @@ import { median, toRow } from '../harness.js';
 import type { BenchStore, StoreSettings } from './bench-store.js';
 import { shuffled } from './data.js';
 import type { KeyKind } from './key-kinds.js';
-import { eachStore, fill, OPENERS, openStores, type StoreName } from './placements.js';
+import { eachStore, fill, OPENERS, openStores, PLAIN_FILES, type StoreName } from './placements.js';
 
 const MiB = 2 ** 20;
 /** About a mebibyte: a row of the bench with what stores keep beside it. */
@@ -21,7 +21,7 @@ const SETTINGS: StoreSettings = {
   memoryBytes: 64 * MiB,
   sync: false,
   automatic: true,
-  compression: 'NONE',
+  ...PLAIN_FILES,
 };
 
 /** Milliseconds from the call that opens a store to the answer of the first read. */

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { COMPRESSIONS, type Compression } from '../../../src/table/index.js';
 import { KEY_KINDS, type KeyKindName } from './key-kinds.js';
 import { OPERATIONS, type OperationName } from './operations.js';
-import { PLACEMENTS, type Placement, STORES, type StoreName } from './placements.js';
+import { PLACEMENTS, PLAIN_FILES, type Placement, STORES, type StoreName } from './placements.js';
 
 export interface BenchOptions {
   readonly kinds: readonly KeyKindName[];
@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly operations: readonly OperationName[];
   readonly compressions: readonly Compression[];
   readonly stores: readonly StoreName[];
+  /** Bytes of a block of Rowan's files. */
+  readonly blockBytes: number;
   readonly rows: number;
   /** Rows of the placement that is larger than the cache. */
   readonly largeRows: number;
@@ -38,6 +40,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
       ops: { type: 'string' },
       compression: { type: 'string' },
       stores: { type: 'string' },
+      'block-bytes': { type: 'string' },
       rows: { type: 'string' },
       'large-rows': { type: 'string' },
       megabytes: { type: 'string' },
@@ -54,6 +57,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     operations: chosen('ops', values.ops, OPERATIONS, quick ? QUICK.operations : OPERATIONS),
     compressions: chosen('compression', values.compression, COMPRESSIONS, ['NONE']),
     stores: chosen('stores', values.stores, STORES, quick ? QUICK.stores : STORES),
+    blockBytes: count('block-bytes', values['block-bytes'], PLAIN_FILES.blockBytes),
     rows: count('rows', values.rows, quick ? 50_000 : 200_000),
     largeRows: count('large-rows', values['large-rows'], 10_000_000),
     megabytes: count('megabytes', values.megabytes, 1024),

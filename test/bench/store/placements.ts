@@ -1,7 +1,7 @@
 /** Where the rows are when they are read. */
 
 import { join } from 'node:path';
-import type { BenchStore, Change, StoreSettings } from './bench-store.js';
+import type { BenchStore, Change, FileSettings, StoreSettings } from './bench-store.js';
 import { shuffled, valueAt } from './data.js';
 import type { KeyKind } from './key-kinds.js';
 import { LevelStore, LmdbStore, RocksStore } from './peer-stores.js';
@@ -22,6 +22,9 @@ const CACHE_MIB: Readonly<Record<Placement | 'decade', number>> = {
   large: 128,
   decade: 3072,
 };
+
+/** As a family has them unless it says otherwise. */
+export const PLAIN_FILES: FileSettings = { compression: 'NONE', blockBytes: 65_536 };
 
 const MiB = 2 ** 20;
 const BATCH = 1000;
@@ -55,7 +58,7 @@ export async function load(
   placement: Placement | 'decade',
   rows: number,
   keyOf: KeyKind,
-  compression: StoreSettings['compression'],
+  files: FileSettings,
   names: readonly StoreName[],
 ): Promise<Loaded> {
   const settings: StoreSettings = {
@@ -69,7 +72,7 @@ export async function load(
     sync: false,
     // Smaller ones are in files when the placement says so, at every store that can be told.
     automatic: placement === 'large' || placement === 'decade',
-    compression,
+    ...files,
   };
   const stores = await openStores(directory, settings, names);
   const order = shuffled(rows, 3);
@@ -91,7 +94,7 @@ export function openSynced(directory: string, names: readonly StoreName[]): Prom
     memoryBytes: 64 * MiB,
     sync: true,
     automatic: true,
-    compression: 'NONE',
+    ...PLAIN_FILES,
   };
   return openStores(
     directory,

@@ -36,7 +36,7 @@ export class RowanStore implements BenchStore {
       automatic: settings.automatic,
       ...(settings.automatic ? {} : { memstoreFlushSize: GiB, memstoreLimit: 2 * GiB }),
     });
-    const family = { compression: settings.compression };
+    const family = { compression: settings.compression, blockSize: settings.blockBytes };
     if (!(await engine.admin.tableExists('bench'))) {
       await engine.admin.createTable(tableDescriptor('bench', { [FAMILY]: family }));
       await engine.admin.createTable(tableDescriptor('wide', { [FAMILY]: family }));
