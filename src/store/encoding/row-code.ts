@@ -1,9 +1,20 @@
 /** Positions that a code takes in at most. */
-const MOST_POSITIONS = 16;
+export const MOST_POSITIONS = 16;
 /** Codes are below it: small integers to V8. */
-const LIMIT = 2 ** 31;
+export const LIMIT = 2 ** 31;
 /** Stands for the byte behind a row's end; it sorts before every byte. */
-const ABSENT = -1;
+export const ABSENT = -1;
+
+/** Gives rows numbers below {@link LIMIT}: of a row that begins as all do one that is less than another's only if the row is. */
+export interface RowNumbers {
+  of(bytes: Uint8Array, offset: number, length: number): number;
+}
+
+/** Makes numbers that suit the rows it has been shown. */
+export interface RowNumbersMaker {
+  add(bytes: Uint8Array, offset: number, length: number): void;
+  make(): RowNumbers;
+}
 
 /**
  * Numbers for the rows of a sorted run, in their order as far as they tell rows apart. Each byte behind what all rows
@@ -11,7 +22,7 @@ const ABSENT = -1;
  * where bytes as such would be four, and rows that count up have numbers that do. So where a row stands among the others
  * can be guessed well.
  */
-export class RowCode {
+export class RowCode implements RowNumbers {
   private positions = 0;
   /** Of each position: the least byte, and how many digits there are. */
   private readonly least = new Int16Array(MOST_POSITIONS);
@@ -42,7 +53,6 @@ export class RowCode {
     }
   }
 
-  /** The number of any row that begins as the run's rows do: less than another's only if the row is. */
   of(bytes: Uint8Array, offset: number, length: number): number {
     const { least, radix, skip, positions, shift } = this;
     const last = positions - 1;
@@ -71,7 +81,7 @@ export class RowCode {
 }
 
 /** Which bytes the rows of a run have at each position behind their common beginning. */
-export class ByteRanges {
+export class ByteRanges implements RowNumbersMaker {
   readonly least = new Int16Array(MOST_POSITIONS).fill(256);
   readonly greatest = new Int16Array(MOST_POSITIONS).fill(-2);
 
@@ -85,5 +95,9 @@ export class ByteRanges {
       if (byte < least[i]!) least[i] = byte;
       if (byte > greatest[i]!) greatest[i] = byte;
     }
+  }
+
+  make(): RowCode {
+    return new RowCode(this.skip, this);
   }
 }

@@ -1,4 +1,4 @@
-import { ByteRanges, RowCode } from './row-code.js';
+import { ByteRanges, type RowNumbers, type RowNumbersMaker } from './row-code.js';
 
 /** One row of a block, and whatever the decoder finds its entry by. */
 export class RowPlace {
@@ -9,14 +9,14 @@ export class RowPlace {
 }
 
 /**
- * A block's rows in a few cache lines: the number of each entry's row ({@link RowCode}), and where the entry is. A
+ * A block's rows in a few cache lines: the number of each entry's row ({@link RowNumbers}), and where the entry is. A
  * search in the cells themselves waits for memory at every step. Made when a block is searched for the second time;
  * scans never need it.
  */
 export class RowTable {
   /** Two numbers an entry: code, and whatever the decoder finds the entry by. */
   private readonly pairs: Int32Array;
-  private readonly code: RowCode;
+  private readonly code: RowNumbers;
   /** The least and the greatest code: kept here, nearer than the ends of the array. */
   private readonly first: number;
   private readonly last: number;
@@ -24,19 +24,20 @@ export class RowTable {
   /**
    * @param head what all rows begin with
    * @param entry gives the row of an entry; the rows are in order
+   * @param numbers makes the numbers of rows
    */
   constructor(
     private readonly count: number,
     readonly head: Uint8Array,
     entry: (i: number, into: RowPlace) => void,
+    numbers: RowNumbersMaker = new ByteRanges(head.length),
   ) {
     const row = new RowPlace();
-    const ranges = new ByteRanges(head.length);
     for (let i = 0; i < count; i++) {
       entry(i, row);
-      ranges.add(row.bytes, row.offset, row.length);
+      numbers.add(row.bytes, row.offset, row.length);
     }
-    this.code = new RowCode(head.length, ranges);
+    this.code = numbers.make();
     this.pairs = new Int32Array(2 * count);
     for (let i = 0; i < count; i++) {
       entry(i, row);

@@ -8,7 +8,8 @@ import { CacheEntry } from '../cache/cache-entry.js';
 import type { SeekKey } from '../cursor.js';
 import { readU64 } from '../encoding/block-decoder.js';
 import { sharedPrefix } from '../encoding/data-block.js';
-import { RowTable } from '../encoding/row-table.js';
+import { ByteSets } from '../encoding/rank-code.js';
+import { type RowPlace, RowTable } from '../encoding/row-table.js';
 import { KeyKind } from './file-format.js';
 
 /** count u32, then entries, then keys. */
@@ -19,7 +20,8 @@ export const ENTRY_BYTES = 20;
 const ROW_KEY_BYTES = 3;
 const COLUMN_KEY_BYTES = 7;
 const CELL_KEY_BYTES = 16;
-const OBJECT_BYTES = 600;
+/** With what numbers its rows: some 8 KiB. */
+const OBJECT_BYTES = 9000;
 
 export function keyHeaderBytes(kind: number): number {
   return kind === KeyKind.Row ? ROW_KEY_BYTES : kind === KeyKind.Column ? COLUMN_KEY_BYTES : CELL_KEY_BYTES;
@@ -64,11 +66,12 @@ export class BlockIndex extends CacheEntry {
       this.rows[count - 1]!,
       this.rowLengths[count - 1]!,
     );
-    this.table = new RowTable(count, bytes.subarray(first, first + shared), (i, row) => {
+    const entry = (i: number, row: RowPlace): void => {
       row.bytes = bytes;
       row.offset = this.rows[i]!;
       row.length = this.rowLengths[i]!;
-    });
+    };
+    this.table = new RowTable(count, bytes.subarray(first, first + shared), entry, new ByteSets(shared));
   }
 
   private readEntry(i: number, keysStart: number): void {

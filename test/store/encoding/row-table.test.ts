@@ -1,17 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { ByteSets } from '../../../src/store/encoding/rank-code.js';
+import { ByteRanges, type RowNumbersMaker } from '../../../src/store/encoding/row-code.js';
 import { RowTable } from '../../../src/store/encoding/row-table.js';
 
 const HEAD = Buffer.from('user');
 
-function tableOf(rows: readonly Buffer[], head: Buffer = HEAD): RowTable {
-  return new RowTable(rows.length, head, (i, row) => {
-    // Not at the beginning of its bytes, as in a block.
-    row.bytes = Buffer.concat([Buffer.from('--'), rows[i]!, Buffer.from('--')]);
-    row.offset = 2;
-    row.length = rows[i]!.length;
-    row.place = i * 10;
-  });
+/** Of blocks, and of indexes. */
+const NUMBERS: Readonly<Record<string, (skip: number) => RowNumbersMaker>> = {
+  ranges: (skip) => new ByteRanges(skip),
+  ranks: (skip) => new ByteSets(skip),
+};
+
+function tableOf(rows: readonly Buffer[], head: Buffer = HEAD, numbers = NUMBERS['ranges']!): RowTable {
+  return new RowTable(
+    rows.length,
+    head,
+    (i, row) => {
+      // Not at the beginning of its bytes, as in a block.
+      row.bytes = Buffer.concat([Buffer.from('--'), rows[i]!, Buffer.from('--')]);
+      row.offset = 2;
+      row.length = rows[i]!.length;
+      row.place = i * 10;
+    },
+    numbers(head.length),
+  );
 }
 
 function codeOf(table: RowTable, row: Buffer): number {
@@ -36,11 +49,11 @@ const rows = fc
   )
   .map((unordered) => unordered.sort(Buffer.compare));
 
-describe('a row table', () => {
+describe.each(Object.entries(NUMBERS))('a row table by %s', (_, numbers) => {
   test('bounds where any row may stand, from any entry on', () => {
     fc.assert(
       fc.property(rows, row, fc.nat(), fc.nat(), (present, stranger, which, where) => {
-        const table = tableOf(present);
+        const table = tableOf(present, HEAD, numbers);
         const from = where % present.length;
         for (const wanted of [stranger, present[which % present.length]!]) {
           const code = codeOf(table, wanted);
@@ -57,6 +70,24 @@ describe('a row table', () => {
     );
   });
 
+  test('gives rows codes in their order', () => {
+    fc.assert(
+      fc.property(rows, row, row, (present, a, b) => {
+        const table = tableOf(present, HEAD, numbers);
+        const difference = codeOf(table, a) - codeOf(table, b);
+        // Of rows of the run, and any row against one of them.
+        if (difference !== 0 && present.some((each) => each.equals(a)))
+          expect(Math.sign(difference)).toBe(Math.sign(Buffer.compare(a, b)));
+        const codes = present.map((each) => codeOf(table, each));
+        expect(codes).toEqual([...codes].sort((x, y) => x - y));
+        for (const code of codes) expect(Number.isInteger(code) && code >= 0 && code < 2 ** 31).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a row table', () => {
   test('tells rows of nine digits apart, and rows that count up by where they stand', () => {
     const counting = Array.from({ length: 400 }, (_, i) =>
       Buffer.from(`user${String(123456100 + i).padStart(9, '0')}`),
@@ -68,20 +99,15 @@ describe('a row table', () => {
     expect(codeOf(apart, Buffer.from('user123456789'))).toBe(123456789);
   });
 
-  test('gives rows codes in their order', () => {
-    fc.assert(
-      fc.property(rows, row, row, (present, a, b) => {
-        const table = tableOf(present);
-        const difference = codeOf(table, a) - codeOf(table, b);
-        // Of rows of the run, and any row against one of them.
-        if (difference !== 0 && present.some((each) => each.equals(a)))
-          expect(Math.sign(difference)).toBe(Math.sign(Buffer.compare(a, b)));
-        const codes = present.map((each) => codeOf(table, each));
-        expect(codes).toEqual([...codes].sort((x, y) => x - y));
-        for (const code of codes) expect(Number.isInteger(code) && code >= 0 && code < 2 ** 31).toBe(true);
-      }),
-      { numRuns: 500 },
-    );
+  test('tells addresses apart in an index, of whose first letters there are few', () => {
+    const addresses = ['com', 'de', 'io', 'net', 'org']
+      .flatMap((domain) => Array.from({ length: 200 }, (_, i) => `${domain}.site${1000 + 7 * i}.www/news`))
+      .map((address) => Buffer.from(address))
+      .sort(Buffer.compare);
+    const codes = (of: RowTable): Set<number> => new Set(addresses.map((each) => codeOf(of, each)));
+    const empty = Buffer.alloc(0);
+    expect(codes(tableOf(addresses, empty, NUMBERS['ranks'])).size).toBe(addresses.length);
+    expect(codes(tableOf(addresses, empty, NUMBERS['ranges'])).size).toBeLessThan(20);
   });
 
   test('tells where rows stand that do not begin with its head', () => {
