@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
 import {
@@ -61,7 +61,7 @@ describe('operations against a peer that does as it is told', () => {
     peer.handler = (request) => answerMulti(request);
     await table.get(new Get('alone'));
     expect(peer.of('Get')).toHaveLength(1);
-    const rows = Array.from({ length: 50 }, (_, i) => `r${i}`);
+    const rows = Array.from({ length: 30 }, (_, i) => `r${i}`);
     const results = await Promise.all(rows.map((row) => table.get(new Get(row))));
     expect(results.map((result) => Buffer.from(result.getValue('f', 'q')!).toString())).toEqual(
       rows.map((row) => `value of ${row}`),
@@ -116,6 +116,8 @@ describe('operations against a peer that does as it is told', () => {
   });
 
   it('give up an increment that was sent and not answered with the word that its outcome is unknown', async () => {
+    // The region is known then, and nothing but the answer is waited for.
+    await table.get(new Get('warm'));
     peer.handler = (request) => request.method === 'Mutate';
     await expect(
       table.increment(new Increment('r').addColumn('f', 'q', 1), { timeout: 60 }),
@@ -270,6 +272,44 @@ describe('operations against a peer that does as it is told', () => {
     expect(results.every((result) => result.cells.length === 1)).toBe(true);
     expect(most).toBe(2);
     expect(peer.of('Multi')).toHaveLength(10);
+  });
+
+  it('divide many gets over requests when the server has nothing else to do, and nothing else', async () => {
+    await table.get(new Get('warm'));
+    let held: (() => void)[] | undefined;
+    peer.handler = (request) => {
+      if (request.method !== 'Multi') return false;
+      if (held === undefined) return answerMulti(request);
+      held.push(() => answerMulti(request));
+      return true;
+    };
+    const sizes = (): number[] => {
+      const requests = peer.of('Multi').map((request) => readMulti(request).regionAction![0]!.action!.length);
+      peer.requests.length = 0;
+      return requests;
+    };
+    const gets = (count: number): Get[] => Array.from({ length: count }, (_, i) => new Get(`r${i}`));
+    const read = async (count: number): Promise<void> => {
+      const results = await table.getAll(gets(count));
+      expect(results.map(({ row }) => Buffer.from(row).toString())).toEqual(
+        gets(count).map((_, i) => `r${i}`),
+      );
+    };
+    await read(100);
+    expect(sizes()).toEqual([25, 25, 25, 25]);
+    await read(31);
+    expect(sizes()).toEqual([31]);
+    await read(33);
+    expect(sizes()).toEqual([17, 16]);
+    await table.putAll(gets(100).map(({ row }) => new Put(row).addColumn('f', 'q', '1')));
+    expect(sizes()).toEqual([100]);
+    // While it is at work they go together.
+    held = [];
+    const both = [read(2), new Promise((resolve) => setImmediate(resolve)).then(() => read(100))];
+    await vi.waitFor(() => expect(held).toHaveLength(2));
+    for (const answer of held) answer();
+    await Promise.all(both);
+    expect(sizes()).toEqual([2, 100]);
   });
 
   it('keep the order of a row within a batch', async () => {

@@ -10,11 +10,15 @@ import { type ActionCallOwner, MultiCall, SingleCall } from './action-calls.js';
 
 /** Bytes that may wait for the operating system before further requests are held back. */
 const MAX_UNSENT = 16 << 20;
+/** Requests that gets for an idle server are divided over, and how few each then has. */
+const MOST_PARTS = 4;
+const LEAST_PART = 16;
 
 /**
  * The actions on their way to one server. What is there at the end of a turn leaves together: one request for a single
  * action, a `Multi` for many. No more than `maxInFlight` requests are under way; what comes meanwhile waits here, and
- * so forms larger requests. A server that says its queue is full gets fewer at a time, until it keeps up again.
+ * so forms larger requests. A server that says its queue is full gets fewer at a time, until it keeps up again. Many gets
+ * for a server that has nothing else of ours to do are divided, for it works through a request in one thread.
  */
 export class ServerQueue {
   private waiting: Action<unknown>[] = [];
@@ -48,8 +52,9 @@ export class ServerQueue {
 
   /** Sends what may be sent. */
   flush(): void {
+    const most = this.inFlight === 0 ? this.partOfGets() : this.settings.maxMultiActions;
     while (this.waiting.length > 0 && this.inFlight < this.limit) {
-      const actions = this.take();
+      const actions = this.take(most);
       if (actions.length === 0) continue;
       try {
         const connection = this.pool.get(this.address, 'ClientService');
@@ -78,14 +83,23 @@ export class ServerQueue {
     for (const action of actions) action.fail(error);
   }
 
-  /** The next actions for one request: one alone, or as many as may be grouped. */
-  private take(): Action<unknown>[] {
-    const { maxMultiActions, maxMultiBytes } = this.settings;
+  /** How many of what waits go in one request, so that an idle server reads with several threads. */
+  private partOfGets(): number {
+    const { maxMultiActions } = this.settings;
+    const { waiting } = this;
+    const parts = Math.min(MOST_PARTS, Math.floor(this.limit), Math.floor(waiting.length / LEAST_PART));
+    if (parts < 2 || waiting.some(({ verb }) => verb !== 'get')) return maxMultiActions;
+    return Math.min(maxMultiActions, Math.ceil(waiting.length / parts));
+  }
+
+  /** The next actions for one request: one alone, or as many as may be grouped, `most` at most. */
+  private take(most: number): Action<unknown>[] {
+    const { maxMultiBytes } = this.settings;
     const { waiting } = this;
     const taken: Action<unknown>[] = [];
     let bytes = 0;
     let at = 0;
-    for (; at < waiting.length && taken.length < maxMultiActions; at++) {
+    for (; at < waiting.length && taken.length < most; at++) {
       const action = waiting[at]!;
       if (action.settled) continue;
       const alone = action.grouping === 'solo' || action.alone;

@@ -3,7 +3,7 @@ import type { CellReader } from '../wire/cell-codec.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import type { ProtoWriter } from '../wire/proto-writer.js';
 import type { MessageCodec } from '../wire/schema.js';
-import { ProtocolError } from './errors.js';
+import { AnswerTooLargeError, ProtocolError } from './errors.js';
 import type { RequestAttributes } from './request-attributes.js';
 
 /** `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`). */
@@ -122,5 +122,18 @@ export function timedOut(call: Call, server: string): TimeoutError {
     `${call.describe()} had no answer from ${server} within ${Math.round(call.timeout)} ms. ` +
       'Check the server, or allow more time.',
     { details: { server } },
+  );
+}
+
+export function answerTooLarge(
+  call: Call,
+  server: string,
+  bytes: number,
+  limit: number,
+): AnswerTooLargeError {
+  return new AnswerTooLargeError(
+    `${call.describe()} was answered by ${server} with ${bytes} bytes, more than maxFrameSize (${limit}) allows. ` +
+      'Ask for fewer columns or versions, scan the row with setBatch, or raise maxFrameSize.',
+    { details: { server, bytes, limit } },
   );
 }

@@ -10,15 +10,16 @@ import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
 import { AbandonedCalls } from './abandoned-calls.js';
 import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
-import { asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
+import { answerTooLarge, asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
 import { unpackCells } from './cell-block-compression.js';
-import { AnswerTooLargeError, ConnectionError, ProtocolError } from './errors.js';
+import { ConnectionError, ProtocolError } from './errors.js';
 import { remoteError } from './exception-table.js';
 import { FrameAssembler } from './frame-assembler.js';
 import { sayHello } from './hello.js';
 import { cannotBeSent, writeFrame } from './request-frame.js';
-import { CONNECTION_CALL_ID, readResponseHeader } from './response-header.js';
+import { CONNECTION_CALL_ID, readIdOfBegun, readResponseHeader } from './response-header.js';
 import { SecuredStream } from './secured-stream.js';
+import { SocketReader } from './socket-reader.js';
 import { openSocket } from './transport.js';
 
 const MAX_CALL_ID = 0x7fffffff;
@@ -91,7 +92,7 @@ export class Connection {
       },
       oversized: (buffer, start, end, length) => this.refuse(buffer, start, end, length),
     });
-    this.open().catch((error: unknown) => this.end(asRowanError(error)));
+    this.open().catch((error: unknown) => this.onUnreadable(error));
   }
 
   get isClosed(): boolean {
@@ -151,7 +152,10 @@ export class Connection {
 
   private async open(): Promise<void> {
     const began = performance.now();
-    const socket = await openSocket(this.address, this.settings, this.ended.signal);
+    // What authenticates listens to the socket.
+    const reader =
+      this.authenticator.negotiate === undefined ? new SocketReader(this.frames, this) : undefined;
+    const socket = await openSocket(this.address, this.settings, this.ended.signal, reader);
     if (this.closedBy !== undefined) {
       socket.destroy();
       return;
@@ -170,8 +174,8 @@ export class Connection {
     this.lastWord = lastWord;
     this.socket = socket;
     if (layer !== undefined) {
-      const failed = (error: unknown): void => this.end(asRowanError(error));
-      this.secured = new SecuredStream(socket, layer, (data) => this.frames.push(data), failed);
+      const take = (data: Buffer): void => this.frames.push(data);
+      this.secured = new SecuredStream(socket, layer, take, (error) => this.onUnreadable(error));
       this.secured.write(header, () => undefined);
     } else if (header.length > 0) {
       socket.write(header);
@@ -212,16 +216,26 @@ export class Connection {
     else this.secured.write(data, onWritten);
   }
 
-  private onData(chunk: Buffer): void {
+  /** @internal */
+  onArrival(): void {
     this.lastReceived = performance.now();
     this.silentSince = undefined;
+  }
+
+  /** @internal */
+  onUnreadable(error: unknown): void {
+    this.end(asRowanError(error));
+  }
+
+  private onData(chunk: Buffer): void {
+    this.onArrival();
     try {
       const data = this.lastWord === undefined ? chunk : this.passLastWord(this.lastWord, chunk);
       if (data === undefined) return;
       if (this.secured === undefined) this.frames.push(data);
       else this.secured.receive(data);
     } catch (error) {
-      this.end(asRowanError(error));
+      this.onUnreadable(error);
     }
   }
 
@@ -296,27 +310,15 @@ export class Connection {
   /** An answer that is too large fails its own call; the others wait until it has passed. */
   private refuse(buffer: Buffer, start: number, end: number, length: number): void {
     if (this.closedBy !== undefined) return;
-    const { reader } = this;
-    // Of the header only the call's id is read, which stands first; the rest of it may lie beyond what was kept.
-    reader.reset(buffer, start, end, 1);
-    reader.varint();
-    if (reader.varint() !== 8) throw new ProtocolError(`The server announced an answer of ${length} bytes.`);
-    const id = reader.uint32();
+    this.reader.reset(buffer, start, end, 1);
+    const id = readIdOfBegun(this.reader, length);
     const call = this.inFlight.get(id);
     if (call === undefined) {
       this.receiveUnclaimed(id, undefined);
       return;
     }
     this.inFlight.delete(id);
-    const { maxFrameSize } = this.settings;
-    this.fail(
-      call,
-      new AnswerTooLargeError(
-        `${call.describe()} was answered by ${this.key} with ${length} bytes, more than maxFrameSize (${maxFrameSize}) ` +
-          'allows. Ask for fewer columns or versions, scan the row with setBatch, or raise maxFrameSize.',
-        { details: { server: this.key, bytes: length, limit: maxFrameSize } },
-      ),
-    );
+    this.fail(call, answerTooLarge(call, this.key, length, this.settings.maxFrameSize));
   }
 
   /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */

@@ -15,12 +15,16 @@ const EAGER_SIZE = 4 << 20;
 /** Larger ones are given it when this part of them has come; until then memory doubles with what comes. */
 const EAGER_PART = 4;
 const LEAST_CAPACITY = 65536;
+/** Less room than this in a frame is not worth a read of its own. */
+const LEAST_SPACE = 16384;
 const NOTHING = Buffer.alloc(0);
 
 /**
  * Cuts a stream into frames: `int32 length | bytes`. Frames that lie in one chunk are handed on in place; others are
  * put together once. Memory grows with the bytes that have come, never with the length that was announced, and a frame
  * above `maxFrameSize` is passed over without being kept.
+ *
+ * Who reads from the network can read to where bytes stay ({@link space}, {@link fill}) in place of handing over chunks.
  */
 export class FrameAssembler {
   /** Bytes of the next frame's length, fewer than four. */
@@ -71,6 +75,18 @@ export class FrameAssembler {
     }
   }
 
+  /** Where the next bytes of a large frame can be put; undefined while none is collected, or for its last few. */
+  space(): Buffer | undefined {
+    if (this.length === 0 || this.target.length - this.filled < LEAST_SPACE) return undefined;
+    return this.target.subarray(this.filled);
+  }
+
+  /** The first `count` bytes of {@link space} are there. @throws what the handler throws. */
+  fill(count: number): void {
+    this.filled += count;
+    this.handOnWhole();
+  }
+
   /** Forgets what has been collected. */
   clear(): void {
     this.prefix = NOTHING;
@@ -102,20 +118,23 @@ export class FrameAssembler {
     this.reserve(this.filled + end - at);
     chunk.copy(this.target, this.filled, at, end);
     this.filled += end - at;
-    if (this.filled === this.wanted) {
-      const { target, length, filled } = this;
-      this.target = NOTHING;
-      this.length = 0;
-      this.handOn(target, 0, filled, length);
-    }
+    this.handOnWhole();
     return end;
+  }
+
+  private handOnWhole(): void {
+    const { target, length, filled } = this;
+    if (filled < this.wanted) return;
+    this.target = NOTHING;
+    this.length = 0;
+    this.handOn(target, 0, filled, length);
   }
 
   private reserve(size: number): void {
     if (size <= this.target.length) return;
     const { wanted } = this;
     const eager = wanted <= EAGER_SIZE || size >= wanted / EAGER_PART;
-    const capacity = eager ? wanted : Math.max(LEAST_CAPACITY, size * 2);
+    const capacity = eager ? wanted : Math.min(wanted, Math.max(LEAST_CAPACITY, size * 2));
     const grown = Buffer.allocUnsafeSlow(capacity);
     this.target.copy(grown, 0, 0, this.filled);
     this.target = grown;

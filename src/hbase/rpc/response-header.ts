@@ -1,5 +1,6 @@
 import { ExceptionResponse } from '../wire/messages-rpc.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
+import { ProtocolError } from './errors.js';
 
 /** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
 export const CONNECTION_CALL_ID = 0xffffffff;
@@ -39,4 +40,15 @@ export function readResponseHeader(reader: ProtoReader): ResponseHeaderFields {
   }
   reader.leave(outer);
   return { id, exception, cellLength };
+}
+
+/**
+ * The call's id of an answer of `length` bytes whose beginning `reader` stands at. It stands first in the header, the rest of which may
+ * lie beyond what was kept.
+ * @throws ProtocolError when it does not.
+ */
+export function readIdOfBegun(reader: ProtoReader, length: number): number {
+  reader.varint();
+  if (reader.varint() !== 8) throw new ProtocolError(`The server announced an answer of ${length} bytes.`);
+  return reader.uint32();
 }

@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect as connectTls } from 'node:tls';
 import { addressKey, type ConnectionSettings, type ServerAddress } from './address.js';
 import { ConnectionError } from './errors.js';
+import type { SocketReader } from './socket-reader.js';
 import { withTimeout } from './with-timeout.js';
 
 /** What opening a socket takes of the settings of a connection. */
@@ -11,13 +12,15 @@ export type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'res
 const KEEP_ALIVE_DELAY = 15_000;
 
 /**
- * A connected socket to `address`. When `signal` aborts, whatever has been opened is closed at once.
+ * A connected socket to `address`. When `signal` aborts, whatever has been opened is closed at once. Without TLS `reader` gets
+ * what comes, in place of events.
  * @throws ConnectionError when it cannot be reached in time, with the address that was tried.
  */
 export async function openSocket(
   address: ServerAddress,
   settings: TransportSettings,
   signal: AbortSignal,
+  reader?: Pick<SocketReader, 'onread'>,
 ): Promise<Socket> {
   const { connectTimeout, resolveAddress, tls } = settings;
   const end = performance.now() + connectTimeout;
@@ -35,7 +38,7 @@ export async function openSocket(
   return new Promise<Socket>((resolve, reject) => {
     const socket =
       tls === undefined
-        ? connectTcp({ host: target.host, port: target.port })
+        ? connectTcp({ host: target.host, port: target.port, ...(reader && { onread: reader.onread }) })
         : connectTls({ host: target.host, port: target.port, ...identityOf(address), ...tls });
     const settle = (): void => {
       clearTimeout(timer);
