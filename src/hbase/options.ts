@@ -38,7 +38,10 @@ export interface HBaseOptions {
   readonly operationTimeout?: number;
   /** One request and its answer (`hbase.rpc.timeout`); default 20000. */
   readonly rpcTimeout?: number;
-  /** One request of a scan (`hbase.client.scanner.timeout.period`); default 60000. */
+  /**
+   * One request of a scan (`hbase.client.scanner.timeout.period`); default 20000. A server that is still looking says so within half of
+   * it, and the scan goes on; one that says nothing is asked again until `operationTimeout`.
+   */
   readonly scannerTimeout?: number;
   /**
    * One look into `hbase:meta`, or one question where meta is; default 2000. A server that hangs with meta is left after
@@ -191,7 +194,7 @@ export function resolveSettings(options: HBaseOptions): HBaseSettings {
     resolveAddress: options.resolveAddress,
     operationTimeout: number('operationTimeout', 60_000),
     rpcTimeout: number('rpcTimeout', 20_000),
-    scannerTimeout: number('scannerTimeout', 60_000),
+    scannerTimeout: number('scannerTimeout', 20_000),
     metaTimeout: number('metaTimeout', 2000),
     metaReplicaDelay: number('metaReplicaDelay', 200, 0),
     scannerIdleTimeout: number('scannerIdleTimeout', 300_000),

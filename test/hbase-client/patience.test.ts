@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import { type HBaseOptions, resolveSettings } from '../../src/hbase/options.js';
 import { Get, Scan, type Table } from '../../src/table/index.js';
 import { cellBlock } from './fake-cells.js';
 import { ScanResponse } from './fake-messages.js';
@@ -19,9 +20,9 @@ let held: Request[];
 /** Time enough for a busy machine. */
 const SOON = { timeout: 60_000 };
 
-async function open(rpcTimeout: number): Promise<void> {
+async function open(rpcTimeout: number, options: HBaseOptions = {}): Promise<void> {
   const times = { rpcTimeout, scannerTimeout: 60_000, metaTimeout: 60_000, quarantine: 0 };
-  engine = await connectHBase({ masters: [peer.address], pause: 1, retries: 0, ...times });
+  engine = await connectHBase({ masters: [peer.address], pause: 1, retries: 0, ...times, ...options });
   table = engine.table('t');
 }
 
@@ -89,4 +90,19 @@ it('a server that comes to the close of a scanner late is not told to pass over 
   expect(held.at(-1)!.timeout).toBe(60_000);
   lastRow(held.at(-1)!);
   await closing;
+});
+
+it('a request of a scan that is never answered is made again, and there is time for that', async () => {
+  const { scannerTimeout, operationTimeout } = resolveSettings({ masters: [peer.address] });
+  expect(2 * scannerTimeout).toBeLessThan(operationTimeout);
+  await engine.close();
+  await open(60_000, { scannerTimeout: 300, retries: 1000 });
+  const scanned = table.scan(new Scan()).next();
+  await expect.poll(() => held.length, SOON).toBeGreaterThan(1);
+  // All but the first, however late.
+  let answered = 1;
+  const answers = setInterval(() => {
+    while (answered < held.length) lastRow(held[answered++]!);
+  }, 5);
+  expect(await scanned.finally(() => clearInterval(answers))).toBeDefined();
 });
