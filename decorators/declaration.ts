@@ -84,6 +84,11 @@ export interface EntityDeclaration {
   readonly ttl?: number;
   /** Every write begins the entity's life anew. Default false. */
   readonly renewTtl?: boolean;
+  /**
+   * Keeps what changes of the entity's rows, each with the row before and after, for `db.watch`: for `keep` milliseconds. Default:
+   * nothing is kept. docs/changes.md.
+   */
+  readonly changes?: { readonly keep: number };
   /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
   readonly inheritable?: boolean;
 }

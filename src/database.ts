@@ -19,6 +19,7 @@ import type { ReferenceHandle } from './database/referencing.js';
 import type { Rekey } from './database/rekey.js';
 import type { SummaryHandle } from './database/summary-handle.js';
 import { runTransaction, Transaction } from './database/transaction.js';
+import type { ChangeFeed, WatchOptions } from './database/watch/change-feed.js';
 import { Wiring } from './database/wiring.js';
 import { type EnsuredTables, ensureTables, registerSchemas, systemTables } from './ddl/index.js';
 import type { HBaseEngine } from './hbase/engine.js';
@@ -33,6 +34,7 @@ import {
   TablesReader,
 } from './repository/index.js';
 import type {
+  CheckedPrefix,
   CheckedPrefixes,
   IndexName,
   KeyedClass,
@@ -315,10 +317,46 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return explainWrite(this.wiring.following, this.wiring.bound.of(target), key);
   }
 
+  /**
+   * The committed changes of an entity, or of several, in the order of the commits, with the rows before and after
+   * (docs/changes.md). Begins now, or behind the position of another feed.
+   *
+   * @example
+   * ```ts
+   * for await (const { changes, position } of db.watch(Order, { customerId: 'c1' }, { from })) {
+   *   for (const { operation, before, after } of changes) console.log(operation, before, after);
+   * }
+   * ```
+   * @throws QueryError when an entity keeps no changes; KeyError on a wrong prefix; InvalidArgumentError on a wrong position. The
+   * iteration throws RowanError `ERR_POSITION_GONE` when changes behind the position are kept no more, `ERR_ABORTED`, `ERR_CLOSED`.
+   */
+  watch<
+    const Classes extends readonly [KeyedClass, ...KeyedClass[]],
+    const Q extends KeyQuery<Classes[0]> = Record<never, never>,
+  >(
+    classes: Classes,
+    prefix?: Q & CheckedPrefixes<Classes, Q>,
+    options?: WatchOptions,
+  ): ChangeFeed<Classes[number]>;
+  watch<C extends KeyedClass, const Q extends KeyQuery<C> = Record<never, never>>(
+    target: C,
+    prefix?: Q & CheckedPrefix<C, Q>,
+    options?: WatchOptions,
+  ): ChangeFeed<C>;
+  watch(
+    targets: KeyedClass | readonly KeyedClass[],
+    prefix: object = {},
+    options: WatchOptions = {},
+  ): ChangeFeed<KeyedClass> {
+    const classes = Array.isArray(targets) ? (targets as readonly KeyedClass[]) : [targets as KeyedClass];
+    return this.wiring.watching.watch(classes, prefix, options);
+  }
+
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
     await this.wiring.following.copying.end();
     await this.wiring.indexing.end();
+    this.wiring.watching.end();
     await this.engine.close();
   }
 

@@ -165,6 +165,7 @@ export type {
   SummaryReport,
   SummaryState,
 } from './database/summary-handle.js';
+export type { ChangeCommit, ChangeFeed, RowChange, WatchOptions } from './database/watch/change-feed.js';
 export { connect, Database, open, type Transaction } from './database.js';
 export {
   type Allowance,

@@ -21,6 +21,7 @@ import { Rekeying } from './rekeying.js';
 import { renamedTable } from './renamed-table.js';
 import { TableSetup } from './table-setup.js';
 import type { TransactionSource } from './transaction.js';
+import { Watching } from './watch/watching.js';
 
 export class Wiring {
   readonly bound: BoundSchemas;
@@ -31,6 +32,7 @@ export class Wiring {
   readonly indexing: Indexing;
   readonly following: Following;
   readonly rekeying: Rekeying;
+  readonly watching: Watching;
   /** The engine with its tables as they are declared, for the jobs. */
   readonly viewed: Engine;
   private readonly moves = new Moves();
@@ -74,6 +76,12 @@ export class Wiring {
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
     });
+    this.watching = new Watching({
+      engine,
+      schemaOf: (target) => this.bound.of(target),
+      access: (schemas) => this.contexts.access(schemas),
+      declaredRow: (schema, row) => this.moves.declaredRow(schema.table.descriptor.name, row),
+    });
     this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
     this.take(schema);
   }
@@ -107,6 +115,7 @@ export class Wiring {
     this.schema = schema;
     this.bound.clear();
     this.following.adopt(schema);
+    this.watching.adopt(schema);
   }
 
   private async adopt(declared: Schema): Promise<void> {
@@ -119,6 +128,7 @@ export class Wiring {
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
     const declared = this.declared.entity(target);
     this.following.refuseElsewhere(declared);
+    this.watching.refuseElsewhere(declared);
     this.indexing.refuseElsewhere(declared);
     const table = renamedTable(declared.table, name);
     if (this.handling !== 'ignore') await this.setup.adoptTable(table);

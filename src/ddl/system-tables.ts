@@ -3,20 +3,21 @@
 import { schemaTableDescriptor } from '../codec/index.js';
 import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
-import { outboxDescriptor, summaryTableDescriptor } from '../repository/index.js';
+import { changesDescriptor, outboxDescriptor, summaryTableDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 
 /**
  * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
- * an entity holds copies, and the tables of indexes and summaries.
+ * an entity holds copies, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
  */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
   const descriptors: TableDescriptor[] = [];
   if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
   if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
   if (entities.some(({ copies }) => copies.length > 0)) descriptors.push(outboxDescriptor());
+  if (entities.some(({ changesKept }) => changesKept !== undefined)) descriptors.push(changesDescriptor());
   const tablesOf = (has: (entity: EntitySchema) => boolean): string[] =>
     [...new Set(entities.filter(has).map(({ table }) => table.descriptor.name))].sort();
   for (const name of tablesOf(({ indexes }) => indexes.length > 0))

@@ -1,7 +1,7 @@
 /** The moved columns of a database's tables, and the tables as they are declared. */
 
 import type { EntitySchema, TableSchema } from '../schema/types.js';
-import type { Engine, SyncTable, Table } from '../table/index.js';
+import type { Engine, Result, SyncTable, Table } from '../table/index.js';
 import { MovedSyncTable, type MovesOf, withMovedSteps } from './moved-sync-table.js';
 import { MovedTable } from './moved-table.js';
 import { TableMoves } from './table-moves.js';
@@ -19,6 +19,11 @@ export class Moves {
     const moves = TableMoves.of(entities);
     if (moves === undefined) this.byTable.delete(name);
     else this.byTable.set(name, moves);
+  }
+
+  /** A row of a table, its newest cells, as its entity is declared. */
+  declaredRow(table: string, row: Result): Result {
+    return this.of(table)?.declared(row, 1) ?? row;
   }
 
   /** The table as its entities are declared; the same where nothing has moved. */

@@ -10,6 +10,7 @@ export {
 } from './batch.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ChangeFlow, MOST_FOLLOWING } from './change-flow.js';
+export * from './changes/index.js';
 export { ConditionalWrite } from './conditional.js';
 export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';

@@ -31,6 +31,7 @@ export interface CompiledEntity {
   readonly deletedProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
+  readonly changesKept: number | undefined;
   readonly indexes: readonly IndexSchema[];
   readonly relations: EntitySchema['relations'];
   readonly copies: EntitySchema['copies'];
@@ -72,6 +73,7 @@ export function compileEntity(
     versionProperty: versionOf(source, key, problems),
     deletedProperty,
     timeToLive: timeToLiveOf(source, problems),
+    changesKept: changesKeptOf(source, problems),
     lifecycle: compileLifecycle({
       ...source,
       hooks: [...source.hooks, ...subscribedHooks(target, subscribers)],
@@ -224,6 +226,32 @@ function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
     );
   }
   return Object.freeze({ property, milliseconds: ttl, renew: renewTtl, lifelong: ends && marker !== false });
+}
+
+/** The longest that a cell can live, ms. */
+const LONGEST_KEPT = 2 ** 52 - 1;
+
+function changesKeptOf(source: CollectedEntity, problems: Problems): number | undefined {
+  const changes: unknown = source.declaration.changes;
+  if (changes === undefined) return undefined;
+  const isObject = typeof changes === 'object' && changes !== null;
+  const keep: unknown = isObject ? Reflect.get(changes, 'keep') : undefined;
+  const others = isObject ? Object.keys(changes).filter((name) => name !== 'keep') : [];
+  if (Number.isSafeInteger(keep) && Number(keep) > 0 && Number(keep) <= LONGEST_KEPT && others.length === 0)
+    return Number(keep);
+  problems.add(
+    source.name,
+    undefined,
+    isObject && others.length > 0
+      ? `Its changes have the option "${others[0]}".`
+      : `Its changes are kept for ${isObject ? describeKeep(keep) : describe(changes)}.`,
+    'Give changes: { keep }, a whole number of milliseconds above 0; or leave it out.',
+  );
+  return undefined;
+}
+
+function describeKeep(keep: unknown): string {
+  return typeof keep === 'number' ? String(keep) : describe(keep);
 }
 
 /** A part without a codec is text, unless the compiler emitted another type for the property. */

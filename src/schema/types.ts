@@ -127,6 +127,8 @@ export interface EntitySchema<E extends object = object> {
   readonly deletedProperty: string | undefined;
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
+  /** How long changes of its rows are kept, ms; undefined: not at all. */
+  readonly changesKept: number | undefined;
   /** In the order of their declaration. */
   readonly indexes: readonly IndexSchema[];
   /** Properties that stand for other entities, by name. */

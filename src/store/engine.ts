@@ -5,6 +5,7 @@ import type {
   BulkLoadResult,
   Capabilities,
   CellStream,
+  Commits,
   Engine,
   SyncTable,
   TableTransaction,
@@ -34,10 +35,17 @@ export class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly capabilities = CAPABILITIES;
   readonly admin: Admin;
+  readonly commits: Commits;
   private readonly tables = new Map<string, EmbeddedTable>();
 
   constructor(private readonly core: StoreCore) {
     this.admin = new EmbeddedAdmin(core);
+    this.commits = {
+      get last() {
+        return core.commits.readPoint;
+      },
+      record: (tables, recorder) => core.recorders.add(tables, recorder),
+    };
   }
 
   table(name: string): SyncTable {

@@ -4,7 +4,14 @@
  */
 
 import { RowanError } from '../errors.js';
-import { canonicalTableName, type Query, type Result, type Scan, WriteObservers } from '../table/index.js';
+import {
+  CommitRecorders,
+  canonicalTableName,
+  type Query,
+  type Result,
+  type Scan,
+  WriteObservers,
+} from '../table/index.js';
 import { FamilyWork } from './background/family-work.js';
 import type { JobExecutor } from './background/job.js';
 import { Maintenance } from './background/maintenance.js';
@@ -68,6 +75,7 @@ export class StoreCore {
   private readonly roller: LogRoller;
   readonly scanners = new ScannerRegistry();
   readonly observers = new WriteObservers();
+  readonly recorders = new CommitRecorders();
   readonly pressure: Pressure;
   readonly maintenance: Maintenance;
   readonly writer: TableWriter;

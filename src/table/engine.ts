@@ -1,5 +1,6 @@
 import type { Admin } from './admin.js';
 import type { Cell } from './cell.js';
+import type { Commits } from './commits.js';
 import type { WriteObserver } from './observer.js';
 import type { Table } from './table.js';
 import type { TableTransaction, TransactionOptions } from './transaction.js';
@@ -64,6 +65,8 @@ export interface Engine {
    * @throws InvalidArgumentError when the observer has neither `before` nor `after`.
    */
   observe(table: string, observer: WriteObserver): () => void;
+  /** Its commits, one after the other; undefined where writes of several rows are no commit. */
+  readonly commits?: Commits;
   /**
    * Runs a transaction over the engine's tables: its reads see one moment and its own writes, and what it writes takes
    * effect as one step, or not at all, serializably. It is run again when others have changed what it read. Engines

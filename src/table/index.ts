@@ -1,5 +1,6 @@
 export * from './admin.js';
 export * from './cell.js';
+export * from './commits.js';
 export * from './descriptor.js';
 export * from './engine.js';
 export * from './filter/comparator.js';

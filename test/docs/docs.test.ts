@@ -15,6 +15,7 @@ const CACHE = join(ROOT, 'test/docs/.cache');
 const run = promisify(execFile);
 
 const PAGES = [
+  'changes',
   'denormalization',
   'errors',
   'getting-started',

@@ -173,6 +173,7 @@ export class TableWriter {
     try {
       answer = decide(step);
       if (answer instanceof Promise) throw stepWaits(answer);
+      step.record();
     } catch (error) {
       step.backTo(NOTHING_DONE);
       this.stepping = false;
@@ -183,7 +184,10 @@ export class TableWriter {
     this.stepping = false;
     step.end();
     if (step.rows.length === 0) await core.commits.confirmed();
-    else await this.finish(step);
+    else {
+      await this.finish(step);
+      step.committed();
+    }
     return answer;
   }
 
@@ -205,7 +209,8 @@ export class TableWriter {
   }
 
   private isObserved(state: TableState): boolean {
-    return this.core.observers.of(state.name) !== undefined;
+    const { observers, recorders } = this.core;
+    return observers.of(state.name) !== undefined || recorders.of(state.name) !== undefined;
   }
 
   /** Has the log take what stands in memory already. */

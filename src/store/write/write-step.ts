@@ -9,6 +9,8 @@ import {
   type AtomicStep,
   Cell,
   CellType,
+  type CommitRecorder,
+  type CommitRecorders,
   EndingCell,
   type Get,
   LATEST_TIMESTAMP,
@@ -18,14 +20,16 @@ import {
   type WriteObservers,
 } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
-import type { CommitQueue } from './commit-queue.js';
-import type { Preparation, PreparationCore, PreparedRow } from './preparation.js';
+import type { CommitQueue, SettledDurability } from './commit-queue.js';
+import { CommitRecording } from './commit-recording.js';
+import { type Preparation, type PreparationCore, type PreparedRow, strictest } from './preparation.js';
 import { WrittenCells } from './written-cells.js';
 
 /** What steps ask of the store. */
 export interface StepCore extends PreparationCore {
   readonly commits: CommitQueue;
   readonly observers: WriteObservers;
+  readonly recorders: CommitRecorders;
   /** @throws RowanError when there is no such table, or none that takes writes now. */
   writableTable(name: string): TableState;
   /** The rows of a scan with every write so far, durable or not. */
@@ -57,6 +61,7 @@ export class WriteStep implements AtomicStep {
   /** Of the values of each row. */
   readonly bytes: number[] = [];
   private readonly first: number;
+  private recording: CommitRecording | undefined;
   private depth = 0;
   private ended = false;
 
@@ -136,6 +141,8 @@ export class WriteStep implements AtomicStep {
   }
 
   private write(state: TableState, change: TableChange['change'], notBefore: number): Result {
+    const recorders = this.core.recorders.of(state.name);
+    if (recorders !== undefined) this.note(state, change.row, recorders);
     const row = this.preparation.prepare(state, change, notBefore);
     const { cells, upserts } = this;
     const rows = this.rows.length;
@@ -149,6 +156,24 @@ export class WriteStep implements AtomicStep {
       throw error;
     }
     return row.result;
+  }
+
+  private note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
+    this.recording ??= new CommitRecording((table, key) => this.core.rowReader(table, key));
+    this.recording.note(state, row, recorders);
+  }
+
+  /** Has what was changed recorded, behind all of it. @throws what recorders throw. */
+  record(): void {
+    if (this.recording === undefined) return;
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (const row of this.rows) durability = strictest(durability, row.durability);
+    for (const change of this.recording.finish(this.first, durability)) this.apply(change);
+  }
+
+  /** Tells recorders that what they added can be read. */
+  committed(): void {
+    this.recording?.committed();
   }
 
   savepoint(): Savepoint {

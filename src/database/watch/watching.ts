@@ -1,0 +1,166 @@
+/** The change feeds of an open database: what has changes recorded, and who reads them. */
+
+import { compareBytes } from '../../bytes/index.js';
+import { QueryError, UnsupportedError } from '../../errors.js';
+import { loadEntity, type TableAccess } from '../../query/index.js';
+import { parseKeyConditions } from '../../query/key-conditions.js';
+import { checkNames } from '../../query/option-checks.js';
+import { loadTexts } from '../../query/range-source.js';
+import { ChangeRecorder } from '../../repository/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { Schema } from '../../schema/index.js';
+import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
+import { Bell } from './bell.js';
+import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
+import { CommitReader } from './commit-reader.js';
+import type { StoredCommit } from './source.js';
+
+/** What watching takes from its database. */
+export interface WatchedDatabase {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  access(schemas: readonly EntitySchema[]): TableAccess;
+  /** A row as its entity is declared, wherever its columns stand yet. */
+  declaredRow(schema: EntitySchema, row: Result): Result;
+}
+
+/** An entity of a feed. */
+interface Watched {
+  readonly schema: EntitySchema;
+  readonly table: string;
+  readonly isWanted: (row: Uint8Array) => boolean;
+}
+
+export class Watching {
+  private readonly bell = new Bell();
+  private readonly feeds = new Set<{ cutOff(): void }>();
+  private stopRecording: (() => void) | undefined;
+
+  constructor(private readonly database: WatchedDatabase) {}
+
+  /** Takes over what is declared. @throws UnsupportedError where the engine has no commits. */
+  adopt({ entities }: Schema): void {
+    const { commits } = this.database.engine;
+    const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
+    if (kept.length > 0 && commits === undefined) throw noCommits(kept[0]!);
+    this.stopRecording?.();
+    this.stopRecording = undefined;
+    if (kept.length === 0) return;
+    const recorder = new ChangeRecorder(kept, () => this.bell.ring());
+    this.stopRecording = commits!.record(recorder.tables, recorder);
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one: nothing would be recorded there. */
+  refuseElsewhere({ name, changesKept }: EntitySchema): void {
+    if (changesKept === undefined) return;
+    throw new UnsupportedError(
+      `${name} has changes, which are kept of its declared table only. Declare a class without them for repositoryIn().`,
+      { details: { entity: name } },
+    );
+  }
+
+  watch<C extends KeyedClass>(
+    targets: readonly KeyedClass[],
+    prefix: unknown,
+    options: WatchOptions,
+  ): ChangeFeed<C> {
+    checkNames('watch', options, ['from', 'signal']);
+    const watched = targets.map((target) => this.watched(target, prefix));
+    if (watched.length === 0) throw new QueryError('watch() names no entity. Give one class or several.');
+    const { engine } = this.database;
+    const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
+    const tables = [...new Set(watched.map(({ table }) => table))];
+    return new ChangeFeed<C>(
+      {
+        source: new CommitReader(engine, engine.commits!, this.bell, tables, kept),
+        decode: (commit) => this.changesOf(commit, watched) as Promise<readonly RowChange<C>[]>,
+        open: this.feeds,
+      },
+      options,
+    );
+  }
+
+  /** The database is being closed. */
+  end(): void {
+    for (const feed of [...this.feeds]) feed.cutOff();
+    this.stopRecording?.();
+  }
+
+  private watched(target: KeyedClass, prefix: unknown): Watched {
+    const schema = this.database.schemaOf(target);
+    if (schema.changesKept === undefined) {
+      throw new QueryError(
+        `${schema.name} keeps no changes that could be watched. Declare it with changes: { keep: 7 * 24 * 3600_000 }.`,
+        { details: { entity: schema.name } },
+      );
+    }
+    const table = canonicalTableName(schema.table.descriptor.name);
+    return { schema, table, isWanted: wantedRows(schema, prefix) };
+  }
+
+  private async changesOf(
+    { entries }: StoredCommit,
+    watched: readonly Watched[],
+  ): Promise<readonly unknown[]> {
+    const changes: unknown[] = [];
+    for (const { table, row, before, after } of entries) {
+      const found = watched.find((one) => one.table === table && one.isWanted(row));
+      if (found === undefined) continue;
+      const was = await this.load(found.schema, before);
+      const is = await this.load(found.schema, after);
+      if (was === undefined && is === undefined) continue;
+      const operation = was === undefined ? 'insert' : is === undefined ? 'delete' : 'update';
+      const { target } = found.schema;
+      changes.push({
+        entity: target,
+        key: keyOf(found.schema, is ?? was!),
+        operation,
+        before: was,
+        after: is,
+      });
+    }
+    return changes;
+  }
+
+  private async load(schema: EntitySchema, stored: Result): Promise<object | undefined> {
+    if (stored.isEmpty) return undefined;
+    const result = this.database.declaredRow(schema, stored);
+    if (schema.key.dictionaries !== undefined) await loadTexts([schema.key], [result]);
+    return (await loadEntity(schema, this.database.access([schema]), result)) ?? undefined;
+  }
+}
+
+/** Whether a row is of the entity and its key begins with the prefix. @throws KeyError, QueryError as `find`. */
+function wantedRows(schema: EntitySchema, prefix: unknown): (row: Uint8Array) => boolean {
+  const { name, key } = schema;
+  const conditions = parseKeyConditions(name, key, prefix as Readonly<Record<string, unknown>>);
+  if (Object.keys(conditions).length === 0) return (row) => key.matches(row);
+  const { ranges, check, inexactParts } = key.plan(conditions);
+  if (inexactParts.length > 0 || key.substitutions.length > 0) {
+    throw new UnsupportedError(
+      `watch: the key of ${name} alone does not say whether a row has this prefix: it keeps digests, time buckets or ids. Watch all of it, ` +
+        'and look at what comes.',
+      { details: { entity: name } },
+    );
+  }
+  return (row) =>
+    key.matches(row) &&
+    ranges.some(
+      ({ start, stop }) =>
+        compareBytes(row, start) >= 0 && (stop === undefined || compareBytes(row, stop) < 0),
+    ) &&
+    (check === undefined || check(row));
+}
+
+function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
+  return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
+}
+
+function noCommits({ name }: EntitySchema): UnsupportedError {
+  return new UnsupportedError(
+    `${name} has changes, which HBase cannot keep yet: only the embedded engine writes a row and its entry in one step. ` +
+      'Leave the declaration out there.',
+    { details: { entity: name } },
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * The table of changes on an engine with commits: a row for each commit, a column for each part of an entry. docs/formats.md has
+ * the bytes.
+ */
+
+import { concatBytes, toBytes } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import { type Put, type Result, type TableDescriptor, tableDescriptor } from '../../table/index.js';
+import { decodeEntry, encodeEntry, type RowEntry } from './entry.js';
+
+/** FROZEN. */
+export const CHANGES_TABLE = 'rowan_changes';
+export const CHANGES_FAMILY = 'c';
+const END = Uint8Array.of(0);
+/** Place and part behind the name of the table. */
+const NUMBERS = 6;
+/** Bytes of a part: cells have a limit, rows have none. */
+const PART = 512 * 1024;
+
+export function changesDescriptor(): TableDescriptor {
+  return tableDescriptor(CHANGES_TABLE, { [CHANGES_FAMILY]: {} });
+}
+
+/** The row of a commit; `number` 0..2^53-1. */
+export function commitRow(number: number): Uint8Array {
+  const row = Buffer.alloc(8);
+  row.writeBigUInt64BE(BigInt(number));
+  return row;
+}
+
+export function commitNumber(row: Uint8Array): number {
+  if (row.length !== 8)
+    throw new CorruptionError('A row of the table of changes is no commit.', {
+      details: { table: CHANGES_TABLE },
+    });
+  return Number(Buffer.from(row).readBigUInt64BE());
+}
+
+/** What the columns of a table's entries begin with. */
+export function columnsOf(table: string): Uint8Array {
+  return concatBytes(toBytes(table), END);
+}
+
+/** An entry of a commit. */
+export interface CommitEntry extends RowEntry {
+  readonly table: string;
+}
+
+/** Adds the entry that is at `place` in its commit. */
+export function addEntry(put: Put, entry: CommitEntry, place: number): void {
+  const bytes = encodeEntry(entry);
+  const column = columnsOf(entry.table);
+  for (let part = 0; part * PART < bytes.length; part++) {
+    const qualifier = Buffer.alloc(column.length + NUMBERS);
+    qualifier.set(column);
+    qualifier.writeUInt32BE(place, column.length);
+    qualifier.writeUInt16BE(part, column.length + 4);
+    put.addColumn(CHANGES_FAMILY, qualifier, bytes.subarray(part * PART, (part + 1) * PART));
+  }
+}
+
+/** The entries of a commit in their order; those of tables that were not asked for are not there. */
+export function entriesOf(result: Result): CommitEntry[] {
+  const found = new Map<number, { readonly table: string; readonly parts: Uint8Array[] }>();
+  for (const { qualifier, value } of result.cells) {
+    const numbers = Buffer.from(qualifier.subarray(qualifier.length - NUMBERS));
+    const place = numbers.readUInt32BE();
+    const known = found.get(place);
+    if (known !== undefined) known.parts.push(value);
+    else {
+      const table = Buffer.from(qualifier.subarray(0, qualifier.length - NUMBERS - 1)).toString();
+      found.set(place, { table, parts: [value] });
+    }
+  }
+  return [...found]
+    .sort(([a], [b]) => a - b)
+    .map(([, { table, parts }]) => ({
+      table,
+      ...decodeEntry(parts.length === 1 ? parts[0]! : concatBytes(...parts)),
+    }));
+}
