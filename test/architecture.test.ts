@@ -138,6 +138,12 @@ describe('the house', () => {
     expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
+  test('one class a file, where keys are made', () => {
+    const classes = (file: string): number =>
+      readFileSync(join(root, file), 'utf8').match(/^(export )?(abstract )?class /gm)?.length ?? 0;
+    expect(files.filter((file) => roomOf(file) === 'key' && classes(file) > 1)).toEqual([]);
+  });
+
   test('no file is a default export, and none is longer than 400 lines', () => {
     const texts = files.map((file) => [file, readFileSync(join(root, file), 'utf8')] as const);
     expect(texts.filter(([, text]) => /^export default/m.test(text)).map(([file]) => file)).toEqual([]);

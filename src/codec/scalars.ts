@@ -3,7 +3,7 @@
  * byte order is logical order; but for counters, which are HBase's own.
  */
 
-import { RawLongCodec } from '../key/codecs/long.js';
+import { RawLongCodec } from '../key/codecs/raw-long.js';
 import type { ValueCodec } from './types.js';
 
 export {

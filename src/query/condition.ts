@@ -2,7 +2,7 @@
 
 import { QueryError } from '../errors.js';
 import type { PartCondition } from '../key/types.js';
-import { copied, describeValue, isOperators } from './key-conditions.js';
+import { copied, isOperators, literalOf } from './key-conditions.js';
 
 /** What one column is asked. */
 export type TestOperator =
@@ -229,7 +229,7 @@ function checkOperand(entity: string, property: string, value: unknown): unknown
     !(value instanceof Date && Number.isNaN(value.getTime()));
   if (comparable) return copied(value);
   throw new QueryError(
-    `where: ${entity}.${property} cannot be compared with ${describeValue(value)}. ` +
+    `where: ${entity}.${property} cannot be compared with ${literalOf(value)}. ` +
       'Compare with text, a number, a bigint, a boolean, a valid Date or bytes.',
     { details: { entity, property } },
   );
@@ -328,11 +328,11 @@ export function describeCondition(condition: Condition): string {
   const { operator, negated, values } = condition;
   const property = condition.entryName ?? testedName(condition);
   if (operator === 'exists') return `${property} is ${negated ? 'absent' : 'present'}`;
-  if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${describeValue(values[0])}`;
+  if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${literalOf(values[0])}`;
   if (operator === 'in') {
-    return `${property} ${negated ? 'not in' : 'in'} (${values.map(describeValue).join(', ')})`;
+    return `${property} ${negated ? 'not in' : 'in'} (${values.map(literalOf).join(', ')})`;
   }
-  const text = `${property} ${SIGNS[operator]} ${describeValue(values[0])}`;
+  const text = `${property} ${SIGNS[operator]} ${literalOf(values[0])}`;
   return negated ? `not (${text})` : text;
 }
 

@@ -123,25 +123,25 @@ export function describeKeyConditions(conditions: KeyConditions): string {
 function describePart(name: string, condition: PartCondition): string {
   switch (condition.kind) {
     case 'eq':
-      return `${name} = ${describeValue(condition.value)}`;
+      return `${name} = ${literalOf(condition.value)}`;
     case 'in':
-      return `${name} in (${condition.values.map(describeValue).join(', ')})`;
+      return `${name} in (${condition.values.map(literalOf).join(', ')})`;
     case 'startsWith':
-      return `${name} starts with ${describeValue(condition.value)}`;
+      return `${name} starts with ${literalOf(condition.value)}`;
     case 'endsWith':
-      return `${name} ends with ${describeValue(condition.value)}`;
+      return `${name} ends with ${literalOf(condition.value)}`;
     case 'range': {
       const { lower, upper } = condition;
       const parts: string[] = [];
-      if (lower) parts.push(`${name} ${lower.inclusive ? '>=' : '>'} ${describeValue(lower.value)}`);
-      if (upper) parts.push(`${name} ${upper.inclusive ? '<=' : '<'} ${describeValue(upper.value)}`);
+      if (lower) parts.push(`${name} ${lower.inclusive ? '>=' : '>'} ${literalOf(lower.value)}`);
+      if (upper) parts.push(`${name} ${upper.inclusive ? '<=' : '<'} ${literalOf(upper.value)}`);
       return parts.join(' and ');
     }
   }
 }
 
-/** A value as it stands in explain and errors. */
-export function describeValue(value: unknown): string {
+/** A value written out whole, as it stands in conditions and keys that are printed: different values, different texts. */
+export function literalOf(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
   if (value instanceof Uint8Array) return `0x${toHex(value)}`;
   if (typeof value === 'bigint') return `${value}n`;

@@ -9,7 +9,7 @@ import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
-import { describeValue } from './key-conditions.js';
+import { literalOf } from './key-conditions.js';
 
 /** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
 const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);
@@ -122,7 +122,7 @@ export function counterBound(test: Test): boolean | undefined {
   const whole = typeof operand === 'bigint' || (typeof operand === 'number' && Number.isInteger(operand));
   if (!whole) {
     throw new QueryError(
-      `where: ${test.property} is a counter, which cannot be compared with ${describeValue(operand)}. Give a bigint or a whole number.`,
+      `where: ${test.property} is a counter, which cannot be compared with ${literalOf(operand)}. Give a bigint or a whole number.`,
       { details: { property: test.property } },
     );
   }

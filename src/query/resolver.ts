@@ -3,7 +3,7 @@
 import { AvroCodec } from '../codec/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { PropertyResolver } from './condition.js';
-import { describeValue } from './key-conditions.js';
+import { literalOf } from './key-conditions.js';
 import { propertyNames } from './projection.js';
 import { mapColumn, qualifierOf } from './slice.js';
 
@@ -21,7 +21,7 @@ export function resolverOf(schema: EntitySchema): PropertyResolver {
     },
     entryOf(property, key) {
       const qualifier = qualifierOf(mapColumn(schema, property), key);
-      return { qualifier, name: `${property}[${describeValue(key)}]` };
+      return { qualifier, name: `${property}[${literalOf(key)}]` };
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
-import { describeValue } from '../query/key-conditions.js';
+import { literalOf } from '../query/key-conditions.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
@@ -80,6 +80,6 @@ export function valuesLost(schema: EntitySchema, doing: string): RowanError {
 /** The key's parts as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;
-  const parts = schema.key.parts.map((part) => `${part.name}: ${describeValue(record[part.name])}`);
+  const parts = schema.key.parts.map((part) => `${part.name}: ${literalOf(record[part.name])}`);
   return `{ ${parts.join(', ')} }`;
 }

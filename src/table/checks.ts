@@ -68,10 +68,30 @@ export function checkOptions(doing: string, given: unknown, known: Readonly<Reco
   );
 }
 
-/** A short text for a wrong value. */
+/** A wrong value, for messages: short, and never throwing. */
 export function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`;
-  if (typeof value === 'object') return `an ${value.constructor?.name ?? 'object'}`;
-  return `${typeof value} ${String(value)}`;
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
+    case 'bigint':
+      return `${value}n`;
+    case 'number':
+      return Object.is(value, -0) ? '-0' : String(value);
+    case 'function':
+    case 'symbol':
+      return `a ${typeof value}`;
+    case 'object':
+      return value === null ? 'null' : describeObject(value);
+    default:
+      return String(value);
+  }
+}
+
+function describeObject(value: object): string {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+  if (value instanceof Uint8Array) return `${value.length} bytes`;
+  if (Array.isArray(value)) return 'an array';
+  const maker: unknown = value.constructor;
+  const name = typeof maker === 'function' ? maker.name : '';
+  return name === '' || name === 'Object' ? 'an object' : `an object of ${name}`;
 }

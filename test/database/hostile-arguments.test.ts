@@ -192,7 +192,7 @@ describe('declarations', () => {
 
   it('@Entity of a table that is a text says what a table is', () => {
     const declare = () => compile((target) => Entity({ table: 't' } as never)(target as never), false);
-    expect(declare).toThrow(/table is the string "t".*defineTable/s);
+    expect(declare).toThrow(/table is "t".*defineTable/s);
   });
 
   it('defineEntity and defineTable', async () => {

@@ -114,14 +114,14 @@ test('what cannot be written or read says why', async () => {
   await writeFile(lines, '{"n":1.5}\n');
   expect(() => parquetFiles(folder, {})).toThrow('need columns');
   expect(() => parquetFiles(folder, { n: 'money' as never })).toThrow(
-    'Column "n" of Parquet files is of the string "money"',
+    'Column "n" of Parquet files is of "money"',
   );
   const job = new JobBuilder(engine, 'bad')
     .from(ndjsonSource([lines]))
     .map<number, object>((item, emit) => emit(0, item as object))
     .to(parquetFiles(join(folder, 'bad'), { n: 'int32' }));
   await expect(job.run()).rejects.toThrow(
-    'Column "n" of Parquet files takes a whole number of 32 bits, not number 1.5',
+    'Column "n" of Parquet files takes a whole number of 32 bits, not 1.5',
   );
   const path = join(folder, 'part-00000.parquet');
   for (const bytes of [

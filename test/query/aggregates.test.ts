@@ -177,7 +177,7 @@ describe('figures of all rows', () => {
     await expect(query.min('place' as 'no')).rejects.toThrow(/no column or key part "place"/);
     await expect(query.aggregate(() => ({}))).rejects.toThrow(/names figures/);
     await expect(query.aggregate((() => ({ n: 1 })) as never)).rejects.toThrow(
-      /"n" is number 1, not one of count/,
+      /"n" is 1, not one of count/,
     );
     await expect(query.aggregate(undefined as never)).rejects.toThrow(/names figures/);
     await expect(query.orderBy('no').sum('no')).rejects.toThrow(/orderBy\(\) does not go together/);

@@ -99,8 +99,8 @@ it('subscribers that are none, or that are told of nothing, are refused', () => 
   const compile = (...subscribers: unknown[]) => compileSchema([First], undefined, subscribers as never);
   expect(() => compile(null)).toThrow(/subscribers\[0\]: It is null\. Give an object with hooks/);
   expect(() => compile({})).toThrow(/has no hook/);
-  expect(() => compile({ afterPut: 'x' })).toThrow(/Its afterPut is the string "x"/);
-  expect(() => compile({ listensTo: 'x', afterPut() {} })).toThrow(/listens to the string "x"/);
+  expect(() => compile({ afterPut: 'x' })).toThrow(/Its afterPut is "x"/);
+  expect(() => compile({ listensTo: 'x', afterPut() {} })).toThrow(/listens to "x"/);
   expect(() => compile({ listensTo: Second, afterPut() {} })).toThrow(/listens to Second, which none/);
-  expect(() => compileSchema([First], undefined, 'x' as never)).toThrow(/They are the string "x"/);
+  expect(() => compileSchema([First], undefined, 'x' as never)).toThrow(/They are "x"/);
 });

@@ -252,7 +252,7 @@ describe('wrong declarations', () => {
     }
     expect(problemsOf(NoCodec)).toEqual([
       expect.stringMatching(
-        /^NoCodec\.a: What it gives as its codec is none: the string "text"\. Give a codec/,
+        /^NoCodec\.a: What it gives as its codec is none: "text"\. Give a codec/,
       ),
       expect.stringMatching(/^NoCodec\.m: What it gives as its codec is none: an Object\./),
       expect.stringMatching(/^NoCodec\.v: What it gives as its codec is none: undefined\./),

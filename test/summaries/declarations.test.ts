@@ -36,7 +36,7 @@ test('what is no declaration is said, with the mend', () => {
   const by = ['status'];
   expect(problems({ by, figures })).toBe('');
   expect(problems({ by, figures: { hits: { sum: 'hits' } } })).toBe('');
-  expect(problems(undefined)).toContain('@Summary(the string "one") takes');
+  expect(problems(undefined)).toContain('@Summary("one") takes');
   expect(problems({ by, figures }, 'no name')).toContain('Its name is');
   expect(problems({ figures })).toContain('by is undefined');
   expect(problems({ by: ['none'], figures })).toContain('no column of one value');
@@ -56,7 +56,7 @@ test('what is no declaration is said, with the mend', () => {
   expect(problems({ by: ['ending'], figures })).toContain('has a ttl');
   expect(problems({ by, figures, where: { ending: 'x' } })).toContain('has a ttl');
   expect(problems({ by, figures, where: 'x' })).toContain('where is');
-  expect(problems({ by, figures, having: {} })).toContain('It has the string "having"');
+  expect(problems({ by, figures, having: {} })).toContain('It has "having"');
   expect(problems({ by, figures }, 'one', { ttl: 5, marker: false })).toContain('no marker');
 });
 

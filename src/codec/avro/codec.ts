@@ -3,7 +3,7 @@
 import type avsc from 'avsc';
 import { toHex } from '../../bytes/index.js';
 import { RowanError, SchemaError } from '../../errors.js';
-import { describeValue } from '../../key/codecs/base.js';
+import { describe } from '../../table/checks.js';
 import type { ValueCodec } from '../types.js';
 import { type RecordClasses, readerType, writerType } from './avro-type.js';
 import { type BoundsCheck, boundsCheck, lossIn } from './bounds.js';
@@ -176,7 +176,7 @@ function problemAt(path: readonly string[], part: unknown, type: avsc.Type): str
     const extra = Object.keys(part).filter((name) => !fields.includes(name));
     if (extra.length > 0) return `${where} has ${extra.join(', ')}, which ${wanted} does not declare`;
   }
-  return `${where} is ${describeValue(part)}, which is no ${wanted}`;
+  return `${where} is ${describe(part)}, which is no ${wanted}`;
 }
 
 /** Whether two schemas read each other's bytes alike: their canonical forms are the same. */

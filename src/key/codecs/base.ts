@@ -1,6 +1,7 @@
 /** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
 
 import { RowanError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import type { KeyCodec } from './key-codec.js';
 import { KeyWriter } from './writer.js';
 
@@ -104,13 +105,9 @@ const shared = new KeyWriter();
 
 /** The error of a value that a codec does not take. `expected` completes "it must be ...". */
 export function badValue(codec: string, value: unknown, expected: string): RowanError {
-  return new RowanError(
-    'ERR_CODEC',
-    `${codec} cannot hold ${describeValue(value)}: it must be ${expected}.`,
-    {
-      details: { codec, value },
-    },
-  );
+  return new RowanError('ERR_CODEC', `${codec} cannot hold ${describe(value)}: it must be ${expected}.`, {
+    details: { codec, value },
+  });
 }
 
 /** The error of bytes that a codec did not write. */
@@ -125,18 +122,4 @@ export function badBytes(
   return new RowanError('ERR_CODEC', `The bytes ${hex || '(none)'} are no ${codec}: ${why}.`, {
     details: { codec, hex },
   });
-}
-
-/** A value for messages: short, and never throwing. */
-export function describeValue(value: unknown): string {
-  if (typeof value === 'string')
-    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value);
-  if (value === null || value === undefined || typeof value === 'boolean') return String(value);
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
-  if (value instanceof Uint8Array) return `${value.length} bytes`;
-  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`;
-  const name = (value as { constructor?: { name?: string } }).constructor?.name;
-  return Array.isArray(value) ? 'an array' : `an object${name && name !== 'Object' ? ` of ${name}` : ''}`;
 }

@@ -4,7 +4,7 @@
  */
 
 import { BaseCodec, badBytes, badValue, type ScalarCodec } from './base.js';
-import { wrongLength } from './integers.js';
+import { wrongLength } from './integer-bytes.js';
 import type { KeyWriter } from './writer.js';
 
 const scratch = new Uint8Array(8);

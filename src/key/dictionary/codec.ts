@@ -1,26 +1,15 @@
 /** A text that stands in keys as the id that a dictionary gave it. */
 
 import { KeyError } from '../../errors.js';
-import { BaseCodec, badValue, describeValue } from '../codecs/base.js';
-import { getInteger, putInteger } from '../codecs/integers.js';
+import { describe } from '../../table/checks.js';
+import { BaseCodec, badValue } from '../codecs/base.js';
+import { getInteger, putInteger } from '../codecs/integer-bytes.js';
 import type { KeyWriter } from '../codecs/writer.js';
 import type { KeyDictionary } from './dictionary.js';
+import { MissingTextError, notMet } from './missing-text-error.js';
 
 /** Stands for a text that has no id: no row has it. Its place in a key is the id 0, which is never given. */
 export const WITHOUT_ID: unique symbol = Symbol('a text without an id');
-
-/** A row holds an id whose text was not loaded; what reads rows loads it and decodes again. */
-export class MissingTextError extends KeyError {
-  constructor(
-    readonly dictionary: KeyDictionary,
-    readonly id: number,
-    part: string,
-  ) {
-    super(notMet(part, dictionary.name, `the id ${id}`, 'text'), {
-      details: { property: part, dictionary: dictionary.name },
-    });
-  }
-}
 
 /** Ids of `bytes` bytes, big-endian, in no order; they are looked up in what the dictionary has met. */
 export class DictionaryCodec extends BaseCodec<string> {
@@ -70,12 +59,8 @@ export class DictionaryCodec extends BaseCodec<string> {
   textOf(value: unknown): string {
     if (typeof value === 'string') return value;
     throw new KeyError(
-      `Key part "${this.part}": ${describeValue(value)} is no text, and a dictionary holds only texts.`,
+      `Key part "${this.part}": ${describe(value)} is no text, and a dictionary holds only texts.`,
       { details: { property: this.part } },
     );
   }
-}
-
-function notMet(part: string, dictionary: string, what: string, wanted: string): string {
-  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not known here. Reads and writes load it; before explain() and encode() run the query once, or await database.dictionary('${dictionary}').ids([text], false).`;
 }

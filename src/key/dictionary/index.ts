@@ -1,2 +1,2 @@
-export { MissingTextError } from './codec.js';
 export * from './dictionary.js';
+export { MissingTextError } from './missing-text-error.js';

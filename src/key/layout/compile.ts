@@ -7,7 +7,7 @@ import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import { date } from '../codecs/index.js';
 import type { KeyCodec } from '../codecs/key-codec.js';
-import { transformCodec } from '../codecs/transforms.js';
+import { transformCodec } from '../codecs/transforms/transform-codec.js';
 import { DictionaryCodec } from '../dictionary/codec.js';
 import type { KeyDictionary } from '../dictionary/dictionary.js';
 import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';

@@ -3,9 +3,9 @@
 import { toHex } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { KeyWriter } from '../codecs/index.js';
-import { MissingTextError } from '../dictionary/codec.js';
 import type { KeyDictionary } from '../dictionary/dictionary.js';
 import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
+import { MissingTextError } from '../dictionary/missing-text-error.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
 import { areApart } from './apart.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';

@@ -1,7 +1,7 @@
 /** Values of key parts: which there must be, and the errors that name the part. */
 
 import { KeyError, RowanError } from '../../errors.js';
-import { describeValue } from '../codecs/base.js';
+import { describe } from '../../table/checks.js';
 
 /** Values of key parts by name. */
 export type KeyValues = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export function partError(name: string, value: unknown, cause: unknown): Error {
   if (!(cause instanceof RowanError) || cause.code !== 'ERR_CODEC') return cause as Error;
   return new KeyError(`Key part "${name}": ${cause.message}`, {
     cause,
-    details: { property: name, value: describeValue(value) },
+    details: { property: name, value: describe(value) },
   });
 }
 

@@ -1,8 +1,8 @@
 import { copyBytes } from '../../../bytes/index.js';
 import { KeyError } from '../../../errors.js';
-import { describeValue } from '../../codecs/base.js';
-import { getInteger, putInteger } from '../../codecs/integers.js';
-import { readSafe, writeSafe } from '../../codecs/long.js';
+import { describe } from '../../../table/checks.js';
+import { getInteger, putInteger } from '../../codecs/integer-bytes.js';
+import { readSafe, writeSafe } from '../../codecs/long-bytes.js';
 import { KeyWriter } from '../../codecs/writer.js';
 import type { TimeBucketElement } from '../../elements.js';
 import type { SplitOptions } from '../../types.js';
@@ -55,7 +55,7 @@ export class TimeBucketStep extends Step {
     const ms = value instanceof Date ? value.getTime() : Number.NaN;
     if (Number.isNaN(ms)) {
       throw new KeyError(
-        `Key part "${this.name}": timeBucket cannot hold ${describeValue(value)}: it must be a valid Date.`,
+        `Key part "${this.name}": timeBucket cannot hold ${describe(value)}: it must be a valid Date.`,
         { details: { property: this.name } },
       );
     }
