@@ -254,7 +254,7 @@ describe('wrong declarations', () => {
       expect.stringMatching(
         /^NoCodec\.a: What it gives as its codec is none: "text"\. Give a codec/,
       ),
-      expect.stringMatching(/^NoCodec\.m: What it gives as its codec is none: an Object\./),
+      expect.stringMatching(/^NoCodec\.m: What it gives as its codec is none: an object\./),
       expect.stringMatching(/^NoCodec\.v: What it gives as its codec is none: undefined\./),
     ]);
   });
