@@ -30,6 +30,8 @@ export interface PropertyDefinition<T, Optional extends boolean = false> {
   readonly $optional?: Optional;
   /** The property may be undefined or null. Without it columns are held to have a value at run time, too. */
   optional(): PropertyDefinition<T, true>;
+  /** Makes the value where it is undefined in `insert` and `replace`, as `@Default`. */
+  default(make: () => T): PropertyDefinition<T, Optional>;
   /** Holds the property against a Standard Schema validator before each write, as `@Validate`. */
   validate(validator: Validator): PropertyDefinition<T, Optional>;
 }
@@ -138,6 +140,13 @@ class Definition implements PropertyDefinition<never, boolean> {
 
   optional(): PropertyDefinition<never, true> {
     return new Definition(this.declare);
+  }
+
+  default(make: () => never): Definition {
+    return new Definition((declaration, property) => {
+      this.declare(declaration, property);
+      declaration.defaults.push({ property, make });
+    }, this.required);
   }
 
   validate(validator: Validator): Definition {

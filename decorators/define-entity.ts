@@ -66,6 +66,9 @@ export type DefinedObject<
   Definitions extends PropertyDefinitions,
 > = Flat<KeyRow<Elements> & ObjectOf<Definitions>>;
 
+/** What makes the value of a part that is undefined, by its name. */
+export type DefinedDefaults<E> = { readonly [Name in keyof E]?: () => E[Name] };
+
 export interface EntityDefinition<
   Family extends string,
   Elements extends readonly KeyElement[],
@@ -87,6 +90,8 @@ export interface EntityDefinition<
   readonly denormalized?: readonly CopyDefinition[];
   /** As `@Summary` above a class, by name. */
   readonly summaries?: Summaries;
+  /** As `@Default`, of parts of the key; that of a column is said behind it, `c.column(…).default(() => 'open')`. */
+  readonly defaults?: DefinedDefaults<KeyRow<Elements>>;
   /** As `@Validate` above a class. */
   readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
@@ -123,7 +128,8 @@ export function defineEntity<
   definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries> {
   checkDefinition(definition);
-  const { name, key, columns, validate, hooks, indexes, denormalized, summaries, ...entity } = definition;
+  const { name, key, columns, defaults, validate, hooks, indexes, denormalized, summaries, ...entity } =
+    definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
@@ -136,6 +142,9 @@ export function defineEntity<
   for (const { from, ...options } of denormalized ?? []) declaration.copies.push({ source: from, options });
   for (const [summary, one] of Object.entries(summaries ?? {})) {
     declaration.summaries.push({ name: summary, definition: one });
+  }
+  for (const [property, make] of Object.entries<(() => unknown) | undefined>(defaults ?? {})) {
+    if (make !== undefined) declaration.defaults.push({ property, make });
   }
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
@@ -150,7 +159,9 @@ function checkDefinition(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw new SchemaError(`defineEntity takes { name, table, key, columns }, not ${describe(given)}.`);
   }
-  const { name, key, columns, indexes, denormalized, summaries } = given as Readonly<Record<string, unknown>>;
+  const { name, key, columns, defaults, indexes, denormalized, summaries } = given as Readonly<
+    Record<string, unknown>
+  >;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
     throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
@@ -159,6 +170,7 @@ function checkDefinition(given: unknown): void {
   if (!Array.isArray(elements) || !elements.every(isElement)) {
     throw new SchemaError(`${where}: key is a list of elements, [part('id')], not ${describe(key)}.`);
   }
+  checkDefaults(where, defaults);
   if (indexes !== undefined && (typeof indexes !== 'object' || indexes === null)) {
     throw new SchemaError(`${where}: indexes is an object by name, not ${describe(indexes)}.`);
   }
@@ -187,6 +199,20 @@ function checkDefinition(given: unknown): void {
   if (typeof columns !== 'function') {
     throw new SchemaError(`${where}: columns is a function, (c) => ({ … }), not ${describe(columns)}.`);
   }
+}
+
+function checkDefaults(where: string, defaults: unknown): void {
+  if (defaults === undefined) return;
+  if (typeof defaults !== 'object' || defaults === null || Array.isArray(defaults)) {
+    throw new SchemaError(
+      `${where}: defaults is an object by part of the key, { id: newUuid }, not ${describe(defaults)}.`,
+    );
+  }
+  const wrong = Object.entries(defaults).find(([, make]) => make !== undefined && typeof make !== 'function');
+  if (wrong === undefined) return;
+  throw new SchemaError(
+    `${where}: the default of ${wrong[0]} is a function that makes the value, () => …, not ${describe(wrong[1])}.`,
+  );
 }
 
 function namedClass(name: string, key: readonly string[]): AnyClass {

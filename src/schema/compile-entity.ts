@@ -59,6 +59,7 @@ export function compileEntity(
   );
   const columns = compileColumns(source, problems);
   checkNames(source, key, columns, problems);
+  checkDefaults(source, key, problems);
   if (key !== undefined) {
     checkKeyNames(source, key, problems);
     checkKeyColumns(source, key, columns, problems);
@@ -138,6 +139,24 @@ function linksOf(
 }
 
 /** Key parts and columns of one value: what other entities can be found by. */
+/** Defaults are of properties that there are, and are made by functions. */
+function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, problems: Problems): void {
+  const names = new Set([
+    ...(key?.parts ?? []).map(({ name }) => name),
+    ...source.properties.map(({ property }) => property),
+    ...source.ttls,
+  ]);
+  for (const { property, make } of source.defaults) {
+    if (typeof make !== 'function') {
+      const rule = `Its default is ${describe(make)}, and is to be a function that makes the value.`;
+      problems.add(source.name, property, rule, "Write @Default(() => 'open').");
+    } else if (key !== undefined && !names.has(property)) {
+      const rule = 'It has a default, but is no column and no part of the key.';
+      problems.add(source.name, property, rule, 'Declare its column, or take the default away.');
+    }
+  }
+}
+
 function storedNames(key: KeyLayout | undefined, { columns }: CompiledColumns): ReadonlySet<string> {
   const single = columns.filter(({ kind }) => kind === 'column');
   return new Set([...(key?.parts ?? []).map(({ name }) => name), ...single.map(({ property }) => property)]);

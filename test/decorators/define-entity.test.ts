@@ -159,6 +159,58 @@ describe('defineEntity', () => {
     expect(seen).toEqual(['before a', 'loaded 3']);
   });
 
+  it('makes defaults of columns, of embedded objects and of parts of the key', () => {
+    const Defaulted = defineEntity({
+      name: 'Defaulted',
+      table: crm,
+      key: [part('id')],
+      columns: (c) => ({
+        state: c.column('d:s', enumeration({ open: 1, done: 2 })).default(() => 'open'),
+        at: c.embedded('d', (a) => ({ city: a.column('city', text) })).default(() => ({ city: 'Oslo' })),
+        n: c
+          .column('d:n', int32)
+          .default(() => 7)
+          .optional()
+          .validate(z.number().max(7)),
+      }),
+      defaults: { id: () => 'made' },
+    });
+    const { lifecycle } = compileSchema([Defaulted]).entity(Defaulted);
+    const given: Partial<EntityOf<typeof Defaulted>> = {};
+    lifecycle.beforeWrite!(given as never, 'put', 0);
+    expect(given).toEqual({ id: 'made' });
+    lifecycle.beforeWrite!(given as never, 'insert', 0);
+    expect(given).toEqual({ id: 'made', state: 'open', at: { city: 'Oslo' }, n: 7 });
+  });
+
+  it('refuses defaults of other types, of what is no property, and that are no functions', () => {
+    const declare = (defaults: unknown, ofColumn: unknown = () => 'a') =>
+      defineEntity({
+        name: 'Defaulted',
+        table: crm,
+        key: [part('id')],
+        columns: (c) => ({ a: c.column('d:a', text).default(ofColumn as () => string) }),
+        defaults: defaults as { id: () => string },
+      });
+    expect(() => declare(['id'])).toThrow(/defaults is an object by part of the key.*not an array/);
+    expect(() => declare({ id: 'one' })).toThrow(/default of id is a function.*not "one"/);
+    expect(() => compileSchema([declare({ nope: () => 1 })])).toThrow(
+      /Defaulted\.nope: It has a default, but is no column and no part of the key/,
+    );
+    expect(() => compileSchema([declare({}, 'open')])).toThrow(
+      /Defaulted\.a: Its default is "open", and is to be a function/,
+    );
+    defineEntity({
+      name: 'Wrong',
+      table: crm,
+      key: [part('id', int32)],
+      // @ts-expect-error a is a number
+      columns: (c) => ({ a: c.column('d:a', int32).default(() => 'text') }),
+      // @ts-expect-error id is a number
+      defaults: { id: () => 'text' },
+    });
+  });
+
   it('refuses families that the table does not have, at compile time and when the schema is compiled', () => {
     const Wrong = defineEntity({
       name: 'Wrong',
