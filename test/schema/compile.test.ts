@@ -251,9 +251,7 @@ describe('wrong declarations', () => {
       @Versions('d:v', undefined as never) v!: Versioned<string>[];
     }
     expect(problemsOf(NoCodec)).toEqual([
-      expect.stringMatching(
-        /^NoCodec\.a: What it gives as its codec is none: "text"\. Give a codec/,
-      ),
+      expect.stringMatching(/^NoCodec\.a: What it gives as its codec is none: "text"\. Give a codec/),
       expect.stringMatching(/^NoCodec\.m: What it gives as its codec is none: an object\./),
       expect.stringMatching(/^NoCodec\.v: What it gives as its codec is none: undefined\./),
     ]);
