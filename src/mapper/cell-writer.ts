@@ -6,6 +6,13 @@ import { CellType, type Delete, Put, type RowMutation } from '../table/index.js'
 import { type MappedEntity, type ObjectShape, shapeOf } from './shape.js';
 import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
 
+/** What an embedded object may have, and what is embedded in it. */
+interface EmbeddedNames {
+  readonly property: string;
+  readonly known: ReadonlySet<string>;
+  readonly inner: readonly EmbeddedNames[];
+}
+
 /**
  * Makes mutations of objects: a put of every column that has a value, a delete of the columns that are null; undefined
  * leaves the stored cell alone. No column is in both, so that the delete hides nothing that the put writes though both
@@ -14,6 +21,7 @@ import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './write
 export class CellWriter {
   private readonly writeColumns: ColumnsWriter;
   private readonly known: ReadonlySet<string>;
+  private readonly embedded: readonly EmbeddedNames[];
   /** Properties of the last plain objects, in their order; all are known. */
   private readonly lastNames: string[] = [];
   private readonly mayExpire: boolean;
@@ -34,6 +42,7 @@ export class CellWriter {
       ...(entity.timeToLive.property === undefined ? [] : [entity.timeToLive.property]),
       ...entity.relations.keys(),
     ]);
+    this.embedded = embeddedNames(shape);
     const { property, milliseconds } = entity.timeToLive;
     this.mayExpire = property !== undefined || milliseconds !== undefined;
   }
@@ -41,6 +50,7 @@ export class CellWriter {
   /** @throws RowanError `ERR_CODEC` with entity and property, `ERR_INVALID_ARGUMENT` on a property that is not declared. */
   write(source: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
     this.checkProperties(source);
+    if (this.embedded.length > 0) this.checkEmbedded(source, this.embedded, '');
     const put = new Put(row, timestamp);
     const del = this.writeColumns(source, put);
     if (this.mayExpire) this.setTtl(put, source);
@@ -55,15 +65,14 @@ export class CellWriter {
 
   /** A plain object with a property that is not declared is a mistake; instances may have fields of their own. */
   private checkProperties(source: Readonly<Record<string, unknown>>): void {
-    const prototype: unknown = Object.getPrototypeOf(source);
-    if (prototype !== Object.prototype && prototype !== null) return;
+    if (!isPlain(source)) return;
     // Objects that are written together mostly have the same properties in the same order.
     const { lastNames } = this;
     let index = 0;
     for (const name in source) {
       if (name !== lastNames[index]) {
         if (!this.known.has(name)) {
-          if (source[name] !== undefined) throw this.unknownProperty(name);
+          if (source[name] !== undefined) throw this.unknownProperty(name, this.known);
           continue;
         }
         lastNames[index] = name;
@@ -72,10 +81,30 @@ export class CellWriter {
     }
   }
 
-  private unknownProperty(name: string): InvalidArgumentError {
+  /** As `checkProperties`, of plain objects that are embedded. */
+  private checkEmbedded(source: object, embedded: readonly EmbeddedNames[], path: string): void {
+    for (const { property, known, inner } of embedded) {
+      const value = (source as Readonly<Record<string, unknown>>)[property] as
+        | Readonly<Record<string, unknown>>
+        | null
+        | undefined;
+      if (typeof value !== 'object' || value === null) continue;
+      const at = `${path}${property}.`;
+      for (const name in isPlain(value) ? value : {}) {
+        if (known.has(name) || value[name] === undefined) continue;
+        throw this.unknownProperty(
+          `${at}${name}`,
+          [...known].map((stored) => `${at}${stored}`),
+        );
+      }
+      this.checkEmbedded(value, inner, at);
+    }
+  }
+
+  private unknownProperty(name: string, stored: Iterable<string>): InvalidArgumentError {
     return new InvalidArgumentError(
       `Entity "${this.entity.name}" has no stored property "${name}". Declare it with @Column, or leave it out. ` +
-        `Stored: ${[...this.known].join(', ')}.`,
+        `Stored: ${[...stored].join(', ')}.`,
       { details: { entity: this.entity.name, property: name } },
     );
   }
@@ -212,4 +241,17 @@ function pushCell(
 function dateText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? 'no date' : date.toISOString();
+}
+
+function embeddedNames({ properties }: ObjectShape): EmbeddedNames[] {
+  return properties.flatMap((property) => {
+    if (property.kind !== 'embedded') return [];
+    const known = new Set(property.shape.properties.map(({ name }) => name));
+    return [{ property: property.name, known, inner: embeddedNames(property.shape) }];
+  });
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
