@@ -4,6 +4,7 @@ import { QueryError } from '../errors.js';
 import { timeOf } from '../query/base-query.js';
 import type { TableAccess } from '../query/index.js';
 import { recovering } from '../query/recover.js';
+import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';
 import { Get, LATEST_TIMESTAMP, type OperationOptions } from '../table/index.js';
@@ -14,6 +15,8 @@ export interface HistoryOptions extends OperationOptions {
   readonly from?: number | Date;
   /** Only versions written before this time. */
   readonly to?: number | Date;
+  /** Of a Map of columns: the key of the entry whose versions are asked for. */
+  readonly entry?: unknown;
   /** The newest so many; default all that the family keeps. */
   readonly limit?: number;
 }
@@ -21,13 +24,14 @@ export interface HistoryOptions extends OperationOptions {
 const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
   from: true,
   to: true,
+  entry: true,
   limit: true,
   signal: true,
   timeout: true,
   attributes: true,
 };
 
-/** The versions of a column that the family keeps, newest first. */
+/** The versions of a column, or of an entry of a Map, that the family keeps, newest first. */
 export async function readHistory(
   schema: EntitySchema,
   access: TableAccess,
@@ -36,8 +40,9 @@ export async function readHistory(
   options: HistoryOptions,
 ): Promise<HistoryEntry<unknown>[]> {
   checkOptions('history', options, HISTORY_OPTIONS);
-  const column = historyColumn(schema, property);
-  const get = new Get(row).addColumn(column.family, column.qualifier);
+  const column = historyColumn(schema, property, options.entry);
+  const qualifier = options.entry === undefined ? column.qualifier : qualifierOf(column, options.entry);
+  const get = new Get(row).addColumn(column.family, qualifier);
   if (options.limit === undefined) get.readAllVersions();
   else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
   const { from = 0, to = LATEST_TIMESTAMP } = options;
@@ -48,13 +53,14 @@ export async function readHistory(
   );
 }
 
-function historyColumn(schema: EntitySchema, property: string): ColumnSchema {
+function historyColumn(schema: EntitySchema, property: string, entry: unknown): ColumnSchema {
+  if (entry !== undefined) return mapColumn(schema, property);
   const column = schema.columnsByProperty.get(property);
   if (column !== undefined && column.kind !== 'columns') return column;
   throw new QueryError(
     column === undefined
       ? `history: ${schema.name} has no column ${describe(property)}. It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
-      : `history: ${schema.name}.${property} holds many columns; ask for the history of one.`,
+      : `history: ${schema.name}.${property} holds many columns; ask for the history of one, { entry: key }.`,
     { details: { entity: schema.name, property } },
   );
 }

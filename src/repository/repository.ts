@@ -26,9 +26,10 @@ import { BulkChanges } from './bulk-changes.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
+import { NewValues } from './new-values.js';
 import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { EntityReader } from './reader.js';
-import { loadRowOfKey, type RepositoryContext, valuesLost } from './row-access.js';
+import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type {
   Amounts,
@@ -261,13 +262,15 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Adds to counters, an absent one counting as 0, and answers their new values. Creates the entity if need be.
+   * Adds to counters and to entries of Maps of counters, an absent one counting as 0, and answers their new values. Creates
+   * the entity if need be.
    * @throws RowanError ERR_CONNECTION with `details.outcome` `'applied'` when the amounts were added, and the new values were
    * lost with the server that made them (HBase only).
    */
   async increment(key: KeyOf<C>, amounts: Amounts<C>, options?: WriteOptions): Promise<CounterValues<C>> {
+    const values = new NewValues(this.schema, amounts, 'increment');
     const result = await this.mutateRow(key, (row) => row.increment(amounts), 'increment', options);
-    return this.valuesOf(result, Object.keys(amounts), 'increment') as CounterValues<C>;
+    return values.of(result) as CounterValues<C>;
   }
 
   /**
@@ -275,8 +278,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws RowanError as `increment` does.
    */
   async append(key: KeyOf<C>, suffixes: Suffixes<C>, options?: WriteOptions): Promise<Suffixes<C>> {
+    const values = new NewValues(this.schema, suffixes, 'append');
     const result = await this.mutateRow(key, (row) => row.append(suffixes), 'append', options);
-    return this.valuesOf(result, Object.keys(suffixes), 'append') as Suffixes<C>;
+    return values.of(result) as Suffixes<C>;
   }
 
   /** Any changes of one row, in one atomic step. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
@@ -297,17 +301,6 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
     const mutations = changed(change, new RowBuilder<C>(this.schema, row, options?.timestamp, key)).build();
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
-  }
-
-  private valuesOf(result: Result, properties: readonly string[], doing: string): Record<string, unknown> {
-    if (result.isEmpty && properties.length > 0) throw valuesLost(this.schema, doing);
-    const values: Record<string, unknown> = {};
-    for (const property of properties) {
-      const column = this.schema.columnsByProperty.get(property)!;
-      const stored = result.getValue(column.family, column.qualifier);
-      if (stored !== undefined) values[property] = column.codec.decode(stored);
-    }
-    return values;
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { selectColumns } from '../query/projection.js';
+import { qualifierOf } from '../query/slice.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
 import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
 import { describe } from '../table/checks.js';
@@ -57,19 +58,14 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Adds to counters; an absent one counts as 0. */
+  /** Adds to counters, and to entries of Maps of counters; an absent one counts as 0. */
   increment(amounts: Amounts<C>): this {
     const increment = new Increment(this.row);
-    const given = byColumn<bigint | number | undefined>('increment', amounts);
-    for (const [name, amount] of Object.entries(given)) {
+    for (const [name, amount] of Object.entries(byColumn<unknown>('increment', amounts))) {
       const column = this.column('increment', name, amount);
-      if (column.kind !== 'counter') {
-        throw new QueryError(
-          `increment: ${this.schema.name}.${name} is no counter but ${column.codec.name}. Declare it with @Counter.`,
-          { details: { entity: this.schema.name, property: name } },
-        );
+      for (const [qualifier, added] of amountsOf(this.schema, column, amount)) {
+        increment.addColumn(column.family, qualifier, added);
       }
-      increment.addColumn(column.family, column.qualifier, amount!);
     }
     if (increment.columns.length > 0) this.mutations.push(increment);
     return this;
@@ -184,6 +180,32 @@ export function changed<C extends KeyedClass>(
   if (after instanceof RowBuilder) return after as RowBuilder<C>;
   throw new InvalidArgumentError(
     `A change of a row is a function that answers the row, (row) => row.set({ … }), not ${describe(after)}.`,
+  );
+}
+
+/** What is added to which cells. @throws QueryError on what is no counter, and no Map of them. */
+function amountsOf(
+  { name }: EntitySchema,
+  column: ColumnSchema,
+  amount: unknown,
+): readonly (readonly [Uint8Array, bigint | number])[] {
+  const { kind, property, codec, qualifier, window } = column;
+  if (kind === 'counter') return [[qualifier, amount as bigint | number]];
+  const details = { entity: name, property };
+  if (kind !== 'columns' || window !== undefined || codec.name !== 'counter') {
+    throw new QueryError(
+      `increment: ${name}.${property} is no counter but ${codec.name}. Declare it with @Counter, or as a Map with @Columns and the value codec counter.`,
+      { details },
+    );
+  }
+  if (!(amount instanceof Map)) {
+    throw new QueryError(
+      `increment: ${name}.${property} is a Map of counters. Give amounts by key, new Map([[key, 1n]]), not ${describe(amount)}.`,
+      { details },
+    );
+  }
+  return [...(amount as ReadonlyMap<unknown, bigint | number>)].map(
+    ([key, added]) => [qualifierOf(column, key), added] as const,
   );
 }
 

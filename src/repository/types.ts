@@ -4,16 +4,27 @@ import type { JsonValue } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
 
-/** The counters of an entity: its columns of type bigint. */
+/** The counters of an entity: its columns of type bigint, and its Maps of them. */
 export type CountersOf<C extends KeyedClass> = {
-  [Name in ColumnsOf<C>]: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> extends bigint ? Name : never;
+  [Name in ColumnsOf<C>]: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> extends
+    | bigint
+    | ReadonlyMap<unknown, bigint | null>
+    ? Name
+    : never;
 }[ColumnsOf<C>];
 
-/** Amounts to add, by counter. */
-export type Amounts<C extends KeyedClass> = { readonly [Name in CountersOf<C>]?: bigint | number };
+/** A number for a counter, numbers by key for a Map of counters. */
+type Counted<T, N> = NonNullable<T> extends ReadonlyMap<infer K, unknown> ? ReadonlyMap<K, N> : N;
 
-/** Values after an increment. */
-export type CounterValues<C extends KeyedClass> = { readonly [Name in CountersOf<C>]?: bigint };
+/** Amounts to add, by counter; to entries of a Map by their keys. */
+export type Amounts<C extends KeyedClass> = {
+  readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint | number>;
+};
+
+/** Values after an increment; of a Map those of the entries that were added to. */
+export type CounterValues<C extends KeyedClass> = {
+  readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint>;
+};
 
 /** The columns that can be appended to: text and bytes. */
 export type AppendablesOf<C extends KeyedClass> = {
@@ -37,10 +48,12 @@ export interface HistoryEntry<T> {
   readonly value: T;
 }
 
-/** The history of a property: of a `@Versions` property the values inside. */
+/** The history of a property: of a `@Versions` property the values inside, of a Map those of an entry. */
 export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonly timestamp?: number }[]
   ? V
-  : T;
+  : T extends ReadonlyMap<unknown, infer V>
+    ? NonNullable<V>
+    : T;
 
 /** What became of a conditional write. */
 export type CheckOutcome<C extends KeyedClass> =
