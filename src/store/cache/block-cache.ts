@@ -9,7 +9,8 @@
  * When room is needed, the segment that is furthest above its share (25, 50 and 25 per cent) gives up its oldest entry,
  * unless that has been used since it was last looked at: then it goes to the end of its queue, from `single` to `multi`.
  *
- * A block that leaves the cache stays as it is for whoever still holds it.
+ * A block that leaves the cache stays as it is for whoever still holds it. The memory of one that nobody holds is used for
+ * the next: to get new memory from the system costs as much as to read a block from its cache.
  */
 
 import { type CacheEntry, CachePriority, type CacheSlots } from './cache-entry.js';
@@ -17,6 +18,9 @@ import { type CacheEntry, CachePriority, type CacheSlots } from './cache-entry.j
 const SINGLE = 0;
 const MULTI = 1;
 const MEMORY = 2;
+/** Entries that are remembered after they left, for their memory. */
+const MOST_LEFT = 8;
+
 const SHARES: readonly number[] = [0.25, 0.5, 0.25];
 
 export interface BlockCacheStats {
@@ -40,6 +44,8 @@ export class BlockCache {
   hits = 0;
   misses = 0;
   private evictions = 0;
+  /** Of those that made room last, the latest at the end. */
+  private readonly left: CacheEntry[] = [];
   private bytes = 0;
   private readonly segments: readonly [Segment, Segment, Segment] = [
     emptySegment(),
@@ -65,6 +71,21 @@ export class BlockCache {
     this.append(entry, priority === CachePriority.Memory ? MEMORY : SINGLE);
     this.bytes += entry.charge;
     while (this.bytes > this.capacity) this.giveWay();
+  }
+
+  /**
+   * The memory of an entry that made room and that nobody holds: at least `length` bytes and at most twice as many.
+   * Undefined when there is none. It is the caller's then.
+   */
+  takeMemory(length: number): Uint8Array | undefined {
+    const { left } = this;
+    for (let i = left.length - 1; i >= 0; i--) {
+      const { memory, holders } = left[i]!;
+      if (holders > 0 || memory!.length < length || memory!.length > 2 * length) continue;
+      left.splice(i, 1);
+      return memory!;
+    }
+    return undefined;
   }
 
   /** Takes out everything that is in `slots`. */
@@ -94,6 +115,9 @@ export class BlockCache {
     if (entry.touched === 0) {
       this.remove(entry);
       this.evictions++;
+      if (entry.memory === null) return;
+      if (this.left.length === MOST_LEFT) this.left.shift();
+      this.left.push(entry);
       return;
     }
     entry.touched = 0;

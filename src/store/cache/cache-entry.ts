@@ -2,7 +2,8 @@
 export const CachePriority = { Normal: 0, Memory: 1 } as const;
 export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
 
-/** Something that a file has in the cache. Immutable but for the bookkeeping here, which is the cache's own. */
+/** Something that a file has in the cache. Immutable while anybody holds it, but for the bookkeeping here,
+ * which is the cache's own. */
 export abstract class CacheEntry {
   /** Set to 1 by whoever uses the entry: a hit costs no more than this. */
   touched = 0;
@@ -12,6 +13,10 @@ export abstract class CacheEntry {
   segment = 0;
   previous: CacheEntry | null = null;
   next: CacheEntry | null = null;
+  /** Readers that stand in it: while there are any its bytes stay as they are, whether it is in the cache or not. */
+  holders = 0;
+  /** Memory of its own, which may serve another entry once this one has left the cache and has no holders. */
+  memory: Uint8Array | null = null;
 
   /** `charge`: the bytes of memory that the entry stands for. */
   constructor(readonly charge: number) {}

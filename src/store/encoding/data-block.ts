@@ -6,6 +6,13 @@ import { RowTable } from './row-table.js';
 /** What a block costs besides its bytes: its objects, roughly. */
 const OBJECT_BYTES = 400;
 
+/**
+ * Searches and looks from which on a block is given its {@link RowTable} and its {@link RowSlots}: to make one costs as much as
+ * many searches, which a block that is about to leave the cache never sees.
+ */
+export const SEARCHES_FOR_TABLE = 4;
+export const LOOKS_FOR_SLOTS = 8;
+
 /** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
 export class DataBlock extends CacheEntry {
   readonly view: DataView;

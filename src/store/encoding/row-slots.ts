@@ -12,7 +12,7 @@ const TAG = (1 << TAG_BITS) - 1;
 
 /**
  * A block's rows by their hashes: where the first cell of a row is, in one step, whatever the rows look like. Made when
- * a block is looked into for the second time. A search waits for memory twice, here and where the row is, so slots are
+ * a block is looked into often. A search waits for memory twice, here and where the row is, so slots are
  * small: 24 bits by which the decoder finds the row, plus one, over eight bits of the hash.
  */
 export class RowSlots {

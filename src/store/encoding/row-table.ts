@@ -10,7 +10,7 @@ export class RowPlace {
 
 /**
  * A block's rows in a few cache lines: the number of each entry's row ({@link RowNumbers}), and where the entry is. A
- * search in the cells themselves waits for memory at every step. Made when a block is searched for the second time;
+ * search in the cells themselves waits for memory at every step. Made for a block that is searched often;
  * scans never need it.
  */
 export class RowTable {

@@ -4,7 +4,7 @@ import type { CachePriority, CacheSlots } from '../cache/cache-entry.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../codec/index.js';
 import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
-import { corruption, type FramedBlock, readBlock } from './block-frame.js';
+import { corruption, type FramedBlock, newBytes, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import { BLOCK_HEADER_BYTES, BlockType } from './file-format.js';
 import type { FileMeta } from './file-meta.js';
@@ -45,7 +45,7 @@ export class DataBlockSource {
     const number = index.firstBlocks[i]!;
     this.cache.misses++;
     const kept = keep && this.policy.keep;
-    const block = this.load(index.offsets[i]!, index.lengths[i]!, kept ? undefined : reuse);
+    const block = this.load(index.offsets[i]!, index.lengths[i]!, kept, reuse);
     block.path = this.file.path;
     block.offset = index.offsets[i]!;
     if (kept) this.cache.insert(this.slots, number, block, this.policy.priority);
@@ -61,12 +61,13 @@ export class DataBlockSource {
     return block;
   }
 
-  private load(offset: number, length: number, reuse: ReadBuffer | undefined): DataBlock {
+  private load(offset: number, length: number, kept: boolean, reuse: ReadBuffer | undefined): DataBlock {
     const { file, meta } = this;
     this.codec ??= preparedCodec(meta.compression);
     const { codec } = this;
-    const buffer = codec !== undefined ? compressed : reuse;
-    const framed = readBlock(file, meta.fileNo, offset, length, buffer?.bytes);
+    const buffer = codec !== undefined ? compressed : kept ? undefined : reuse;
+    const memory = kept && codec === undefined ? this.memoryOf(length) : undefined;
+    const framed = readBlock(file, meta.fileNo, offset, length, buffer?.bytes ?? memory);
     if (buffer !== undefined && (framed.bytes.length <= MOST_KEPT || buffer === reuse))
       buffer.bytes = framed.bytes;
     const { rawLength } = framed;
@@ -77,7 +78,11 @@ export class DataBlockSource {
     )
       throw corruption(file.path, offset, 'a block is no data block of this file');
     try {
-      if (framed.codec === CODEC_IDS.NONE) return this.stored(framed, codec !== undefined);
+      if (framed.codec === CODEC_IDS.NONE) {
+        const block = this.stored(framed, codec !== undefined);
+        if (framed.bytes === memory) block.memory = memory;
+        return block;
+      }
       if (codec === undefined || framed.codec !== CODEC_IDS[codec.name])
         throw new CorruptionError(`its codec is ${framed.codec}`);
       const raw = codec.decompress(framed.bytes, BLOCK_HEADER_BYTES, framed.length, rawLength);
@@ -86,6 +91,12 @@ export class DataBlockSource {
       if (!(error instanceof CorruptionError)) throw error;
       throw badBlockOf(file.path, offset, error);
     }
+  }
+
+  /** Memory for a block of the cache: that of one that has left it, or some with room for the next, which may be longer. */
+  private memoryOf(length: number): Uint8Array | undefined {
+    if (length > this.file.size) return undefined;
+    return this.cache.takeMemory(length) ?? newBytes(length + (length >>> 6));
   }
 
   /** A block that is not compressed; `shared`: its buffer is about to be used for another. */

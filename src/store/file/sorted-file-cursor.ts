@@ -43,6 +43,8 @@ export class SortedFileCursor extends CellCursor {
   private reuse: ReadBuffer | undefined;
   private rowKey: SeekKey | undefined;
   private inUse = false;
+  /** The block that it stands in. */
+  private held: DataBlock | null = null;
 
   constructor(private readonly reader: CursorFile) {
     super();
@@ -150,6 +152,8 @@ export class SortedFileCursor extends CellCursor {
     this.key = EMPTY_BYTES;
     this.value = EMPTY_BYTES;
     this.decoder.close();
+    if (this.held !== null) this.held.holders--;
+    this.held = null;
     this.reader.recycle(this);
   }
 
@@ -197,6 +201,12 @@ export class SortedFileCursor extends CellCursor {
 
   private openBlock(): DataBlock {
     const block = this.reader.source.block(this.index, this.entry, this.keep, this.reuse);
+    const { held } = this;
+    if (held !== block) {
+      if (held !== null) held.holders--;
+      block.holders++;
+      this.held = block;
+    }
     this.decoder.open(this, block);
     return block;
   }
