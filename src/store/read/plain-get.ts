@@ -10,7 +10,7 @@ import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
-import { CellMaker, copyRow, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 
 /** Tells the time by which cells have expired. */
@@ -74,9 +74,11 @@ function plainFamilies(
     if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
     const head = gather(store, row);
     if (head === undefined) continue;
-    if (raw === null) own ??= copyRow(head);
+    const fresh = raw === null && own === undefined;
+    if (fresh) own = copyRowAhead(head);
     const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
-    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest)) return undefined;
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
+      return undefined;
   }
   if (raw !== null) return raw.count > 0 ? SOMETHING : Result.EMPTY;
   if (out.count > 0) return out.take(own!, false);
@@ -181,8 +183,8 @@ function plainColumn(
     maker.makeRaw(best, raw, 0);
     return SOMETHING;
   }
-  const own = copyRow(best);
-  return new Result(own, [maker.make(best, own, 0)]);
+  const own = copyRowAhead(best);
+  return new Result(own, [maker.make(best, own, 0, true)]);
 }
 
 /**

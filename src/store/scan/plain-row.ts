@@ -56,6 +56,7 @@ export class PlainRow {
   private columns: readonly Uint8Array[] | null = null;
   private before = 0;
   private passed = 0;
+  private fresh = false;
 
   /** Lets go of the cursors taken in. */
   begin(): void {
@@ -77,12 +78,14 @@ export class PlainRow {
    * a time to live of its own, many versions or many other columns are about: it takes a matcher then, what was read is
    * of no use, and the cursors stand anywhere in the row.
    * @param columns the only qualifiers that are wanted, in order; null: all
+   * @param fresh `row` was just made by `copyRowAhead`, and no cursor was moved since
    */
   read(
     maker: CellMaker,
     row: Uint8Array,
     columns: readonly Uint8Array[] | null,
     oldestUnexpired: number,
+    fresh: boolean,
   ): boolean {
     this.maker = maker;
     this.row = row;
@@ -94,6 +97,7 @@ export class PlainRow {
     this.columns = columns;
     this.before = 0;
     this.passed = 0;
+    this.fresh = fresh;
     const { cursors } = this;
     let { count } = this;
     this.count = 0;
@@ -103,6 +107,7 @@ export class PlainRow {
         this.begin();
         return false;
       }
+      this.fresh = false;
       if (!top.nextInRow(row)) {
         count--;
         for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1];
@@ -139,7 +144,7 @@ export class PlainRow {
       if (this.raw !== null) {
         this.done = maker.makeRaw(cell, this.raw, this.made++);
       } else {
-        const made = maker.make(cell, this.row!, this.made++);
+        const made = maker.make(cell, this.row!, this.made++, this.fresh);
         this.done = made.qualifier;
         this.out!.add(made);
       }

@@ -10,7 +10,7 @@ import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import type { FamilySource, ScanContext } from './family-source.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { CellMaker, copyRow, dropRow, RowBuilder } from './row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
 import { familyQuery, readHint } from './store-read.js';
 
 /** Rows read by a scanner of their own before the rest is left to one scanner. */
@@ -128,7 +128,8 @@ export class PlainScanner {
       out.raw = raw;
       out.count = 0;
       raw?.clear();
-      const row = raw === null ? copyRow(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
+      const row =
+        raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
       if (!this.readPlain(row)) {
         if (this.matched++ >= MOST_MATCHED) return readRest(this.handOver(row), raw);
         const result = this.readMatched(row, raw);
@@ -158,12 +159,14 @@ export class PlainScanner {
   private readPlain(row: Uint8Array): boolean {
     const { order } = this;
     let count = 0;
+    let fresh = plainRow.raw === null;
     do {
       const { family } = order[count]!;
       plainRow.begin();
       do plainRow.add(order[count++]!.cursor);
       while (count < order.length && order[count]!.family === family && isInRow(order[count]!.cursor, row));
-      if (!plainRow.read(family.maker, row, family.columns, family.oldestUnexpired)) return false;
+      if (!plainRow.read(family.maker, row, family.columns, family.oldestUnexpired, fresh)) return false;
+      fresh = false;
     } while (count < order.length && isInRow(order[count]!.cursor, row));
     this.settle(count);
     return true;

@@ -19,6 +19,16 @@ export function copyRow(cell: CellCursor): Uint8Array {
   return slab.copy(cell.key, cell.rowOffset, cell.rowLength);
 }
 
+/**
+ * As `copyRow`, of a row whose first cell is likely to be made next, which is told so (`CellMaker.make`): its value is copied
+ * with the row, behind which it stands.
+ */
+export function copyRowAhead(cell: CellCursor): Uint8Array {
+  const { key, rowOffset, rowLength } = cell;
+  if (key !== cell.value) return slab.copy(key, rowOffset, rowLength);
+  return slab.copyAhead(key, rowOffset, rowLength, cell.valueOffset + cell.valueLength);
+}
+
 /** Gives back the last row copied, which was not given to anybody. */
 export function dropRow(row: Uint8Array): void {
   slab.undo(row);
@@ -67,8 +77,11 @@ export class CellMaker {
     private readonly withTtl = false,
   ) {}
 
-  /** The cell under the cursor, the `index`-th of its row. */
-  make(cell: CellCursor, row: Uint8Array, index: number): Cell {
+  /**
+   * The cell under the cursor, the `index`-th of its row. `fresh`: no cursor has been moved since the row was copied by
+   * `copyRowAhead`.
+   */
+  make(cell: CellCursor, row: Uint8Array, index: number, fresh = false): Cell {
     if (this.withTtl && cell.ttl !== 0) {
       const { timestamp, type } = cell;
       const value = slab.copy(cell.value, cell.valueOffset, cell.valueLength);
@@ -81,9 +94,11 @@ export class CellMaker {
       this.qualifierOf(cell, index),
       cell.timestamp,
       cell.type as CellType,
-      this.transformer === undefined
-        ? slab.copy(cell.value, cell.valueOffset, cell.valueLength)
-        : this.transformed(cell, this.transformer),
+      this.transformer !== undefined
+        ? this.transformed(cell, this.transformer)
+        : fresh
+          ? slab.copyNext(cell.value, cell.valueOffset, cell.valueLength)
+          : slab.copy(cell.value, cell.valueOffset, cell.valueLength),
     );
   }
 
