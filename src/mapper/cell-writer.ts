@@ -2,7 +2,7 @@ import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { CellType, type Delete, Put, type RowMutation } from '../table/index.js';
+import { CellType, type Delete, Put } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, shapeOf } from './shape.js';
 import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
 
@@ -48,7 +48,7 @@ export class CellWriter {
   }
 
   /** @throws RowanError `ERR_CODEC` with entity and property, `ERR_INVALID_ARGUMENT` on a property that is not declared. */
-  write(source: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
+  write(source: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): (Put | Delete)[] {
     this.checkProperties(source);
     if (this.embedded.length > 0) this.checkEmbedded(source, this.embedded, '');
     const put = new Put(row, timestamp);

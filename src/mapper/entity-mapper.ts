@@ -2,7 +2,7 @@ import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { EntityMapper, RowReader } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import type { RawRow, Result, RowMutation } from '../table/index.js';
+import type { Delete, Put, RawRow, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
 import { PlainConverter } from './plain.js';
@@ -46,7 +46,11 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     );
   }
 
-  toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[] {
+  toMutations(
+    entity: Readonly<Record<string, unknown>>,
+    row: Uint8Array,
+    timestamp?: number,
+  ): (Put | Delete)[] {
     return this.writer.write(entity, row, timestamp);
   }
 

@@ -14,7 +14,7 @@ import type {
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import type { OperationOptions, Result } from '../table/index.js';
+import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
 import {
   BatchBuilder,
   type CompileItem,
@@ -23,6 +23,7 @@ import {
   runBatch,
 } from './batch.js';
 import { BulkChanges } from './bulk-changes.js';
+import { cellChanges } from './cell-changes.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
@@ -121,6 +122,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       }
     }
     if (failure !== undefined) throw failure;
+  }
+
+  /** For bulk loads: what `putMany` would write. @throws UnsupportedError where it does more than write cells. */
+  mutationsOf(entities: readonly Input<C>[]): Promise<(Put | Delete)[][]> {
+    return cellChanges(this.schema, this.compiler, this.context, entities);
   }
 
   /** Stores a new entity. @throws ConflictError when there is one with its key. */

@@ -4,10 +4,11 @@ import type { JsonValue } from '../codec/json.js';
 import type { ValueCodec } from '../codec/types.js';
 import type { KeyLayout } from '../key/types.js';
 import type {
+  Delete,
   FamilyOptions,
+  Put,
   RawRow,
   Result,
-  RowMutation,
   TableDescriptor,
   TableOptions,
 } from '../table/index.js';
@@ -307,7 +308,11 @@ export interface EntityMapper<E extends object = object> {
    * What storing `entity` does: a put of every property that is neither undefined nor null and of the marker, and a
    * delete of the columns that are null. One or two mutations of one row; all cells share `timestamp`.
    */
-  toMutations(entity: Readonly<Record<string, unknown>>, row: Uint8Array, timestamp?: number): RowMutation[];
+  toMutations(
+    entity: Readonly<Record<string, unknown>>,
+    row: Uint8Array,
+    timestamp?: number,
+  ): (Put | Delete)[];
   /** An instance made of the row and its cells, without calling the constructor; null when the result is empty. */
   fromResult(result: Result): E | null;
   /** As `fromResult`; reads what it needs of the row at once. */

@@ -64,8 +64,12 @@ export function tsvFlags(command: Command, mandatory: boolean): Command {
 }
 
 export function tsvOptions(context: CliContext, flags: TsvFlags): TsvOptions {
+  return { columns: (flags.columns ?? '').split(','), ...textOptions(context, flags) };
+}
+
+/** The same without the columns. */
+export function textOptions(context: CliContext, flags: TsvFlags): Omit<TsvOptions, 'columns'> {
   return {
-    columns: (flags.columns ?? '').split(','),
     ...(flags.separator === undefined ? {} : { separator: flags.separator }),
     ...(flags.timestamp === undefined ? {} : { timestamp: wholeNumber('--timestamp', flags.timestamp) }),
     skipBadLines: flags.strict !== true,

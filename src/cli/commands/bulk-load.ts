@@ -1,11 +1,16 @@
 /** `rowan bulkload`: files into a table, past log and memory (docs/bulk-load.md). */
 
 import { type Command, Option } from 'commander';
-import { type BulkFormat, bulkLoadFiles } from '../../job/tools/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../job/tools/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { Engine } from '../../table/index.js';
 import type { CliContext } from '../context.js';
+import { withDatabase } from '../databases.js';
 import { withEngines } from '../engines.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
 import { withProgress } from '../progress.js';
-import { type TsvFlags, tsvFlags, tsvOptions } from './backup.js';
+import { type TsvFlags, textOptions, tsvFlags, tsvOptions } from './backup.js';
 import { PLACE, printOutcome, runOptions } from './tools.js';
 
 interface BulkFlags extends TsvFlags {
@@ -14,6 +19,8 @@ interface BulkFlags extends TsvFlags {
   readonly uri?: string;
   readonly compression: 'NONE' | 'GZ';
   readonly create?: boolean;
+  readonly entities?: string;
+  readonly entity?: string;
   readonly name?: string;
   readonly rate?: string;
   readonly parallel?: string;
@@ -32,9 +39,9 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
     .addOption(
       new Option(
         '--format <format>',
-        "rowan export's, sequence files of HBase's Export, HFiles, or delimited text",
+        "rowan export's, sequence files of HBase's Export, HFiles, text, or files of entities",
       )
-        .choices(['rowan', 'hbase', 'hfile', 'tsv'])
+        .choices(['rowan', 'hbase', 'hfile', 'tsv', 'csv', 'ndjson', 'avro', 'parquet'])
         .makeOptionMandatory(),
     )
     .requiredOption(
@@ -46,7 +53,9 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
       new Option('--compression <name>', "of HBase's files").choices(['NONE', 'GZ']).default('NONE'),
     );
   tsvFlags(command, false)
-    .option('--create', 'of delimited text: make the table when it is not there')
+    .option('--create', 'of text: make the table when it is not there')
+    .option('--entities <module>', 'path of the compiled module of the entities that the files hold')
+    .option('--entity <name>', "that entity's name")
     .option('--name <name>', 'name of the job, under which it can be gone on with')
     .option('--rate <rows>', 'at most so many rows a second')
     .option('--parallel <n>', 'files, or pieces of text, that are sorted at the same time; default 4')
@@ -54,21 +63,74 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
     .option('--json', 'the outcome as JSON')
     .option('--no-progress', 'no progress bar')
     .action((place: string, table: string, files: readonly string[], flags: BulkFlags) =>
-      withEngines([{ place, mayMake: flags.create === true }], async ([engine]) => {
-        const { format, folder, uri, compression, name, create } = flags;
-        const outcome = await withProgress(flags, (onProgress) =>
-          bulkLoadFiles(engine!, table, files, {
-            format,
-            folder,
-            compression,
-            ...(uri === undefined ? {} : { uri }),
-            ...(name === undefined ? {} : { name }),
-            ...(flags.columns === undefined ? {} : { tsv: tsvOptions(context, flags) }),
-            create: create === true,
-            run: runOptions(flags, onProgress),
-          }),
-        );
-        printOutcome(context, flags.json === true, outcome);
-      }),
+      flags.entities === undefined && flags.entity === undefined
+        ? withEngines([{ place, mayMake: flags.create === true }], ([engine]) =>
+            load(context, engine!, table, files, flags, cellsOf(context, flags)),
+          )
+        : loadEntities(context, place, table, files, flags),
     );
+}
+
+/** How files that hold no entities are read. */
+function cellsOf(context: CliContext, flags: BulkFlags): Partial<BulkLoadToolOptions> {
+  if (flags.format !== 'tsv') return { items: itemsOf(context, flags) };
+  return flags.columns === undefined ? {} : { tsv: tsvOptions(context, flags) };
+}
+
+function itemsOf(context: CliContext, flags: BulkFlags): NonNullable<BulkLoadToolOptions['items']> {
+  return {
+    ...textOptions(context, flags),
+    ...(flags.columns === undefined ? {} : { columns: flags.columns.split(',') }),
+  };
+}
+
+async function loadEntities(
+  context: CliContext,
+  place: string,
+  table: string,
+  files: readonly string[],
+  flags: BulkFlags,
+): Promise<void> {
+  const { entities, entity: name } = flags;
+  if (entities === undefined || name === undefined) {
+    throw new InvalidArgumentError(
+      'Entities need both: --entities, the compiled module, and --entity, the name.',
+    );
+  }
+  const schema = await loadSchema(entities);
+  const { target } = entityNamed(schema, name);
+  await withDatabase(place, schema, { mayMake: flags.create === true }, async (db) => {
+    const entity = db.schema.entity(target);
+    const own = entity.table.descriptor.name;
+    if (own !== table) throw new InvalidArgumentError(`${name} is in table "${own}", not in "${table}".`);
+    const repository = db.repository(target as KeyedClass);
+    await load(context, db.engine, table, files, flags, {
+      items: itemsOf(context, flags),
+      entities: { target: repository, schema: entity },
+    });
+  });
+}
+
+async function load(
+  context: CliContext,
+  engine: Engine,
+  table: string,
+  files: readonly string[],
+  flags: BulkFlags,
+  reading: Partial<BulkLoadToolOptions>,
+): Promise<void> {
+  const { format, folder, uri, compression, name, create } = flags;
+  const outcome = await withProgress(flags, (onProgress) =>
+    bulkLoadFiles(engine, table, files, {
+      ...reading,
+      format,
+      folder,
+      compression,
+      ...(uri === undefined ? {} : { uri }),
+      ...(name === undefined ? {} : { name }),
+      create: create === true,
+      run: runOptions(flags, onProgress),
+    }),
+  );
+  printOutcome(context, flags.json === true, outcome);
 }

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
+import type { FileFormatName } from '../../job/index.js';
 import { type EntityExportOptions, exportEntities, importEntities } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
@@ -19,12 +20,14 @@ interface EntityFlags {
   readonly restart?: boolean;
   readonly progress?: boolean;
   readonly skipBadLines?: boolean;
-  readonly format?: 'ndjson' | 'csv' | 'avro';
+  readonly format?: FileFormatName;
   readonly separator?: string;
 }
 
 export function addEntityCommands(program: Command, context: CliContext): void {
-  const entities = program.command('entities').description('Entities in files of NDJSON, CSV or Avro.');
+  const entities = program
+    .command('entities')
+    .description('Entities in files of NDJSON, CSV, Avro or Parquet.');
   command(entities, 'export', 'Writes the entities of a class into files of a folder.')
     .argument('<folder>', 'the folder; it is made when it is not there')
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
@@ -39,7 +42,7 @@ export function addEntityCommands(program: Command, context: CliContext): void {
         printOutcome(context, flags.json === true, outcome);
       }),
     );
-  command(entities, 'import', 'Puts an entity for each line, record or value of files.')
+  command(entities, 'import', 'Puts an entity for each line, record, value or row of files.')
     .argument('<files...>', 'files, or a folder that the export wrote')
     .option(
       '--skip-bad-lines',
@@ -74,7 +77,9 @@ function command(parent: Command, name: string, description: string): Command {
     .argument('<module>', 'path of the compiled module of the entities')
     .argument('<entity>', "the entity's name")
     .addOption(
-      new Option('--format <format>', 'of the files').choices(['ndjson', 'csv', 'avro']).default('ndjson'),
+      new Option('--format <format>', 'of the files')
+        .choices(['ndjson', 'csv', 'avro', 'parquet'])
+        .default('ndjson'),
     )
     .option('--separator <character>', 'between the fields of CSV; default: a comma')
     .option('--name <name>', 'name of the job, under which it can be gone on with')

@@ -14,7 +14,7 @@ import type { JobReadable, RowRange } from '../types.js';
 import type { JobQuery, JobSource } from './source.js';
 
 /** The formats of files that jobs read and write, by the ends of their names. */
-export type FileFormatName = 'ndjson' | 'csv' | 'avro';
+export type FileFormatName = 'ndjson' | 'csv' | 'avro' | 'parquet';
 
 export interface CsvSourceOptions {
   /** The names of the columns. Default: the first record of each file has them. */
@@ -28,11 +28,16 @@ export interface ParquetSourceOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** What decoding a piece of Parquet may take, ms. */
+const DECODING_MS = 60_000;
+
 /** An item of a file, where it begins and how it can be read. */
 export interface FileItem {
   readonly path: string;
-  /** The byte at which its line, or the block that it stands in, begins. */
+  /** The byte at which its line, or the block that it stands in, begins; of Parquet the number of the row, from 0. */
   readonly offset: number;
+  /** The same for people: "byte 14", "row 3". */
+  readonly place: string;
   /** @throws InvalidArgumentError, SyntaxError when it is none. */
   read(): unknown;
 }
@@ -75,21 +80,8 @@ export function parquetSource<T = Readonly<Record<string, unknown>>>(
   options: ParquetSourceOptions = {},
 ): JobQuery<T> {
   checkOptions('parquetSource', options, { timeoutMs: true });
-  // No more than timers take.
-  const timeoutMs = Math.min(checkPositiveInteger(options.timeoutMs ?? 60_000, 'timeoutMs'), 2 ** 31 - 1);
-  return {
-    async toSource() {
-      const found = await filesAt(paths, 'parquet');
-      const files = await ParquetFiles.open(found, timeoutMs);
-      return {
-        signature: `parquet ${JSON.stringify(found)}`,
-        table: files,
-        ranges: files.ranges,
-        scan: () => new Scan(),
-        load: (row) => (row as ParquetRow).item as T,
-      };
-    },
-  };
+  checkPositiveInteger(options.timeoutMs ?? DECODING_MS, 'timeoutMs');
+  return reading(() => fileItems('parquet', paths, options));
 }
 
 function reading<T>(open: () => Promise<JobSource<FileItem>>): JobQuery<T> {
@@ -111,9 +103,9 @@ function readOrSay<T>(item: FileItem): T {
   try {
     return item.read() as T;
   } catch (cause) {
-    const { path, offset } = item;
+    const { path, offset, place } = item;
     throw new InvalidArgumentError(
-      `What begins at byte ${offset} of ${path} cannot be read: ${(cause as Error).message}`,
+      `What begins at ${place} of ${path} cannot be read: ${(cause as Error).message}`,
       {
         cause,
         details: { file: path, offset },
@@ -126,7 +118,7 @@ function readOrSay<T>(item: FileItem): T {
 export async function fileItems(
   format: FileFormatName,
   given: readonly string[],
-  options: CsvSourceOptions = {},
+  options: CsvSourceOptions & ParquetSourceOptions = {},
 ): Promise<JobSource<FileItem>> {
   const paths = await filesAt(given, format);
   switch (format) {
@@ -134,6 +126,11 @@ export async function fileItems(
       return ndjsonItems(paths, await LineFiles.open(paths));
     case 'csv':
       return csvItems(paths, options);
+    case 'parquet': {
+      // No more than timers take.
+      const files = await ParquetFiles.open(paths, Math.min(options.timeoutMs ?? DECODING_MS, 2 ** 31 - 1));
+      return itemsOf('parquet', paths, files, (row) => () => (row as ParquetRow).item);
+    }
     default: {
       const files = await AvroFiles.open(paths);
       return itemsOf('avro', paths, files, (row) => () => (row as AvroRow).item);
@@ -195,7 +192,12 @@ function itemsOf(
       const read = reader(row);
       if (read === null) return null;
       const { file, offset } = placeOfRow(row.row);
-      return { path: paths[file]!, offset, read };
+      return {
+        path: paths[file]!,
+        offset,
+        place: `${format === 'parquet' ? 'row' : 'byte'} ${offset}`,
+        read,
+      };
     },
   };
 }

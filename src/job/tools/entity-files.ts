@@ -1,4 +1,4 @@
-/** Entities in files of NDJSON, CSV or Avro: out of a query into a folder, and out of files into a repository. */
+/** Entities in files of NDJSON, CSV, Avro or Parquet: out of a query into a folder, and out of files into a repository. */
 
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
@@ -34,8 +34,8 @@ export interface EntityImportOptions extends EntityExportOptions {
 }
 
 /**
- * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON as `toPlain` has it, a record of CSV, or
- * a value of Avro. Each stands there once, whatever was interrupted. Counter: `entities`.
+ * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON as `toPlain` has it, a record of CSV, a
+ * value of Avro, or a row of Parquet. Each stands there once, whatever was interrupted. Counter: `entities`.
  * @throws InvalidArgumentError, SchemaError when the format is none or has no names for the properties.
  */
 export async function exportEntities(
@@ -57,7 +57,7 @@ export async function exportEntities(
 }
 
 /**
- * Puts an entity for each line, record or value of the files; of a folder that `exportEntities` wrote, all of its files. Putting one
+ * Puts an entity for each line, record, value or row of the files; of a folder that `exportEntities` wrote, all of its files. Putting one
  * twice is putting it once. Counters: `entities`, `bad lines`.
  * @throws InvalidArgumentError naming file and byte of what is no entity, unless such lines are skipped; CorruptionError.
  */
@@ -96,13 +96,13 @@ export async function importEntities(
 }
 
 /** The entity of an item; none of an empty line, nor of a bad one that is passed over. */
-function entityOf(
+export function entityOf(
   row: Result,
   source: JobSource<FileItem>,
   format: EntityFormat,
   name: string,
   context: SplitContext,
-  options: EntityImportOptions,
+  options: Pick<EntityImportOptions, 'skipBadLines' | 'onBadLine'>,
 ): object[] {
   const item = source.load(row) as FileItem | null;
   if (item === null) return [];
@@ -110,10 +110,10 @@ function entityOf(
     return [format.fromItem(item.read())];
   } catch (error) {
     if (!(error instanceof RowanError || error instanceof SyntaxError)) throw error;
-    const { path, offset } = item;
+    const { path, offset, place } = item;
     if (options.skipBadLines !== true) {
       throw new InvalidArgumentError(
-        `The line at byte ${offset} of ${path} is no ${name}: ${error.message} Mend it, or let bad lines be skipped.`,
+        `What begins at ${place} of ${path} is no ${name}: ${error.message} Mend it, or let bad lines be skipped.`,
         { cause: error, details: { file: path, offset } },
       );
     }

@@ -3,8 +3,10 @@
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError, SchemaError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
+import type { ParquetType } from '../files/parquet.js';
 import { avroFiles, csvFiles, ndjsonFiles } from '../pipeline/file-sink.js';
 import type { FileFormatName } from '../pipeline/file-source.js';
+import { parquetFiles } from '../pipeline/parquet-sink.js';
 import type { Sink } from '../pipeline/sink.js';
 
 type Plain = Readonly<Record<string, JsonValue>>;
@@ -31,9 +33,11 @@ export function entityFormat(
       return new CsvEntities(entity, separator ?? ',');
     case 'avro':
       return new AvroEntities(entity);
+    case 'parquet':
+      return new ParquetEntities(entity);
     default:
       throw new InvalidArgumentError(
-        `"${String(format)}" is no format of entities' files. There are ndjson, csv and avro.`,
+        `"${String(format)}" is no format of entities' files. There are ndjson, csv, avro and parquet.`,
       );
   }
 }
@@ -120,29 +124,33 @@ const AVRO_TYPES: ReadonlyMap<string, AvroSchema> = new Map<string, AvroSchema>(
   ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, AvroSchema] => [name, 'int']),
 ]);
 
-class AvroEntities implements EntityFormat {
-  private readonly schema: AvroSchema;
-  private readonly types: ReadonlyMap<string, AvroSchema | undefined>;
+/** The types of Parquet, likewise. */
+const PARQUET_TYPES: ReadonlyMap<string, ParquetType> = new Map<string, ParquetType>([
+  ['text', 'text'],
+  ['boolean', 'boolean'],
+  ['bytes', 'bytes'],
+  ['date', 'timestamp'],
+  ['int64', 'int64'],
+  ['counter', 'int64'],
+  ['float32', 'float32'],
+  ['float64', 'float64'],
+  ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, ParquetType] => [name, 'int32']),
+]);
 
-  constructor(private readonly entity: EntitySchema) {
-    const names = propertiesOf(entity);
-    const unnamed = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
-    if (unnamed !== undefined) {
-      throw new SchemaError(
-        `Avro cannot name a field "${unnamed}" of ${entity.name}: its names are of letters, digits and "_". Export it as ndjson or csv.`,
-      );
-    }
-    this.types = new Map(names.map((name) => [name, avroTypeOf(entity, name)]));
-    this.schema = {
-      type: 'record',
-      name: entity.name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=\d)/, '_'),
-      fields: names.map((name) => ({ name, type: ['null', this.types.get(name) ?? 'string'] })),
-    };
+/** Files whose columns have types: a property without one is JSON as text. */
+abstract class TypedEntities<T> implements EntityFormat {
+  protected readonly types: ReadonlyMap<string, T | undefined>;
+
+  constructor(
+    protected readonly entity: EntitySchema,
+    known: ReadonlyMap<string, T>,
+    /** Of whole numbers of 64 bits, which are texts in JSON. */
+    private readonly long: T,
+  ) {
+    this.types = new Map(propertiesOf(entity).map((name) => [name, known.get(codecNameOf(entity, name))]));
   }
 
-  sink(folder: string): Sink<never> {
-    return avroFiles(folder, this.schema);
-  }
+  abstract sink(folder: string): Sink<never>;
 
   toItem(entity: Properties): unknown {
     const plain = this.entity.mapper.toPlain(entity);
@@ -162,10 +170,47 @@ class AvroEntities implements EntityFormat {
       const type = this.types.get(name);
       const isJson = this.types.has(name) && type === undefined && typeof value === 'string';
       // Other programs' files do not say that longs are bigints.
-      const isLong = type === BIG_LONG && Number.isInteger(value);
+      const isLong = type === this.long && Number.isInteger(value);
       plain[name] = isJson ? (jsonOf(value) ?? value) : isLong ? String(value as number) : plainOf(value);
     }
     return this.entity.mapper.fromPlain(plain);
+  }
+}
+
+class AvroEntities extends TypedEntities<AvroSchema> {
+  private readonly schema: AvroSchema;
+
+  constructor(entity: EntitySchema) {
+    super(entity, AVRO_TYPES, BIG_LONG);
+    const names = [...this.types.keys()];
+    const unnamed = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+    if (unnamed !== undefined) {
+      throw new SchemaError(
+        `Avro cannot name a field "${unnamed}" of ${entity.name}: its names are of letters, digits and "_". Export it as ndjson, csv or parquet.`,
+      );
+    }
+    this.schema = {
+      type: 'record',
+      name: entity.name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=\d)/, '_'),
+      fields: names.map((name) => ({ name, type: ['null', this.types.get(name) ?? 'string'] })),
+    };
+  }
+
+  sink(folder: string): Sink<never> {
+    return avroFiles(folder, this.schema);
+  }
+}
+
+class ParquetEntities extends TypedEntities<ParquetType> {
+  constructor(entity: EntitySchema) {
+    super(entity, PARQUET_TYPES, 'int64');
+  }
+
+  sink(folder: string): Sink<never> {
+    return parquetFiles(
+      folder,
+      Object.fromEntries([...this.types].map(([name, type]) => [name, type ?? 'text'])),
+    );
   }
 }
 
@@ -175,11 +220,12 @@ function plainOf(value: unknown): JsonValue {
   return typeof value === 'bigint' ? String(value) : (value as JsonValue);
 }
 
-function avroTypeOf(entity: EntitySchema, name: string): AvroSchema | undefined {
+/** The codec of a property that is one column or part of the key; else none. */
+function codecNameOf(entity: EntitySchema, name: string): string {
   const column = entity.columnsByProperty.get(name);
   const part = entity.key.parts.find((each) => each.name === name);
-  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return undefined;
-  return AVRO_TYPES.get((column ?? part)?.codec.name ?? '');
+  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return '';
+  return (column ?? part)?.codec.name ?? '';
 }
 
 /** What entities hold, as `toPlain` names it: the key's parts, then columns in the order of their declaration. */

@@ -2,7 +2,16 @@
 
 import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type Engine, Put, type Result, Scan, tableDescriptor } from '../../table/index.js';
+import {
+  Cell,
+  CellType,
+  EndingCell,
+  type Engine,
+  Put,
+  Result,
+  Scan,
+  tableDescriptor,
+} from '../../table/index.js';
 import { LineFiles } from '../files/line-files.js';
 import { placeOfRow } from '../files/place.js';
 import { onePhase } from '../nothing.js';
@@ -76,11 +85,11 @@ export async function importTsv(
           scan: () => new Scan(),
           open: async (context) => {
             const [began] = (await context.workOf(0)).values();
-            const lines = new TsvPuts(layout, files, began as number, context, options);
+            const lines = new TsvLines(layout, files, context, options);
             const into = engine.table(table);
             return {
               async rows(rows) {
-                const puts = lines.puts(rows);
+                const puts = lines.read(rows).map((line) => putOfLine(line, began as number));
                 if (puts.length > 0 && options.dryRun !== true) await into.putAll(puts);
               },
             };
@@ -106,31 +115,28 @@ export async function checkFamilies(
   );
 }
 
-/** Lines as puts, of one timestamp where they say none. */
-export class TsvPuts {
+/** The lines that can be read of rows that are lines. Counters: `lines`, `cells`, `bad lines`. */
+export class TsvLines {
   constructor(
     private readonly layout: TsvLayout,
     private readonly files: readonly string[],
-    private readonly timestamp: number,
     private readonly context: SplitContext,
     private readonly options: TsvOptions,
   ) {}
 
-  /** Undefined for a line that writes nothing. Counters: `lines`, `cells`, `bad lines`. */
-  put({ row, cells }: Result): Put | undefined {
-    this.context.count('lines');
-    const line = this.parse(row, cells[0]!.value);
-    if (line === undefined || line.cells.length === 0) return undefined;
-    const put = new Put(line.row, line.timestamp ?? this.timestamp);
-    for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
-    put.setTtl(line.ttl);
-    this.context.count('cells', line.cells.length);
-    return put;
-  }
-
-  /** What `put` gives of each. */
-  puts(lines: readonly Result[]): Put[] {
-    return lines.flatMap((line) => this.put(line) ?? []);
+  /** Those that write something. */
+  read(rows: readonly Result[]): TsvLine[] {
+    const lines: TsvLine[] = [];
+    let cells = 0;
+    for (const { row, cells: only } of rows) {
+      const line = this.parse(row, only[0]!.value);
+      if (line === undefined || line.cells.length === 0) continue;
+      cells += line.cells.length;
+      lines.push(line);
+    }
+    this.context.count('lines', rows.length);
+    if (cells > 0) this.context.count('cells', cells);
+    return lines;
   }
 
   private parse(place: Uint8Array, bytes: Uint8Array): TsvLine | undefined {
@@ -151,4 +157,22 @@ export class TsvPuts {
       return undefined;
     }
   }
+}
+
+/** A line as a put; of `timestamp` where it says none. */
+function putOfLine(line: TsvLine, timestamp: number): Put {
+  const put = new Put(line.row, line.timestamp ?? timestamp);
+  for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
+  return put.setTtl(line.ttl);
+}
+
+/** A line as a row of cells, likewise. */
+export function rowOfLine(line: TsvLine, otherwise: number): Result {
+  const { row, ttl, timestamp = otherwise } = line;
+  const cells = line.cells.map(({ family, qualifier, value }) =>
+    ttl === undefined
+      ? new Cell(row, family, qualifier, timestamp, CellType.Put, value)
+      : new EndingCell(row, family, qualifier, timestamp, CellType.Put, value, ttl),
+  );
+  return new Result(row, cells);
 }

@@ -7,7 +7,8 @@ export {
   type RestoreOptions,
   restoreTables,
 } from './backup.js';
-export { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from './bulk-load.js';
+export { type BulkLoadToolOptions, bulkLoadFiles } from './bulk-load.js';
+export type { BulkFormat, BulkItemOptions, BulkReadOptions, MutationMaker } from './bulk-reading.js';
 export { type CopyOptions, copyTable, type TableOf } from './copy.js';
 export { countCells, countRows } from './count.js';
 export {

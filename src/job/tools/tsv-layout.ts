@@ -27,14 +27,15 @@ export interface TsvLine {
   readonly cells: readonly TsvCell[];
 }
 
-type Column =
+/** What a column of the text is. */
+export type TsvColumn =
   | { readonly kind: 'row' | 'timestamp' | 'ttl' }
   | { readonly kind: 'cell'; readonly family: string; readonly qualifier: Uint8Array };
 
 export class TsvLayout {
   /** Of the columns, each once. */
   readonly families: readonly string[];
-  private readonly columns: readonly Column[];
+  private readonly columns: readonly TsvColumn[];
   private readonly separator: number;
 
   /** @throws InvalidArgumentError for columns and separators that cannot be. */
@@ -43,21 +44,9 @@ export class TsvLayout {
     separator = '\t',
     private readonly skipEmpty: boolean,
   ) {
-    if (!Array.isArray(columns) || columns.length === 0) throw wrong('there are none');
-    this.columns = columns.map(columnOf);
-    for (const [name, kind] of [
-      [ROW_KEY, 'row'],
-      [TIMESTAMP, 'timestamp'],
-      [TTL, 'ttl'],
-    ]) {
-      if (this.columns.filter((column) => column.kind === kind).length > 1)
-        throw wrong(`${name} stands there twice`);
-    }
-    if (!this.columns.some(({ kind }) => kind === 'row')) throw wrong(`${ROW_KEY} is missing`);
-    this.families = [
-      ...new Set(this.columns.flatMap((column) => (column.kind === 'cell' ? [column.family] : []))),
-    ];
-    if (this.families.length === 0) throw wrong('no column is written');
+    const known = tsvColumns(columns);
+    this.columns = known.columns;
+    this.families = known.families;
     const bytes = Buffer.from(separator);
     if (bytes.length !== 1) {
       throw new InvalidArgumentError(
@@ -69,40 +58,68 @@ export class TsvLayout {
 
   /** @throws BadLine */
   parse(line: Uint8Array): TsvLine {
-    const fields = this.split(line);
-    if (fields.length > this.columns.length) throw new BadLine('Excessive columns');
-    let row: Uint8Array | undefined;
-    let timestamp: number | undefined;
-    let ttl: number | undefined;
+    const { columns, separator } = this;
+    const special: TsvSpecial = {};
     const cells: TsvCell[] = [];
-    for (const [index, column] of this.columns.entries()) {
-      const field = fields[index];
-      if (column.kind === 'cell') {
-        const { family, qualifier } = column;
-        if (field !== undefined && !(this.skipEmpty && field.length === 0))
-          cells.push({ family, qualifier, value: field });
-      } else if (field === undefined) throw new BadLine(`No ${column.kind}`);
-      else if (column.kind === 'row') row = field;
-      else if (column.kind === 'timestamp') timestamp = numberOf(field, 'timestamp', LATEST_TIMESTAMP - 1);
-      else ttl = field.length === 0 ? undefined : numberOf(field, 'time to live', Number.MAX_SAFE_INTEGER);
+    let start = 0;
+    let index = 0;
+    for (let at = 0; at <= line.length; at++) {
+      if (at < line.length && line[at] !== separator) continue;
+      const column = columns[index++];
+      if (column === undefined) throw new BadLine('Excessive columns');
+      if (column.kind !== 'cell') special[column.kind] = line.subarray(start, at);
+      else if (at > start || !this.skipEmpty) {
+        cells.push({ family: column.family, qualifier: column.qualifier, value: line.subarray(start, at) });
+      }
+      start = at + 1;
     }
-    if (row === undefined || row.length === 0) throw new BadLine('No row');
-    if (row.length > MAX_ROW_LENGTH) throw new BadLine(`A row of ${row.length} bytes`);
-    return { row, timestamp, ttl: ttl === 0 ? undefined : ttl, cells };
-  }
-
-  private split(line: Uint8Array): Uint8Array[] {
-    const fields: Uint8Array[] = [];
-    for (let start = 0; ; ) {
-      const end = line.indexOf(this.separator, start);
-      fields.push(line.subarray(start, end < 0 ? line.length : end));
-      if (end < 0) return fields;
-      start = end + 1;
+    for (; index < columns.length; index++) {
+      const { kind } = columns[index]!;
+      if (kind !== 'cell') throw new BadLine(`No ${kind}`);
     }
+    return tsvLine(special, cells);
   }
 }
 
-function columnOf(text: string): Column {
+/** What a line says beside its cells, as it stands there. */
+export interface TsvSpecial {
+  row?: Uint8Array;
+  timestamp?: Uint8Array;
+  ttl?: Uint8Array;
+}
+
+/** @throws BadLine when it has no row, or a number that is none. */
+export function tsvLine({ row, timestamp, ttl }: TsvSpecial, cells: readonly TsvCell[]): TsvLine {
+  const at = timestamp && numberOf(timestamp, 'timestamp', LATEST_TIMESTAMP - 1);
+  const life = ttl && ttl.length > 0 ? numberOf(ttl, 'time to live', Number.MAX_SAFE_INTEGER) : 0;
+  if (row === undefined || row.length === 0) throw new BadLine('No row');
+  if (row.length > MAX_ROW_LENGTH) throw new BadLine(`A row of ${row.length} bytes`);
+  return { row, timestamp: at, ttl: life === 0 ? undefined : life, cells };
+}
+
+/** The columns that texts name, and their families, each once. @throws InvalidArgumentError for columns that cannot be. */
+export function tsvColumns(names: readonly string[]): {
+  readonly columns: readonly TsvColumn[];
+  readonly families: readonly string[];
+} {
+  if (!Array.isArray(names) || names.length === 0) throw wrong('there are none');
+  const columns = names.map(tsvColumn);
+  for (const [name, kind] of [
+    [ROW_KEY, 'row'],
+    [TIMESTAMP, 'timestamp'],
+    [TTL, 'ttl'],
+  ]) {
+    if (columns.filter((column) => column.kind === kind).length > 1)
+      throw wrong(`${name} stands there twice`);
+  }
+  if (!columns.some(({ kind }) => kind === 'row')) throw wrong(`${ROW_KEY} is missing`);
+  const families = [...new Set(columns.flatMap((column) => (column.kind === 'cell' ? [column.family] : [])))];
+  if (families.length === 0) throw wrong('no column is written');
+  return { columns, families };
+}
+
+/** The column that a text names. @throws InvalidArgumentError for one that cannot be. */
+export function tsvColumn(text: string): TsvColumn {
   if (text === ROW_KEY) return { kind: 'row' };
   if (text === TIMESTAMP) return { kind: 'timestamp' };
   if (text === TTL) return { kind: 'ttl' };

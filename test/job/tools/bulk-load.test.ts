@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HFileWriter } from '../../../src/hadoop/hfile/index.js';
 import { bulkLoad, JobBuilder, ndjsonSource } from '../../../src/job/index.js';
-import { bulkLoadFiles } from '../../../src/job/tools/bulk-load.js';
+import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/job/tools/bulk-load.js';
+import type { BulkFormat } from '../../../src/job/tools/bulk-reading.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTsv } from '../../../src/job/tools/import-tsv.js';
 import type { JobRunOptions } from '../../../src/job/types.js';
@@ -107,6 +108,92 @@ test('delimited text is loaded as importtsv imports it, and seen when all of it 
   expect(await stored(engine, 'loaded')).toEqual(await stored(engine, 'imported'));
   expect(counters).toMatchObject({ ...imported.counters, files: 1 });
   expect(imported.counters).toMatchObject({ lines: 301, 'bad lines': 1 });
+});
+
+test('records and objects are loaded as the same delimited text is, and tell what cannot be read', async () => {
+  const { engine } = store;
+  for (const name of ['tsv', 'csv', 'named', 'ndjson', 'mapped'])
+    await engine.admin.createTable(tableDescriptor(name, { f: {} }));
+  const rows = Array.from({ length: 40 }, (_, i) => ({
+    row: `r${(i * 7) % 40}`,
+    n: i,
+    text: `a, "b" ${i}`,
+    at: 5 + i,
+  }));
+  const columns = ['HBASE_ROW_KEY', 'f:n', 'f:t', 'HBASE_TS_KEY'];
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+  const records = rows.map(({ row, n, text, at }) => [row, n, quoted(text), at].join());
+  const files = {
+    tsv: rows.map(({ row, n, text, at }) => [row, n, text, at].join('\t')),
+    csv: [...records, 'x,1,2,no time'],
+    named: [columns.join(), ...records, 'x,1,2,3,4'],
+    ndjson: [
+      ...rows.map(({ row, n, text, at }) =>
+        JSON.stringify({
+          HBASE_ROW_KEY: row,
+          'f:n': n,
+          'f:t': { $bytes: Buffer.from(text).toString('base64') },
+          HBASE_TS_KEY: at,
+          'f:none': null,
+        }),
+      ),
+      '{"HBASE_ROW_KEY":"x","g:n":1}',
+    ],
+    mapped: [
+      ...rows.map((row) => JSON.stringify({ ...row, more: { of: 'it' } })),
+      '[1]',
+      '{"n":1}',
+      '{"row":',
+    ],
+  } as const;
+  const bad: string[] = [];
+  const load = async (
+    name: keyof typeof files,
+    format: BulkFormat,
+    change: Partial<BulkLoadToolOptions> = {},
+  ): Promise<unknown> => {
+    const path = join(folder, name);
+    await writeFile(path, files[name].map((line) => `${line}\n`).join(''));
+    const { counters } = await bulkLoadFiles(engine, name, [path], { format, folder: sorting, ...change });
+    return counters;
+  };
+  const onBadLine = ({ why }: { why: string }): void => void bad.push(why);
+  await load('tsv', 'tsv', { tsv: { columns } });
+  const expected = await stored(engine, 'tsv');
+  expect(expected).toHaveLength(80);
+  expect(await load('csv', 'csv', { items: { columns, onBadLine } })).toMatchObject({
+    lines: 41,
+    cells: 80,
+    'bad lines': 1,
+  });
+  expect(await load('named', 'csv', { items: { onBadLine } })).toMatchObject({ cells: 80, 'bad lines': 1 });
+  expect(await load('ndjson', 'ndjson', { items: { onBadLine } })).toMatchObject({
+    cells: 80,
+    'bad lines': 1,
+  });
+  const mapped = ['row=HBASE_ROW_KEY', 'n=f:n', 'text=f:t', 'at=HBASE_TS_KEY'];
+  expect(await load('mapped', 'ndjson', { items: { columns: mapped, onBadLine } })).toMatchObject({
+    lines: 43,
+    cells: 80,
+    'bad lines': 3,
+  });
+  for (const name of ['csv', 'named', 'ndjson', 'mapped'])
+    expect(await stored(engine, name)).toEqual(expected);
+  expect(bad.slice(0, 5)).toEqual([
+    '"no time" is no timestamp',
+    'It has 5 fields for 4 columns.',
+    'The table has no family for "g:n"',
+    'No object',
+    'No row',
+  ]);
+  await expect(
+    load('mapped', 'ndjson', { name: 'strict', items: { columns: mapped, skipBadLines: false } }),
+  ).rejects.toThrow(/What begins at byte \d+ of .*mapped cannot be read: No object/);
+  await expect(load('ndjson', 'ndjson', { create: true, name: 'made' })).rejects.toThrow('name the columns');
+  await expect(load('ndjson', 'avro', { name: 'avro' })).rejects.toThrow('name the entity');
+  await expect(
+    load('mapped', 'ndjson', { items: { columns: ['a=HBASE_ROW_KEY', 'a=f:n'] }, name: 'twice' }),
+  ).rejects.toThrow('Name each once');
 });
 
 test('a table is a sink: unsorted puts of several splits become visible together, and win over older ones', async () => {

@@ -5,10 +5,13 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Entity, RowKey, Table } from '../../../decorators/index.js';
 import { date, int64, type JsonValue, json, text } from '../../../src/codec/index.js';
+import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/job/tools/bulk-load.js';
 import { exportEntities, importEntities } from '../../../src/job/tools/entity-files.js';
 import { bytes, part, recordType, salt } from '../../../src/key/index.js';
+import { Scan } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
+import { workerOn } from '../support.js';
 
 @Table({ name: 'file_things', families: { d: {} }, presplit: { regions: 3 } })
 class Things {}
@@ -68,7 +71,7 @@ const things = fc.uniqueArray(
   { selector: ({ id }) => Buffer.from(id).toString('hex'), maxLength: 12 },
 );
 
-const formats = ['ndjson', 'csv', 'avro'] as const;
+const formats = ['ndjson', 'csv', 'avro', 'parquet'] as const;
 
 test('what is exported comes back, every value of it, and no other entity of the table', async () => {
   const repository = db.repository(Thing);
@@ -98,13 +101,62 @@ test('what is exported comes back, every value of it, and no other entity of the
   );
 });
 
+test('a bulk load of entities leaves what an import leaves, whoever died on the way', async () => {
+  const repository = db.repository(Thing);
+  const schema = db.schema.entity(Thing);
+  const stored = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const { cells } of db.engine.table('file_things').scan(new Scan())) {
+      for (const { row, qualifier, value } of cells)
+        found.push([row, qualifier, value].map((bytes) => Buffer.from(bytes).toString('hex')).join());
+    }
+    return found;
+  };
+  const empty = async (): Promise<void> => {
+    await db.engine.admin.disableTable('file_things');
+    await db.engine.admin.truncateTable('file_things', true);
+  };
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      things.filter((all) => all.length > 0),
+      fc.constantFrom(...formats),
+      fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
+      async (all, format, deaths) => {
+        const path = join(folder, String(round++));
+        await empty();
+        await repository.putMany(all.map((values) => Object.assign(new Thing(), values)));
+        const query = repository.find({}, { fullScan: true });
+        await exportEntities(db.engine, query, schema, path, { name: `be${round}`, format });
+        const before = await stored();
+        await empty();
+        const options: BulkLoadToolOptions = {
+          format,
+          entities: { target: repository, schema },
+          folder: join(folder, 'sorting'),
+          name: `bulk${round}`,
+          run: { batchRows: 3, checkpointRows: 4 },
+        };
+        for (const lives of deaths) {
+          const { engine } = workerOn(db.engine, { lives });
+          await bulkLoadFiles(engine, 'file_things', [path], options).catch(() => undefined);
+        }
+        const { counters } = await bulkLoadFiles(db.engine, 'file_things', [path], options);
+        expect(counters['entities']).toBe(all.length);
+        expect(await stored()).toEqual(before);
+      },
+    ),
+    { numRuns: scaled(4, 40, 400) },
+  );
+});
+
 test('a line that is no entity is named, or counted', async () => {
   const path = join(folder, 'things.ndjson');
   await writeFile(path, '{"id":"AQ=="}\n{"id":5}\n\nnonsense\n[]\n{"id":"Ag==","bogus":1}\n{"id":"Aw=="}\n');
   const entity = db.schema.entity(Thing);
   const repository = db.repository(Thing);
   await expect(importEntities(db.engine, repository, entity, [path])).rejects.toThrow(
-    `The line at byte 14 of ${path} is no Thing`,
+    `What begins at byte 14 of ${path} is no Thing`,
   );
   const bad: number[] = [];
   const { counters } = await importEntities(db.engine, repository, entity, [path], {
