@@ -10,6 +10,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['errors'],
   ['bytes', 'codegen'],
   ['table'],
+  ['compression'],
   ['hadoop'],
   ['store', 'hbase'],
   ['key'],

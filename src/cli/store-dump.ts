@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { toStringBinary } from '../bytes/index.js';
+import { prepareCodecs } from '../compression/index.js';
 import { BlockCache, CachedFile, FileHandleCache } from '../store/cache/index.js';
-import { prepareCodecs } from '../store/codec/index.js';
 import { fileNumberOf } from '../store/file/footer.js';
 import { SortedFileReader } from '../store/file/sorted-file-reader.js';
 import { NodeFileSystem } from '../store/fs/index.js';

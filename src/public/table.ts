@@ -29,6 +29,7 @@ export {
   type BatchOptions,
   type BatchOutcome,
   type BloomFilter,
+  type BulkCompression,
   type BulkLoadOptions,
   type BulkLoadResult,
   type Capabilities,

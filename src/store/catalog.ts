@@ -1,10 +1,10 @@
 /** The tables and namespaces of an open store, and how they change: each change is one edit of the manifest. */
 
 import { EMPTY_BYTES } from '../bytes/index.js';
+import { prepareCodecs } from '../compression/index.js';
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
 import type { FamilyWork } from './background/family-work.js';
-import { prepareCodecs } from './codec/index.js';
 import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
 import type { Lifecycle } from './lifecycle.js';

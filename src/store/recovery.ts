@@ -1,11 +1,11 @@
 /** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
 
+import { prepareCodecs } from '../compression/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
 import { InlineExecutor, WorkerExecutor, workerFile } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
-import { prepareCodecs } from './codec/index.js';
 import { StoreEnvironment } from './environment.js';
 import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem, walFileName } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';

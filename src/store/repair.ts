@@ -4,10 +4,10 @@
  */
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
+import { prepareInstalledCodecs } from '../compression/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './chunk/index.js';
-import { prepareInstalledCodecs } from './codec/index.js';
 import { SortedFileReader } from './file/sorted-file-reader.js';
 import { verifySortedFile } from './file/verify-file.js';
 import {

@@ -1,6 +1,7 @@
 import type { Admin } from './admin.js';
 import type { Cell } from './cell.js';
 import type { Commits } from './commits.js';
+import type { Compression } from './descriptor.js';
 import type { WriteObserver } from './observer.js';
 import type { Table } from './table.js';
 import type { TableTransaction, TransactionOptions } from './transaction.js';
@@ -27,6 +28,9 @@ export function listOf(item: Cell | readonly Cell[]): readonly Cell[] {
   return Array.isArray(item) ? (item as readonly Cell[]) : [item as Cell];
 }
 
+/** What HBase's files are compressed by when they are made here. */
+export type BulkCompression = Extract<Compression, 'NONE' | 'GZ' | 'SNAPPY' | 'LZ4' | 'ZSTD'>;
+
 /** How cells are loaded as files. */
 export interface BulkLoadOptions {
   /**
@@ -36,8 +40,8 @@ export interface BulkLoadOptions {
   readonly folder?: string;
   /** That folder as the region servers name it (`hdfs://namenode/load`). Default: `file://` and the folder's path. */
   readonly uri?: string;
-  /** Of HBase's files: `NONE` (default) or `GZ`. */
-  readonly compression?: 'NONE' | 'GZ';
+  /** Of HBase's files. Default `NONE`. */
+  readonly compression?: BulkCompression;
   /** On HBase nothing further is loaded once it is aborted. */
   readonly signal?: AbortSignal;
 }

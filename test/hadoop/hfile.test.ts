@@ -4,20 +4,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { preparedCodec } from '../../src/compression/index.js';
 import { mayContain, murmurHash } from '../../src/hadoop/hfile/bloom.js';
+import { packContent, unpackContent } from '../../src/hadoop/hfile/compression.js';
 import {
+  type HFileCompression,
   type HFileOptions,
   HFileReader,
   HFileWriter,
+  prepareHFileCodec,
   type WrittenHFile,
 } from '../../src/hadoop/hfile/index.js';
 import { Cell, CellType } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { familyCells, textOf } from './cells.js';
 
+const CODECS = ['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD'] as const satisfies HFileCompression[];
+
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rowan-hfile-'));
+  for (const codec of CODECS) await prepareHFileCodec(codec);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -55,7 +62,7 @@ test('what is written is read, whatever the cells and however small the blocks',
   await fc.assert(
     fc.asyncProperty(
       familyCells('f').filter((cells) => cells.length > 0),
-      fc.constantFrom('NONE' as const, 'GZ' as const),
+      fc.constantFrom(...CODECS),
       fc.integer({ min: 1, max: 400 }),
       fc.integer({ min: 1, max: 200 }),
       async (cells, compression, blockSize, indexBlockSize) => {
@@ -90,6 +97,68 @@ test('the bytes of a file are those that HBase was seen to read', async () => {
   );
 });
 
+const contents = fc
+  .tuple(fc.uint8Array({ maxLength: 40 }), fc.integer({ min: 1, max: 3000 }))
+  .map(([part, times]) => Buffer.concat(Array.from({ length: times }, () => part)));
+
+test('packed content is unpacked, of one chunk or of many as Hadoop writes them, and never looks as if it were not packed', () => {
+  fc.assert(
+    fc.property(
+      contents,
+      fc.constantFrom(...CODECS),
+      fc.integer({ min: 1, max: 5 }),
+      (content, name, chunks) => {
+        const packed = Buffer.from(packContent(content, name));
+        expect(unpackContent(packed, name, content.length).equals(content)).toBe(true);
+        if (name === 'NONE' || name === 'GZ' || content.length === 0) return;
+        expect([content.length, content.length + 33]).not.toContain(packed.length);
+        const codec = preparedCodec(name)!;
+        const int = (value: number): Buffer => Buffer.from(Uint32Array.of(value).buffer).swap32();
+        const size = Math.ceil(content.length / chunks);
+        const parts = [int(content.length)];
+        for (let at = 0; at < content.length; at += size) {
+          const chunk = codec.compress(content, at, Math.min(size, content.length - at));
+          parts.push(int(chunk.length), Buffer.from(chunk));
+        }
+        expect(unpackContent(Buffer.concat(parts), name, content.length).equals(content)).toBe(true);
+        // Hadoop's own ZStandardCodec writes a frame and nothing else.
+        const frame = codec.compress(content, 0, content.length);
+        if (name === 'ZSTD')
+          expect(unpackContent(Buffer.from(frame), name, content.length).equals(content)).toBe(true);
+      },
+    ),
+    { numRuns: scaled(40, 600, 20_000) },
+  );
+});
+
+test('content that is none is an error, whatever its bytes and however long it is said to be', () => {
+  const noise = fc.uint8Array({ maxLength: 60 });
+  fc.assert(
+    fc.property(
+      contents,
+      noise,
+      fc.constantFrom('SNAPPY' as const, 'LZ4' as const, 'ZSTD' as const),
+      fc.nat(1000),
+      fc.nat({ max: 1 << 20 }),
+      (content, bytes, name, at, length) => {
+        const damaged = Buffer.from(packContent(content, name));
+        if (damaged.length > 0)
+          damaged.set(bytes.subarray(0, damaged.length - (at % damaged.length)), at % damaged.length);
+        for (const body of [damaged, Buffer.from(bytes)]) {
+          for (const said of [length, content.length]) {
+            try {
+              expect(unpackContent(body, name, said).length).toBeLessThanOrEqual(said);
+            } catch (error) {
+              expect(error).toMatchObject({ code: 'ERR_CORRUPTION' });
+            }
+          }
+        }
+      },
+    ),
+    { numRuns: scaled(60, 2000, 50_000) },
+  );
+});
+
 test('every row is in the Bloom filter, few others are, and its hash is that of HBase', () => {
   // MurmurHash2 of the words that SMHasher and HBase's own tests have.
   expect(murmurHash(Buffer.from(''), 0)).toBe(0);
@@ -112,7 +181,7 @@ test('cells out of order, and none, are refused', async () => {
 
 test('a file with any byte changed is an error that names it, or reads as before', async () => {
   const cells = fc.sample(familyCells('f', 30), { numRuns: 1, seed: 5 })[0]!;
-  for (const compression of ['NONE', 'GZ'] as const) {
+  for (const compression of ['NONE', 'GZ', 'LZ4'] as const) {
     const { path } = await write('whole', cells, { compression, blockSize: 100, indexBlockSize: 60 });
     const whole = await readFile(path);
     const expected = await read(path);

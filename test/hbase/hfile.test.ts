@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { fromLatin1 } from '../../src/bytes/index.js';
-import { HFileReader, HFileWriter } from '../../src/hadoop/hfile/index.js';
+import { HFileReader, HFileWriter, prepareHFileCodec } from '../../src/hadoop/hfile/index.js';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../src/job/tools/bulk-load.js';
 import type { JobOutcome } from '../../src/job/types.js';
@@ -75,6 +75,9 @@ it("HBase's own tool reads, checks and prints every cell of files of every shape
   const shapes = [
     { compression: 'NONE', blockSize: 65536, indexBlockSize: 131072 },
     { compression: 'GZ', blockSize: 200, indexBlockSize: 150 },
+    { compression: 'SNAPPY', blockSize: 200, indexBlockSize: 150 },
+    { compression: 'LZ4', blockSize: 3000, indexBlockSize: 400 },
+    { compression: 'ZSTD', blockSize: 200, indexBlockSize: 131072 },
   ] as const;
   const paths: string[] = [];
   const counts: number[] = [];
@@ -82,6 +85,7 @@ it("HBase's own tool reads, checks and prints every cell of files of every shape
     const cells = fc.sample(familyCells('f', 2000), { numRuns: 1, seed: 7 + at })[0]!;
     const path = join(folder, `shape-${at}`);
     const file = await open(path, 'w');
+    await prepareHFileCodec(shape.compression);
     const writer = new HFileWriter({ append: (bytes) => file.writeFile(bytes) }, { family: 'f', ...shape });
     for (const cell of cells) writer.add(cell);
     await writer.finish();
@@ -136,6 +140,37 @@ it('cells of several regions and families are loaded as they are, and what HBase
   expect(visible.filter((cell) => !found.has(cell))).toEqual([]);
   expect((await readdir(folder)).filter((name) => name.startsWith('rowan-'))).toEqual([]);
 });
+
+it.each(['SNAPPY', 'LZ4', 'ZSTD'] as const)(
+  'files packed by %s are read of HBase, and by it',
+  async (compression) => {
+    const name = uniqueTable('packed');
+    await engine.admin.createTable(tableDescriptor(name, { f: { compression } }));
+    tables.push(name);
+    // The last is packed in more than one chunk.
+    const values = ['', 'short', 'again and '.repeat(500), `${'0123456789'.repeat(60_000)}end`];
+    const cells = values.map(
+      (value, at) =>
+        new Cell(Buffer.from(`r${at}`), 'f', Buffer.from('q'), 5, CellType.Put, Buffer.from(value)),
+    );
+    await engine.bulkLoad(name, cells.slice(1), { folder, compression });
+    expect(await storedCells(name, false)).toEqual(cells.slice(1).map(textOf));
+    await engine.table(name).put(new Put('r0').addColumn('f', 'q', '', 5));
+    await engine.admin.flush(name);
+    await engine.admin.majorCompact(name);
+    const regions = join(layout.data, 'root', 'data', 'default', name);
+    const found = new Set<string>();
+    for (const region of await readdir(regions)) {
+      for (const file of await readdir(join(regions, region, 'f')).catch(() => [])) {
+        const reader = await HFileReader.open(join(regions, region, 'f', file));
+        expect(reader.trailer.codec).toBe({ SNAPPY: 3, LZ4: 4, ZSTD: 6 }[compression]);
+        for await (const cell of reader.cells()) found.add(textOf(cell));
+        await reader.close();
+      }
+    }
+    expect([...found].sort()).toEqual(cells.map(textOf).sort());
+  },
+);
 
 it('what is loaded wins over what was written before, and loses to what is written after', async () => {
   const name = await makeTable();

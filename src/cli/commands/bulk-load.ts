@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { Engine } from '../../table/index.js';
+import type { BulkCompression, Engine } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { withEngines } from '../engines.js';
@@ -17,7 +17,7 @@ interface BulkFlags extends TsvFlags {
   readonly format: BulkFormat;
   readonly folder: string;
   readonly uri?: string;
-  readonly compression: 'NONE' | 'GZ';
+  readonly compression: BulkCompression;
   readonly create?: boolean;
   readonly entities?: string;
   readonly entity?: string;
@@ -50,7 +50,9 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
     )
     .option('--uri <uri>', 'that folder as the region servers name it; default: file:// and its path')
     .addOption(
-      new Option('--compression <name>', "of HBase's files").choices(['NONE', 'GZ']).default('NONE'),
+      new Option('--compression <name>', "of HBase's files")
+        .choices(['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD'])
+        .default('NONE'),
     );
   tsvFlags(command, false)
     .option('--create', 'of text: make the table when it is not there')

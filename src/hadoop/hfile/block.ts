@@ -1,8 +1,8 @@
 /** Blocks of HFiles: a head, content, checksums. */
 
-import { gunzipSync, gzipSync } from 'node:zlib';
 import { crc32 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
+import { packContent, unpackContent } from './compression.js';
 import {
   BLOCK_HEAD_BYTES,
   type BlockMagic,
@@ -23,7 +23,7 @@ export function packBlock(
   previous: number,
   compression: HFileCompression,
 ): Buffer {
-  const body = compression === 'GZ' ? gzipSync(content) : content;
+  const body = packContent(content, compression);
   const data = BLOCK_HEAD_BYTES + body.length;
   const chunks = Math.ceil(data / CHECKSUM_CHUNK);
   const block = Buffer.allocUnsafe(data + 4 * chunks);
@@ -91,15 +91,7 @@ export function unpackBlock(block: Buffer, head: BlockHead, compression: HFileCo
     throw new CorruptionError(`${head.checksumType} is no kind of checksum (${CHECKSUM_NONE} to 2 are)`);
   }
   const body = block.subarray(BLOCK_HEAD_BYTES, data);
-  const content = compression === 'GZ' ? unzip(body, head.unpacked) : body;
+  const content = unpackContent(body, compression, head.unpacked);
   if (content.length === head.unpacked) return content;
   throw new CorruptionError(`a block unpacks to ${content.length} bytes, not to ${head.unpacked}`);
-}
-
-function unzip(body: Buffer, length: number): Buffer {
-  try {
-    return gunzipSync(body, { maxOutputLength: Math.max(1, length) });
-  } catch (cause) {
-    throw new CorruptionError(`a block cannot be unpacked (${(cause as Error).message})`, { cause });
-  }
 }

@@ -41,7 +41,7 @@ export const COMPARATOR = 'org.apache.hadoop.hbase.KeyValue$KVComparator';
 export const MESSAGE_MARK = Buffer.from('PBUF');
 
 /** The codecs that HFiles are written and read with here, by HBase's numbers (`Compression.Algorithm`). */
-export const HFILE_CODECS = { GZ: 1, NONE: 2 } as const;
+export const HFILE_CODECS = { GZ: 1, NONE: 2, SNAPPY: 3, LZ4: 4, ZSTD: 6 } as const;
 export type HFileCompression = keyof typeof HFILE_CODECS;
 /** HBase's others, for messages. */
 export const CODEC_NAMES: readonly string[] = [

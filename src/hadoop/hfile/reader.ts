@@ -7,6 +7,7 @@ import { naming, readAt } from '../file-bytes.js';
 import { ByteParser } from '../writable.js';
 import { type BlockHead, blockHead, unpackBlock } from './block.js';
 import { type CellShape, readCell } from './cell-bytes.js';
+import { prepareHFileCodec } from './compression.js';
 import { type FileInfo, parseFileInfo, parseTrailer, type Trailer } from './file-info.js';
 import {
   BLOCK_HEAD_BYTES,
@@ -41,7 +42,7 @@ export class HFileReader {
 
   /**
    * @throws CorruptionError naming the file when it is no HFile of version 3; UnsupportedError for one that is compressed by
-   * other than GZ, encrypted, or has encoded blocks.
+   * another codec, or whose package is missing, encrypted, or has encoded blocks.
    */
   static async open(path: string): Promise<HFileReader> {
     const handle = await open(path, 'r');
@@ -51,6 +52,7 @@ export class HFileReader {
         if (size < TRAILER_BYTES) throw new CorruptionError('it is too short for an HFile');
         const trailer = parseTrailer(await readAt(handle, size - TRAILER_BYTES, TRAILER_BYTES));
         const compression = codecOf(trailer.codec);
+        await prepareHFileCodec(compression);
         const content = await readBlock(handle, trailer.fileInfoOffset, size - TRAILER_BYTES, compression);
         if (content.head.magic !== BlockMagic.fileInfo) throw new CorruptionError('there is no file info');
         const info = parseFileInfo(content.bytes);
@@ -132,7 +134,7 @@ function codecOf(codec: number): HFileCompression {
   for (const name of Object.keys(HFILE_CODECS) as HFileCompression[])
     if (HFILE_CODECS[name] === codec) return name;
   throw new UnsupportedError(
-    `it is compressed by ${CODEC_NAMES[codec] ?? codec}; HFiles are read here with NONE and GZ. Have HBase export the table, ` +
+    `it is compressed by ${CODEC_NAMES[codec] ?? codec}; HFiles are read here with ${Object.keys(HFILE_CODECS).join(', ')}. Have HBase export the table, ` +
       'or compact it with one of those.',
   );
 }

@@ -22,7 +22,7 @@ import { IndexEntries, type IndexEntry, searchableBytes } from './index-writer.j
 export interface HFileOptions {
   /** The family of all its cells. */
   readonly family: string;
-  /** Default `NONE`. Region servers compress as the family says when they next rewrite the file. */
+  /** Default `NONE`. Others than GZ have to be made ready before (`prepareHFileCodec`). */
   readonly compression?: HFileCompression;
   /** Bytes of cells after which a data block ends. Default 64 KiB. */
   readonly blockSize?: number;

@@ -6,9 +6,10 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, throwIfAborted } from '../../errors.js';
-import { HFileReader, HFileWriter, type WrittenHFile } from '../../hadoop/hfile/index.js';
+import { HFileReader, HFileWriter, prepareHFileCodec, type WrittenHFile } from '../../hadoop/hfile/index.js';
 import { describe } from '../../table/checks.js';
 import {
+  type BulkCompression,
   type BulkLoadOptions,
   type BulkLoadResult,
   type Cell,
@@ -68,6 +69,7 @@ export class HFileLoad {
 
   /** Writes the cells into files and has them loaded; what was divided meanwhile is divided here too. */
   async run(cells: CellStream): Promise<BulkLoadResult> {
+    await prepareHFileCodec(this.options.compression ?? 'NONE');
     const { families } = await this.admin.getDescriptor(this.table);
     const known = new Set(families.map(({ name }) => name));
     try {
@@ -189,7 +191,7 @@ class OpenFile {
     local: string,
     path: string,
     family: string,
-    compression: 'NONE' | 'GZ',
+    compression: BulkCompression,
   ): Promise<OpenFile> {
     const handle = await open(local, 'wx');
     const writer = new HFileWriter({ append: (bytes) => handle.writeFile(bytes) }, { family, compression });

@@ -7,6 +7,7 @@ import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import {
+  type BulkCompression,
   Cell,
   EndingCell,
   type Engine,
@@ -27,8 +28,8 @@ export interface BulkFolder {
   readonly folder: string;
   /** That folder as the region servers name it. Default: `file://` and its path. */
   readonly uri?: string;
-  /** Of HBase's files: `NONE` (default) or `GZ`. */
-  readonly compression?: 'NONE' | 'GZ';
+  /** Of HBase's files. Default `NONE`. */
+  readonly compression?: BulkCompression;
 }
 
 /** One bulk load into a table. */

@@ -1,8 +1,8 @@
 /** One flush or compaction, done piece by piece. */
 
 import { compareBytes } from '../../bytes/index.js';
+import { prepareCodecs } from '../../compression/index.js';
 import { BlockCache, FileHandleCache } from '../cache/index.js';
-import { prepareCodecs } from '../codec/index.js';
 import type { CellCursor } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';

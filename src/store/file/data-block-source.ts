@@ -1,8 +1,8 @@
+import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../../compression/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { BlockCache } from '../cache/block-cache.js';
 import type { CachePriority, CacheSlots } from '../cache/cache-entry.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
-import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../codec/index.js';
 import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
 import { corruption, type FramedBlock, newBytes, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';

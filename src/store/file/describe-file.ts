@@ -1,7 +1,7 @@
 /** What blocks a sorted file is made of, for support tools. */
 
+import { compressionOfId } from '../../compression/index.js';
 import type { Compression, DataBlockEncoding } from '../../table/index.js';
-import { compressionOfId } from '../codec/index.js';
 import { encodingOfId } from '../encoding/index.js';
 import { readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';

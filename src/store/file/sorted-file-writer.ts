@@ -3,8 +3,8 @@
  * one data block, one leaf of the index, one chunk of the bloom filter.
  */
 
+import { type BlockCodec, CODEC_IDS, preparedCodec } from '../../compression/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { type BlockCodec, CODEC_IDS, preparedCodec } from '../codec/index.js';
 import type { CellCursor } from '../cursor.js';
 import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
 import type { FileHandle } from '../fs/file-system.js';

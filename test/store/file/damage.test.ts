@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { crc32 } from '../../../src/bytes/index.js';
+import { prepareCodecs } from '../../../src/compression/index.js';
 import { RowanError } from '../../../src/errors.js';
-import { prepareCodecs } from '../../../src/store/codec/index.js';
 import { checksumSeed } from '../../../src/store/file/block-frame.js';
 import { describeBlocks } from '../../../src/store/file/describe-file.js';
 import {

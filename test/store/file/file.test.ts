@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { prepareCodecs } from '../../../src/store/codec/index.js';
+import { prepareCodecs } from '../../../src/compression/index.js';
 import { LEAF_ENTRIES } from '../../../src/store/file/file-format.js';
 import {
   describeBlocks,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { equalBytes } from '../../../src/bytes/index.js';
-import { prepareCodecs } from '../../../src/store/codec/index.js';
+import { prepareCodecs } from '../../../src/compression/index.js';
 import { BloomKey, SortedFileReader } from '../../../src/store/file/index.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';

@@ -9,7 +9,7 @@ import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 async function freshModules() {
   vi.resetModules();
   const { openEmbedded } = await import('../../../src/store/engine.js');
-  const { preparedCodec } = await import('../../../src/store/codec/index.js');
+  const { preparedCodec } = await import('../../../src/compression/index.js');
   return { openEmbedded, preparedCodec };
 }
 

@@ -13,7 +13,8 @@ export const ZSTD_LEVEL = 3;
 const MOST = 1 << 15;
 /** Larger blocks stay uncompressed: the package's memory is limited, and files are to be readable both ways. */
 const MAX_BYTES = 1 << 26;
-const FRAME_MAGIC = 0xfd2fb528;
+/** The first four bytes of a frame, little-endian. */
+export const FRAME_MAGIC = 0xfd2fb528;
 
 /** ZSTD: one frame that says its content size. */
 export class ZstdCodec implements BlockCodec {
@@ -46,8 +47,8 @@ export class ZstdCodec implements BlockCodec {
   }
 }
 
-/** The size of the content that the frame's header says (RFC 8878, 3.1.1.1), undefined when it says none. */
-function contentSize(source: Uint8Array, offset: number, length: number): number | undefined {
+/** The size of the content that the frame's header says (RFC 8878, 3.1.1.1), undefined when it says none. @throws CorruptionError */
+export function contentSize(source: Uint8Array, offset: number, length: number): number | undefined {
   const view = new DataView(source.buffer, source.byteOffset + offset, length);
   if (length < 6 || view.getUint32(0, true) !== FRAME_MAGIC)
     throw badBlock('ZSTD', 'it does not begin as a frame');

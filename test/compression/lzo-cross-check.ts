@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { LzoCodec } from '../../../src/store/codec/lzo-codec.js';
+import { LzoCodec } from '../../src/compression/lzo-codec.js';
 import { samples } from './samples.js';
 
 /** Levels 1 (LZO1X-1) and 9 (LZO1X-999), and what it reads in a stream of ours. */

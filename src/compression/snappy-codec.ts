@@ -41,7 +41,8 @@ export class SnappyCodec implements BlockCodec {
   }
 }
 
-function saidLength(source: Uint8Array, offset: number, end: number): number {
+/** What a block says that it unpacks to, -1 when it says nothing. */
+export function saidLength(source: Uint8Array, offset: number, end: number): number {
   let length = 0;
   for (let i = 0; i < 5 && offset + i < end; i++) {
     const byte = source[offset + i]!;

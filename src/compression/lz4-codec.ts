@@ -45,3 +45,34 @@ export class Lz4Codec implements BlockCodec {
     return input.subarray(0, length + LENGTH_BYTES);
   }
 }
+
+/**
+ * What a raw LZ4 block unpacks to: the lengths of its literals and matches are added up, nothing is unpacked.
+ * @throws CorruptionError when it ends within a sequence.
+ */
+export function lz4Length(source: Uint8Array): number {
+  let raw = 0;
+  let at = 0;
+  const lengthOf = (nibble: number): number => {
+    let length = nibble;
+    if (nibble < 15) return length;
+    for (;;) {
+      if (at >= source.length) throw badBlock('LZ4', 'it ends within a length');
+      const byte = source[at++]!;
+      length += byte;
+      if (byte < 255) return length;
+    }
+  };
+  while (at < source.length) {
+    const token = source[at++]!;
+    const literals = lengthOf(token >>> 4);
+    raw += literals;
+    at += literals;
+    // The last sequence has literals only.
+    if (at >= source.length) break;
+    at += 2;
+    raw += lengthOf(token & 15) + 4;
+  }
+  if (at > source.length) throw badBlock('LZ4', 'it ends within a sequence');
+  return raw;
+}

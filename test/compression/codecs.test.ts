@@ -8,10 +8,10 @@ import {
   compressionOfId,
   prepareCodecs,
   preparedCodec,
-} from '../../../src/store/codec/index.js';
-import { nativeZstd, wasmZstd } from '../../../src/store/codec/registry.js';
-import { ZstdCodec } from '../../../src/store/codec/zstd-codec.js';
-import { COMPRESSIONS } from '../../../src/table/index.js';
+} from '../../src/compression/index.js';
+import { nativeZstd, wasmZstd } from '../../src/compression/registry.js';
+import { ZstdCodec } from '../../src/compression/zstd-codec.js';
+import { COMPRESSIONS } from '../../src/table/index.js';
 import { samples } from './samples.js';
 
 const CODECS = COMPRESSIONS.filter((name) => name !== 'NONE');
@@ -165,7 +165,7 @@ describe('a codec that is not there', () => {
     vi.doMock('snappy', () => {
       throw new Error('Cannot find package');
     });
-    const registry = await import('../../../src/store/codec/registry.js');
+    const registry = await import('../../src/compression/registry.js');
     await expect(registry.prepareCodecs(['GZ', 'SNAPPY'])).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',
       message: expect.stringContaining('npm install snappy'),
@@ -176,7 +176,7 @@ describe('a codec that is not there', () => {
 
   test('is refused when it was not prepared', async () => {
     vi.resetModules();
-    const registry = await import('../../../src/store/codec/registry.js');
+    const registry = await import('../../src/compression/registry.js');
     expect(() => registry.preparedCodec('GZ')).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }));
   });
 });

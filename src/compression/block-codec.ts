@@ -1,7 +1,7 @@
 /** What compresses the blocks of sorted files. */
 
-import { CorruptionError } from '../../errors.js';
-import type { Compression } from '../../table/index.js';
+import { CorruptionError } from '../errors.js';
+import type { Compression } from '../table/index.js';
 
 /** The codes that stand in block headers: FROZEN. */
 export const CODEC_IDS: Readonly<Record<Compression, number>> = {

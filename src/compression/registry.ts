@@ -4,8 +4,8 @@
  */
 
 import * as zlib from 'node:zlib';
-import { UnsupportedError } from '../../errors.js';
-import { COMPRESSIONS, type Compression } from '../../table/index.js';
+import { UnsupportedError } from '../errors.js';
+import { COMPRESSIONS, type Compression } from '../table/index.js';
 import { type BlockCodec, CODEC_IDS } from './block-codec.js';
 import { Lz4Codec, type Lz4Package } from './lz4-codec.js';
 import { LzoCodec } from './lzo-codec.js';
