@@ -1,13 +1,14 @@
 /** Runs a module's job with threads that read one copy of an embedded store. */
 
-import { mkdir, rm } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Database } from '../database.js';
 import type { JobOutcome, JobRunOptions } from '../job/types.js';
 import { runWithMappers } from '../job/workers/pool.js';
-import { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
+import type { EmbeddedEngine } from '../store/engine.js';
+import { parseStoreFileName } from '../store/fs/index.js';
 import { jobOf } from './job-module.js';
 import type { JobWorkerData } from './job-worker.js';
 
@@ -49,13 +50,20 @@ export async function runInWorkers(
 async function copies(engine: EmbeddedEngine, folder: string, count: number): Promise<string[]> {
   const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
   const [first, ...others] = paths as [string, ...string[]];
+  // What is in the log only each thread would have to read again.
+  for (const { name } of await engine.admin.listTables()) await engine.admin.flush(name);
   await engine.checkpoint(first);
-  if (others.length === 0) return paths;
-  const copied = await openEmbedded(first, { automatic: false, background: 'inline' });
-  try {
-    for (const path of others) await copied.checkpoint(path);
-  } finally {
-    await copied.close();
-  }
+  for (const path of others) await copyCheckpoint(first, path);
   return paths;
+}
+
+/** Of a store that nobody has open: files that never change are linked. */
+async function copyCheckpoint(from: string, to: string): Promise<void> {
+  await mkdir(to);
+  for (const name of await readdir(from)) {
+    const [source, target] = [join(from, name), join(to, name)];
+    if (parseStoreFileName(name)?.kind === 'sorted')
+      await link(source, target).catch(() => copyFile(source, target));
+    else await copyFile(source, target);
+  }
 }

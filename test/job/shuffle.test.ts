@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeJobKey, encodeJobKey } from '../../src/job/pipeline/ordered-key.js';
+import { decodeJobKey } from '../../src/job/pipeline/ordered-key.js';
 import { GroupReader, ShuffleWriter, shuffleTableDescriptor } from '../../src/job/pipeline/shuffle.js';
 import { Scan } from '../../src/table/index.js';
 import { memoryStore } from '../store/engine/support.js';
@@ -10,12 +10,12 @@ test('reducers read what was committed, and nothing that an attempt wrote behind
   await engine.admin.createTable(descriptor);
   const table = engine.table(descriptor.name);
   const first = new ShuffleWriter(table, 3, 1, undefined, 16, undefined);
-  first.emit(encodeJobKey('oak'), 'committed');
+  first.emit('oak', 'committed');
   const kept = await first.commit();
-  first.emit(encodeJobKey('oak'), 'lost with its worker');
+  first.emit('oak', 'lost with its worker');
   await first.commit();
   const second = new ShuffleWriter(table, 3, 2, kept, 16, undefined);
-  second.emit(encodeJobKey('oak'), 'tried again');
+  second.emit('oak', 'tried again');
   const work = await second.commit();
 
   const rows = [];

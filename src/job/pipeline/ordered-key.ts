@@ -76,6 +76,17 @@ function wrongKey(key: unknown): InvalidArgumentError {
   );
 }
 
+/** An encoded key as a text, one character a byte: what maps have it by, and what goes from thread to thread. */
+export function nameOfKey(key: JobKey): string {
+  const bytes = encodeJobKey(key);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+/** The key of a name of {@link nameOfKey}. */
+export function keyOfName(name: string): JobKey {
+  return decodeJobKey(Buffer.from(name, 'latin1'));
+}
+
 /** The key of these bytes, which {@link encodeJobKey} made. */
 export function decodeJobKey(bytes: Uint8Array): JobKey {
   return new Reader(bytes).read();

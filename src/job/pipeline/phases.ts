@@ -12,9 +12,8 @@ import type {
   SplitContext,
   SplitWork,
 } from '../types.js';
-import { decodeJobKey, encodeJobKey, type JobKey } from './ordered-key.js';
+import { decodeJobKey, type JobKey } from './ordered-key.js';
 import {
-  type Combine,
   GroupReader,
   partitionRanges,
   partitionSplits,
@@ -71,8 +70,8 @@ export interface MappedSource {
 export interface MappedRows {
   readonly weight: RowWeight;
   readonly counters: Counters;
-  /** Encoded keys and their values. */
-  pairs(): Iterable<readonly [key: Uint8Array, value: unknown]>;
+  /** Names of keys (`nameOfKey`) and their values. */
+  pairs(): Iterable<readonly [name: string, value: unknown]>;
 }
 
 /** The job that the steps are; `mapping`: what maps in place of this thread. */
@@ -109,8 +108,8 @@ export function definitionOf(
 /** Takes what one attempt at a split has mapped. */
 interface PairTaker {
   emit(key: JobKey, value: unknown): void;
-  /** Emits a pair whose key is encoded. */
-  emitEncoded(key: Uint8Array, value: unknown): void;
+  /** Emits a pair whose key has this name. */
+  emitNamed(name: string, value: unknown): void;
   /** After each batch. */
   flush(): void | Promise<void>;
   commit?: SplitWork['commit'];
@@ -144,7 +143,7 @@ function readingPhase(
         for (const row of rows) {
           const { counters, pairs } = mapping.unpack(row);
           for (const [name, by] of Object.entries(counters)) context.count(name, by);
-          for (const [key, value] of pairs()) taker.emitEncoded(key, value);
+          for (const [name, value] of pairs()) taker.emitNamed(name, value);
         }
       });
     },
@@ -189,7 +188,7 @@ async function openItems(steps: Steps, context: SplitContext): Promise<PairTaker
   let items: unknown[] = [];
   return {
     emit: (_, value) => void items.push(value),
-    emitEncoded: (_, value) => void items.push(value),
+    emitNamed: (_, value) => void items.push(value),
     async flush() {
       const written = items;
       items = [];
@@ -214,13 +213,12 @@ function shufflePhase(
   mapping: MappedSource | undefined,
 ): JobPhase {
   const { combine } = steps;
-  const combineBytes: Combine | undefined = combine && ((key, values) => combine(decodeJobKey(key), values));
   const open = ({ split, attempt, resumed, run }: SplitContext): PairTaker => {
     const table = engine.table(shuffleTableDescriptor(name, run).name);
-    const writer = new ShuffleWriter(table, split, attempt, resumed, PARTITIONS, combineBytes);
+    const writer = new ShuffleWriter(table, split, attempt, resumed, PARTITIONS, combine);
     return {
-      emit: (key, value) => writer.emit(encodeJobKey(key), value),
-      emitEncoded: (key, value) => writer.emit(key, value),
+      emit: (key, value) => writer.emit(key, value),
+      emitNamed: (name, value) => writer.emitNamed(name, value),
       flush: () => writer.flushIfFull(),
       commit: () => writer.commit(),
     };

@@ -15,6 +15,8 @@ import { murmur3 } from '../../key/digest/murmur3.js';
 import { fromTagged, toTagged } from '../../mapper/tagged.js';
 import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 import type { RowRange } from '../types.js';
+import type { JobKey } from './ordered-key.js';
+import { type Combine, PairGroups } from './pair-groups.js';
 
 const FAMILY = 's';
 const VALUE = Buffer.from('v', 'latin1');
@@ -23,7 +25,7 @@ const TAIL_BYTES = 10;
 const HEAD_BYTES = 2;
 
 /** Pairs that a split keeps in memory before it writes them. */
-const BUFFERED_PAIRS = 50_000;
+export const BUFFERED_PAIRS = 50_000;
 const PUTS_AT_ONCE = 2000;
 /** Values of one key that reach one call of a reducer. */
 const MOST_VALUES = 5_000_000;
@@ -55,18 +57,9 @@ function partitionStart(partition: number): Uint8Array {
   return new Uint8Array([partition >>> 8, partition & 0xff]);
 }
 
-/** Makes one value of those of a key so far. */
-export type Combine = (key: Uint8Array, values: readonly unknown[]) => unknown;
-
-interface Pending {
-  readonly key: Uint8Array;
-  values: unknown[];
-}
-
 /** The pairs that one attempt at a split emits. */
 export class ShuffleWriter {
-  private pending = new Map<string, Pending>();
-  private pairs = 0;
+  private readonly groups: PairGroups;
   private part = 0;
   private readonly committed: [number, number][];
 
@@ -76,40 +69,33 @@ export class ShuffleWriter {
     private readonly attempt: number,
     resumed: JsonValue | undefined,
     private readonly partitions: number,
-    private readonly combine: Combine | undefined,
+    combine: Combine | undefined,
   ) {
+    this.groups = new PairGroups(combine);
     this.committed = (resumed as [number, number][] | undefined) ?? [];
   }
 
-  emit(key: Uint8Array, value: unknown): void {
-    const name = Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
-    const known = this.pending.get(name);
-    if (known === undefined) this.pending.set(name, { key, values: [value] });
-    else known.values.push(value);
-    this.pairs++;
+  emit(key: JobKey, value: unknown): void {
+    this.groups.emit(key, value);
+  }
+
+  /** Emits a pair whose key has this name (`nameOfKey`). */
+  emitNamed(name: string, value: unknown): void {
+    this.groups.emitNamed(name, value);
   }
 
   /** Combines and, when it is still too much, writes what is buffered. */
   async flushIfFull(): Promise<void> {
-    if (this.pairs < BUFFERED_PAIRS) return;
-    this.combineAll();
-    if (this.pairs >= BUFFERED_PAIRS / 2) await this.flush();
-  }
-
-  private combineAll(): void {
-    const { combine } = this;
-    if (combine === undefined) return;
-    for (const entry of this.pending.values()) {
-      if (entry.values.length > 1) entry.values = [combine(entry.key, entry.values)];
-    }
-    this.pairs = this.pending.size;
+    if (this.groups.pairs < BUFFERED_PAIRS) return;
+    this.groups.combineAll();
+    if (this.groups.pairs >= BUFFERED_PAIRS / 2) await this.flush();
   }
 
   private async flush(): Promise<void> {
-    if (this.pending.size === 0) return;
+    if (this.groups.pairs === 0) return;
     const part = this.part++;
     let puts: Put[] = [];
-    for (const { key, values } of this.pending.values()) {
+    for (const [key, values] of this.groups.take()) {
       const json = Buffer.from(JSON.stringify(values.map(toTagged)));
       puts.push(new Put(this.row(key, part)).addColumn(FAMILY, VALUE, json));
       if (puts.length < PUTS_AT_ONCE) continue;
@@ -117,13 +103,11 @@ export class ShuffleWriter {
       puts = [];
     }
     if (puts.length > 0) await this.table.putAll(puts);
-    this.pending = new Map();
-    this.pairs = 0;
   }
 
   /** Writes everything; answers the parts that count from now on. */
   async commit(): Promise<JsonValue> {
-    this.combineAll();
+    this.groups.combineAll();
     await this.flush();
     const own: [number, number][] = this.part === 0 ? [] : [[this.attempt, this.part]];
     return [...this.committed, ...own];

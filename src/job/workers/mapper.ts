@@ -4,17 +4,25 @@ import { serialize } from 'node:v8';
 import type { MessagePort } from 'node:worker_threads';
 import type { ResultScanner } from '../../table/index.js';
 import { CounterSet } from '../counters.js';
-import { decodeJobKey, encodeJobKey, type JobKey } from '../pipeline/ordered-key.js';
+import type { JobKey } from '../pipeline/ordered-key.js';
+import { PairGroups } from '../pipeline/pair-groups.js';
 import { definitionOf, mapRows } from '../pipeline/phases.js';
 import type { PreparedJob } from '../pipeline/pipeline.js';
+import { BUFFERED_PAIRS } from '../pipeline/shuffle.js';
 import { sizeOf } from '../split-run.js';
 import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './messages.js';
 
 /** Rows that are read at once. */
 const ROWS_AT_ONCE = 1000;
-/** Rows and bytes of a batch: what is combined before it is handed on. */
-const BATCH_ROWS = 10_000;
+/** Bytes of those, about. */
+const BYTES_AT_ONCE = 8 << 20;
+/**
+ * What a batch is ended by, which is combined before it is handed on: milliseconds, bytes that were read where nothing is combined,
+ * values that are emitted.
+ */
+const BATCH_MS = 500;
 const BATCH_BYTES = 8 << 20;
+const BATCH_VALUES = 10_000;
 
 /** Answers requests until the port is closed. */
 export function serveMapper(port: MessagePort, job: PreparedJob): void {
@@ -86,13 +94,19 @@ class MappedScan {
     let last: Uint8Array | undefined;
     let count = 0;
     let bytes = 0;
-    while (count < BATCH_ROWS && bytes < BATCH_BYTES && !this.stop.signal.aborted) {
+    const end = performance.now() + BATCH_MS;
+    const most = steps.combine === undefined ? BATCH_BYTES : Number.POSITIVE_INFINITY;
+    while (bytes < most && !pairs.isFull && performance.now() < end && !this.stop.signal.aborted) {
       const rows = await this.scanner.nextBatch(this.wanted);
       if (rows.length === 0) break;
       const size = sizeOf(rows);
       this.wanted = Math.max(
         1,
-        Math.min(ROWS_AT_ONCE, Math.floor((BATCH_BYTES * rows.length) / Math.max(size, 1)), 2 * this.wanted),
+        Math.min(
+          ROWS_AT_ONCE,
+          Math.floor((BYTES_AT_ONCE * rows.length) / Math.max(size, 1)),
+          2 * this.wanted,
+        ),
       );
       await mapRows(steps, rows, context, emit);
       last = rows.at(-1)!.row;
@@ -115,6 +129,10 @@ class MappedScan {
 class Values {
   private readonly values: unknown[] = [];
 
+  get isFull(): boolean {
+    return this.values.length >= BATCH_VALUES;
+  }
+
   emit(_key: JobKey, value: unknown): void {
     this.values.push(value);
   }
@@ -126,26 +144,29 @@ class Values {
 
 /** What was emitted, by its keys, for a reduce. */
 class Groups {
-  private readonly groups = new Map<string, unknown[]>();
+  private readonly groups: PairGroups;
 
-  constructor(private readonly combine: PreparedJob['steps']['combine']) {}
+  constructor(combine: PreparedJob['steps']['combine']) {
+    this.groups = new PairGroups(combine);
+  }
+
+  get isFull(): boolean {
+    if (this.groups.pairs < BUFFERED_PAIRS) return false;
+    this.groups.combineAll();
+    return this.groups.pairs >= BUFFERED_PAIRS / 2;
+  }
 
   emit(key: JobKey, value: unknown): void {
-    const bytes = encodeJobKey(key);
-    const name = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
-    const known = this.groups.get(name);
-    if (known === undefined) this.groups.set(name, [value]);
-    else known.push(value);
+    this.groups.emit(key, value);
   }
 
   take(): Pairs {
+    this.groups.combineAll();
     const keys: string[] = [];
     const values: unknown[] = [];
-    for (const [name, all] of this.groups) {
-      const { combine } = this;
-      const key = (): JobKey => decodeJobKey(Buffer.from(name, 'latin1'));
-      const left = combine === undefined || all.length === 1 ? all : [combine(key(), all)];
-      for (const value of left) {
+    for (const [key, all] of this.groups.take()) {
+      const name = Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
+      for (const value of all) {
         keys.push(name);
         values.push(value);
       }

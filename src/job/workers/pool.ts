@@ -63,13 +63,11 @@ function unpack(row: Result): MappedRows {
     *pairs() {
       const { keys, values } = deserialize(batch.pairs) as Pairs;
       for (let at = 0; at < values.length; at++) {
-        yield [keys === undefined ? NO_KEY : Buffer.from(keys[at]!, 'latin1'), values[at]];
+        yield [keys?.[at] ?? '', values[at]];
       }
     },
   };
 }
-
-const NO_KEY = new Uint8Array(0);
 
 class MappedRowsReader implements JobReadable {
   readonly name = 'mapped rows';

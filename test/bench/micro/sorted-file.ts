@@ -7,8 +7,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BlockCache, FileHandleCache } from '../../../src/store/cache/index.js';
 import { prepareCodecs } from '../../../src/compression/index.js';
+import { BlockCache, FileHandleCache } from '../../../src/store/cache/index.js';
 import { CellCursor, type SeekKey } from '../../../src/store/cursor.js';
 import { BloomKey, SortedFileReader, SortedFileWriter } from '../../../src/store/file/index.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
