@@ -12,6 +12,7 @@ export {
   parquetSource,
 } from './pipeline/file-source.js';
 export { type Increments, type IncrementTarget, increments } from './pipeline/increments.js';
+export type { LookupOptions, LookupTarget } from './pipeline/lookup.js';
 export type { JobKey } from './pipeline/ordered-key.js';
 export { parquetFiles } from './pipeline/parquet-sink.js';
 export type {
@@ -31,7 +32,7 @@ export {
   type Tagged,
   tableSink,
 } from './pipeline/sink.js';
-export { type JobQuery, type JobSource, tableSource } from './pipeline/source.js';
+export { type JobQuery, type JobSource, snapshotSource, tableSource } from './pipeline/source.js';
 export {
   type SqlConnection,
   type SqlDialect,

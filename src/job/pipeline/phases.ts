@@ -12,6 +12,7 @@ import type {
   SplitContext,
   SplitWork,
 } from '../types.js';
+import type { Lookup, LookupStep } from './lookup.js';
 import { decodeJobKey, type JobKey } from './ordered-key.js';
 import {
   GroupReader,
@@ -50,15 +51,17 @@ const PARTITIONS = 16;
 /** What a job is declared with. */
 export interface Declared {
   readonly source: JobSource<unknown> | JobQuery<unknown>;
+  readonly lookups: readonly LookupStep[];
   readonly map: Mapper<unknown, JobKey, unknown> | undefined;
   readonly combine: Combiner<JobKey, unknown> | undefined;
   readonly reduce: Reducer<JobKey, unknown, unknown> | undefined;
   readonly sink: Sink<unknown> | undefined;
 }
 
-/** The same, with a source that can be read. */
-export interface Steps extends Declared {
+/** The same, with a source that can be read, and lookups at work. */
+export interface Steps extends Omit<Declared, 'lookups'> {
   readonly source: JobSource<unknown>;
+  readonly lookups: readonly Lookup[];
 }
 
 /** Rows that were read and mapped elsewhere, each of which stands for many of the source. */
@@ -81,9 +84,10 @@ export function definitionOf(
   steps: Steps,
   mapping?: MappedSource,
 ): JobDefinition {
-  const { source, reduce, map, combine, sink } = steps;
+  const { source, lookups, reduce, map, combine, sink } = steps;
   const made = [map && 'map', combine && 'combine', reduce && 'reduce'].filter(Boolean).join(', ');
-  const signature = [source.signature, made, sink?.signature ?? 'no sink'].join('; ');
+  const looked = lookups.map(({ name }) => `lookup ${name}`);
+  const signature = [source.signature, ...looked, made, sink?.signature ?? 'no sink'].join('; ');
   const phases =
     reduce === undefined
       ? [readingPhase(steps, (context) => openItems(steps, context), mapping)]
@@ -168,18 +172,44 @@ export async function mapRows(
   context: StepContext,
   emit: (key: JobKey, value: unknown) => void,
 ): Promise<void> {
-  const { source, map } = steps;
+  const { source, lookups } = steps;
+  if (lookups.length > 0) return mapFound(steps, rows, context, emit);
   for (const row of rows) {
     const loading = source.load(row);
     const item = loading instanceof Promise ? await loading : loading;
     if (item === null) continue;
-    if (map === undefined) {
-      emit(0, item);
-      continue;
-    }
-    const mapping = map(item, emit, context);
+    const mapping = mapItem(steps, item, context, emit);
     if (mapping instanceof Promise) await mapping;
   }
+}
+
+/** Items go on as pairs of the item and what it names. */
+async function mapFound(
+  steps: Steps,
+  rows: readonly Result[],
+  context: StepContext,
+  emit: (key: JobKey, value: unknown) => void,
+): Promise<void> {
+  let items: unknown[] = [];
+  for (const row of rows) {
+    const item = await steps.source.load(row);
+    if (item !== null) items.push(item);
+  }
+  for (const lookup of steps.lookups) {
+    const found = await lookup.find(items);
+    items = items.map((item, at) => [item, found[at]]);
+  }
+  for (const item of items) await mapItem(steps, item, context, emit);
+}
+
+function mapItem(
+  { map }: Steps,
+  item: unknown,
+  context: StepContext,
+  emit: (key: JobKey, value: unknown) => void,
+): void | Promise<void> {
+  if (map !== undefined) return map(item, emit, context);
+  emit(0, item);
 }
 
 /** Pairs whose values go to the sink as they come. */

@@ -4,6 +4,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import type { Engine } from '../../table/index.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
+import { Lookup, type LookupOptions, type LookupTarget, lookupStep } from './lookup.js';
 import type { JobKey } from './ordered-key.js';
 import {
   type Combiner,
@@ -31,7 +32,14 @@ export class JobBuilder {
 
   /** What the job reads: the entities of a query, or a {@link JobSource}. */
   from<T>(source: JobSource<T> | JobQuery<T>): SourceJob<T> {
-    const steps = { source, map: undefined, combine: undefined, reduce: undefined, sink: undefined };
+    const steps = {
+      source,
+      lookups: [],
+      map: undefined,
+      combine: undefined,
+      reduce: undefined,
+      sink: undefined,
+    };
     return new SourceJob<T>(this.engine, this.name, steps as Declared);
   }
 }
@@ -48,7 +56,11 @@ abstract class RunnableJob {
       return {
         engine,
         name,
-        steps: { ...steps, source: 'toSource' in source ? await source.toSource() : source },
+        steps: {
+          ...steps,
+          source: 'toSource' in source ? await source.toSource() : source,
+          lookups: steps.lookups.map((step) => new Lookup(step)),
+        },
       };
     });
   }
@@ -79,6 +91,20 @@ export async function prepareJob(job: object): Promise<PreparedJob | undefined> 
 
 /** A job with a source. */
 export class SourceJob<T> extends RunnableJob {
+  /**
+   * Gives each item with the entity of another table that it names, or null: for a batch of items in one call, and only for what was not
+   * got lately. The entities are shared by items: do not change them.
+   * @throws InvalidArgumentError for what is no repository or no function.
+   */
+  lookup<K, E>(
+    target: LookupTarget<K, E>,
+    keyOf: (item: T) => NoInfer<K> | null | undefined,
+    options: LookupOptions = {},
+  ): SourceJob<readonly [item: T, found: E | null]> {
+    const lookups = [...this.steps.lookups, lookupStep(target, keyOf, options)];
+    return new SourceJob(this.engine, this.name, { ...this.steps, lookups });
+  }
+
   /** Turns each item into any number of pairs. */
   map<K extends JobKey, V>(mapper: Mapper<T, K, V>): MappedJob<K, V> {
     const map = mapper as unknown as Declared['map'];

@@ -1,6 +1,8 @@
 /** What a job reads. */
 
-import type { Result, Scan } from '../../table/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { Engine, Result, Scan } from '../../table/index.js';
+import { planSplits } from '../split-plan.js';
 import type { JobReadable, RowRange } from '../types.js';
 
 /** Rows of a table, or of what looks like one, made into items. */
@@ -36,4 +38,37 @@ export function tableSource(
     raw,
   ]);
   return { signature: `table ${table} ${read}`, table, ranges, scan, load: (row) => row };
+}
+
+/** Bytes of a split of a snapshot. */
+const SNAPSHOT_SPLIT_BYTES = 256 << 20;
+
+/**
+ * A source of tables or entities, read from another engine than the job's: from a checkpoint that was opened, so that all that is read is of
+ * one moment, while the job writes to the store that the checkpoint is of. It has to be open, and the same, when the job is gone on with.
+ * `splitBytes`: a region larger than this is cut into several splits; default 256 MiB.
+ * @throws InvalidArgumentError, in the job, for a source that reads no table.
+ */
+export function snapshotSource<T>(
+  engine: Engine,
+  source: JobSource<T> | JobQuery<T>,
+  { splitBytes = SNAPSHOT_SPLIT_BYTES }: { readonly splitBytes?: number } = {},
+): JobQuery<T> {
+  return {
+    async toSource() {
+      const own = 'toSource' in source ? await source.toSource() : source;
+      if (typeof own.table !== 'string') {
+        throw new InvalidArgumentError(
+          'A snapshot has tables: give tableSource(...), or a query of a repository.',
+        );
+      }
+      const table = engine.table(own.table);
+      return {
+        ...own,
+        signature: `snapshot of ${own.signature}`,
+        table,
+        ranges: await planSplits(engine.admin, table, own.ranges, splitBytes),
+      };
+    },
+  };
 }
