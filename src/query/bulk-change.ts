@@ -52,8 +52,11 @@ export interface BulkOptions {
   readonly batch?: number;
   /** A cursor of an earlier run, which goes on behind it. Default: from the beginning. */
   readonly cursor?: string | undefined;
-  /** Called after each batch. What it throws ends the run. */
-  readonly onProgress?: (progress: BulkProgress) => void;
+  /**
+   * Called after each batch, and awaited before the next: the place to keep the cursor where a run that was cut off finds
+   * it. What it throws ends the run.
+   */
+  readonly onProgress?: (progress: BulkProgress) => void | Promise<void>;
   /**
    * Whether the step that changes a row must meet the conditions once more. False lets conditions take part that only
    * Rowan can decide, as the row was when it was read. Default true.
@@ -103,7 +106,7 @@ export async function changeAll(
       changed: progress.changed + changed,
       cursor: page.cursor,
     };
-    onProgress?.(progress);
+    await onProgress?.(progress);
     if (page.cursor === undefined) break;
   }
   return progress;

@@ -65,7 +65,8 @@ export function decodeCursor(scope: CursorScope, cursor: string): Position {
   if (cursor.length > MAX_CURSOR_LENGTH) throw noCursor();
   const bytes = Buffer.from(cursor, 'base64url');
   const bodyLength = bytes.length - SEAL_LENGTH;
-  if (bodyLength < HEADER_LENGTH) throw noCursor();
+  // Decoding passes over what is no base64: a cursor has one text only.
+  if (bodyLength < HEADER_LENGTH || bytes.toString('base64url') !== cursor) throw noCursor();
   const body = bytes.subarray(0, bodyLength);
   if (!timingSafeEqual(bytes.subarray(bodyLength), seal(scope, body))) throw noCursor();
   if (body[0] !== VERSION) {
