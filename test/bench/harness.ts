@@ -14,6 +14,8 @@ export interface BenchRow {
   readonly microseconds?: Readonly<Record<string, Percentiles>>;
   /** Operations of each contestant for a second of the processor's time, where that was counted beside the clock's. */
   readonly processor?: Readonly<Record<string, number>>;
+  /** The most memory that each contestant's process had, where each ran in one of its own: 10^6 bytes. */
+  readonly megabytes?: Readonly<Record<string, number>>;
 }
 
 export interface Percentiles {
@@ -96,14 +98,14 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
  * and by what a busy machine disturbs less: the medians of single steps, and the processor's time.
  */
 export function rowLine(row: BenchRow): string {
-  const { unit, rowan, peers, microseconds } = row;
+  const { unit, rowan, peers, microseconds, megabytes } = row;
   const ratios = Object.entries(peers).map(([name, figure]) => {
     const steady = steadyRatios(row, name);
-    return `${(rowan / figure).toFixed(2)}x${steady === '' ? '' : ` (${steady})`} ${name}`;
+    return `${(rowan / figure).toFixed(2)}x${steady === '' ? '' : ` (${steady})`} ${name}${memoryOf(megabytes, name)}`;
   });
   const own = microseconds?.['rowan']?.p50;
   const p50 = own === undefined ? '' : ` (p50 ${own} us)`;
-  return `${row.row}: ${[`${show(rowan)} ${unit}${p50}`, ...ratios].join(', ')}`;
+  return `${row.row}: ${[`${show(rowan)} ${unit}${p50}${memoryOf(megabytes, 'rowan')}`, ...ratios].join(', ')}`;
 }
 
 /** How many times a peer's speed ours is by medians of single steps and by the processor's time, where they were taken. */
@@ -116,6 +118,11 @@ function steadyRatios({ microseconds, processor }: BenchRow, name: string): stri
   return ratios.join(', ');
 }
 
+function memoryOf(megabytes: BenchRow['megabytes'], name: string): string {
+  const own = megabytes?.[name];
+  return own === undefined ? '' : ` in ${Math.round(own)} MB`;
+}
+
 /** Prints the rows, each peer with our ratio to it. */
 export function printRows(rows: readonly BenchRow[]): void {
   const table = new Table({ head: ['row', 'unit', 'rowan', 'peers'], style: { head: [], border: [] } });
@@ -123,7 +130,7 @@ export function printRows(rows: readonly BenchRow[]): void {
     const own = row.microseconds?.[name];
     const rate = row.processor?.[name];
     const ofProcessor = rate === undefined ? '' : ` CPU ${show(rate)}/s`;
-    return (own ? ` p50 ${own.p50} p99 ${own.p99} us` : '') + ofProcessor;
+    return (own ? ` p50 ${own.p50} p99 ${own.p99} us` : '') + ofProcessor + memoryOf(row.megabytes, name);
   };
   for (const row of rows) {
     const peers = Object.entries(row.peers).map(

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { eq, relations, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { CREATE_RELATED, inBatches } from './related-tables.mjs';
 import { PRAGMAS, versionOf } from './sqlite.mjs';
 
 const customer = sqliteTable('customer', { id: text('id').primaryKey(), name: text('name').notNull() });
@@ -30,17 +31,10 @@ const lineRelations = relations(line, ({ one }) => ({
   order: one(order, { fields: [line.orderNo], references: [order.no] }),
 }));
 
-const CREATE = [
-  'create table customer (id text not null primary key, name text not null) without rowid',
-  'create table orders (no integer not null primary key, customer_id text not null)',
-  `create table line (order_no integer not null, line_no integer not null, product text not null,
-    quantity integer not null, primary key (order_no, line_no)) without rowid`,
-];
-
 export async function openDrizzleRelated(folder) {
   const sqlite = new Database(join(folder, 'drizzle.db'));
   for (const pragma of PRAGMAS) sqlite.pragma(pragma);
-  for (const statement of CREATE) sqlite.exec(statement);
+  for (const statement of CREATE_RELATED) sqlite.exec(statement);
   const db = drizzle(sqlite, { schema: { customer, order, line, orderRelations, lineRelations } });
   const whole = db.query.order
     .findFirst({
@@ -55,10 +49,7 @@ export async function openDrizzleRelated(folder) {
       db.transaction((tx) => {
         for (const row of customers) tx.insert(customer).values(row).run();
         for (const row of orders) tx.insert(order).values(row).run();
-        for (let at = 0; at < lines.length; at += 500)
-          tx.insert(line)
-            .values(lines.slice(at, at + 500))
-            .run();
+        for (const some of inBatches(lines)) tx.insert(line).values(some).run();
       });
     },
     whole: (no) => whole.execute({ no }),
