@@ -8,7 +8,7 @@ import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import { uint32 } from '../../src/key/index.js';
-import type { BulkProgress } from '../../src/query/index.js';
+import type { BulkProgress } from '../../src/query/bulk-change.js';
 import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
