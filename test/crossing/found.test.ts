@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { part, substitute } from '../../src/key/index.js';
+import { hash, part, substitute } from '../../src/key/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 
@@ -157,5 +157,26 @@ it('what an ended entity leaves for a moment is not counted, and takes no place 
   expect(await all.limit(1).all()).toMatchObject([{ id: 'y' }]);
   expect((await all.page({ size: 1 })).items).toMatchObject([{ id: 'y' }]);
   expect(await ending.exists({ id: 'x' })).toBe(false);
+  await db.close();
+});
+
+const Digested = defineEntity({
+  name: 'Digested',
+  table: table('digested'),
+  key: [hash('name', { bytes: 4 })],
+  columns: (c) => ({ name: c.column('d:n', text), a: c.column('d:a', text).optional(), ttl: c.ttl() }),
+});
+
+it('what an ended entity leaves for a moment is not there for a key that keeps only a digest', async () => {
+  const clock = settableClock(1000);
+  const db = await openMemory({ entities: [Digested], clock });
+  const digested = db.repository(Digested);
+  await digested.put({ name: 'x', a: 'a', ttl: 5000 });
+  clock.advance(10);
+  await digested.put({ name: 'x', a: 'b' });
+  expect(await digested.exists({ name: 'x' })).toBe(true);
+  clock.advance(5200);
+  expect(await digested.exists({ name: 'x' })).toBe(false);
+  expect(await digested.get({ name: 'x' })).toBeNull();
   await db.close();
 });

@@ -24,7 +24,7 @@ import {
 import { Random } from './model/random.js';
 import { drawEntities, type ModelEntity, type Values } from './model/schema.js';
 
-const SCHEMAS = scaled(6, 100, 500);
+const SCHEMAS = scaled(6, 120, 500);
 const QUESTIONS = scaled(10, 50, 100);
 
 /** A row of the model: the entity it is of, by place, and its values without absent ones. */
@@ -34,6 +34,9 @@ interface ModelRow {
 }
 
 type Query = BaseQuery<object>;
+
+/** Queries that were run. */
+let queries = 0;
 
 /** The last question, for messages. */
 let last = '';
@@ -83,6 +86,7 @@ async function checkAnswers(random: Random, query: Query, meant: readonly object
   const streamed: object[] = [];
   for await (const item of query) streamed.push(item);
   expect(streamed.map(text)).toEqual(texts);
+  queries += 6;
   await checkPages(random, query, texts);
   return all;
 }
@@ -90,9 +94,11 @@ async function checkAnswers(random: Random, query: Query, meant: readonly object
 async function checkPages(random: Random, query: Query, texts: readonly string[]): Promise<void> {
   const size = 1 + random.below(texts.length + 1);
   const forward: string[] = [];
+  queries++;
   let page = await query.page({ size });
   forward.push(...page.items.map(text));
   while (page.cursor !== undefined) {
+    queries++;
     page = await query.page({ size, cursor: page.cursor });
     expect(page.items.length).toBeGreaterThan(0);
     forward.push(...page.items.map(text));
@@ -100,6 +106,7 @@ async function checkPages(random: Random, query: Query, texts: readonly string[]
   expect(forward).toEqual(texts);
   const backward = page.items.map(text);
   while (page.backCursor !== undefined) {
+    queries++;
     page = await query.page({ size, cursor: page.backCursor, back: true });
     backward.unshift(...page.items.map(text));
   }
@@ -146,6 +153,7 @@ async function askEntity(
     .map((values) => values[by.name])
     .filter((value) => value !== undefined)
     .sort((a, b) => -by.compare(a as never, b as never));
+  queries += 2;
   const answered = (sorted as unknown as Values[]).map((values) => values[by.name]);
   expect(answered.filter((value) => value !== undefined && value !== null)).toEqual(best.slice(0, 5));
   for (const values of rows.slice(0, 2)) {
@@ -223,4 +231,5 @@ it('random questions have the answers of a plain array', async () => {
   let asked = 0;
   for (let seed = 1; seed <= SCHEMAS; seed++) asked += await checkSchema(seed);
   expect(asked).toBe(SCHEMAS * QUESTIONS);
+  expect(queries).toBeGreaterThan(scaled(500, 50_000, 400_000));
 });
