@@ -211,7 +211,7 @@ describe('several writes at once', () => {
           state = after;
         }
       }),
-      { numRuns: onHBase ? 10 : scaled(5, 500, 5000) },
+      { numRuns: onHBase ? scaled(10, 25, 500) : scaled(5, 500, 5000) },
     );
   });
 });
