@@ -2,10 +2,11 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import { QueryError, UnsupportedError } from '../../errors.js';
-import { loadEntity, type TableAccess } from '../../query/index.js';
+import { RowLoader, type TableAccess } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
 import { checkNames } from '../../query/option-checks.js';
 import { loadTexts } from '../../query/range-source.js';
+import { recovering } from '../../query/recover.js';
 import { ChangeRecorder } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
@@ -30,6 +31,7 @@ interface Watched {
   readonly schema: EntitySchema;
   readonly table: string;
   readonly isWanted: (row: Uint8Array) => boolean;
+  readonly load: (row: Result) => object | null | Promise<object | null>;
 }
 
 export class Watching {
@@ -96,7 +98,10 @@ export class Watching {
       );
     }
     const table = canonicalTableName(schema.table.descriptor.name);
-    return { schema, table, isWanted: wantedRows(schema, prefix) };
+    const access = this.database.access([schema]);
+    const loader = new RowLoader(schema, access);
+    const load = (row: Result) => recovering(access, () => loader.load(row));
+    return { schema, table, isWanted: wantedRows(schema, prefix), load };
   }
 
   private async changesOf(
@@ -107,8 +112,8 @@ export class Watching {
     for (const { table, row, before, after } of entries) {
       const found = watched.find((one) => one.table === table && one.isWanted(row));
       if (found === undefined) continue;
-      const was = await this.load(found.schema, before);
-      const is = await this.load(found.schema, after);
+      const was = await this.load(found, before);
+      const is = await this.load(found, after);
       if (was === undefined && is === undefined) continue;
       const operation = was === undefined ? 'insert' : is === undefined ? 'delete' : 'update';
       const { target } = found.schema;
@@ -123,11 +128,11 @@ export class Watching {
     return changes;
   }
 
-  private async load(schema: EntitySchema, stored: Result): Promise<object | undefined> {
+  private async load({ schema, load }: Watched, stored: Result): Promise<object | undefined> {
     if (stored.isEmpty) return undefined;
     const result = this.database.declaredRow(schema, stored);
     if (schema.key.dictionaries !== undefined) await loadTexts([schema.key], [result]);
-    return (await loadEntity(schema, this.database.access([schema]), result)) ?? undefined;
+    return (await load(result)) ?? undefined;
   }
 }
 
