@@ -227,9 +227,17 @@ async function checkSchema(seed: number): Promise<number> {
   return QUESTIONS;
 }
 
-it('random questions have the answers of a plain array', async () => {
-  let asked = 0;
-  for (let seed = 1; seed <= SCHEMAS; seed++) asked += await checkSchema(seed);
+let asked = 0;
+const SLICES = Math.min(SCHEMAS, 12);
+
+it.each(Array.from({ length: SLICES }, (_, slice) => slice + 1))(
+  `random questions have the answers of a plain array, %i of ${SLICES}`,
+  async (slice) => {
+    for (let seed = slice; seed <= SCHEMAS; seed += SLICES) asked += await checkSchema(seed);
+  },
+);
+
+it('they were as many as are meant', () => {
   expect(asked).toBe(SCHEMAS * QUESTIONS);
   expect(queries).toBeGreaterThan(scaled(500, 50_000, 400_000));
 });
