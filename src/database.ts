@@ -290,7 +290,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   denormalized<C extends KeyedClass>(target: C): CopyHandle {
-    return this.wiring.following.copying.handle(this.wiring.bound.of(target), this.wiring.indexing);
+    return this.wiring.following.copies(this.wiring.bound.of(target));
   }
 
   /**
@@ -298,7 +298,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   references<C extends KeyedClass>(target: C): ReferenceHandle {
-    return this.wiring.following.referencing.handle(this.wiring.bound.of(target));
+    return this.wiring.following.references(this.wiring.bound.of(target));
   }
 
   /** One summary of an entity (docs/summaries.md). @throws QueryError when it has none of this name. */
@@ -354,7 +354,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
-    await this.wiring.following.copying.end();
+    await this.wiring.following.outbox.end();
     await this.wiring.indexing.end();
     this.wiring.watching.end();
     await this.engine.close();

@@ -144,7 +144,7 @@ export {
 } from './codec/index.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
 export type { DatabaseBatch } from './database/batch.js';
-export type { CopiesReport, CopyHandle } from './database/copy-handle.js';
+export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './database/copy-handle.js';
 export type { ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/explain-write.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export type {
@@ -157,6 +157,7 @@ export type {
   TableHandling,
   TablesEvent,
 } from './database/options.js';
+export type { DrainOptions } from './database/outbox.js';
 export type { ReferenceHandle } from './database/referencing.js';
 export type { Rekey, RekeyPlan, RekeyRecord, RekeyState } from './database/rekey.js';
 export type {

@@ -4,6 +4,7 @@ import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import {
   CollectionQuery,
+  entityIndexes,
   type FindOptions,
   type IndexAccess,
   type Reading,
@@ -23,7 +24,9 @@ import {
   RemoteExecutor,
   Repository,
   type RepositoryContext,
+  type RowFollowing,
   RowGate,
+  SETTLED,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
@@ -46,6 +49,8 @@ export interface ContextSource {
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
   /** What takes part in the changes of an entity beside its indexes. */
   participants(schema: EntitySchema): readonly ChangeParticipant[];
+  /** What follows the rows of an entity where one step is one row; undefined: nothing does. */
+  following(schema: EntitySchema): RowFollowing | undefined;
   /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
   readonly deferred?: Deferred;
 }
@@ -53,6 +58,7 @@ export interface ContextSource {
 export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
+  private readonly ofEntities = new Map<EntityClass, ChangeExecutor>();
   private readonly gates = new Map<string, RowGate>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly participants = new Map<EntityClass, readonly ChangeParticipant[]>();
@@ -84,11 +90,17 @@ export class Contexts {
     const participants = this.participantsOf(schema);
     const indexes = source.indexesOf(schema);
     const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
-    if (indexing !== undefined && !('atomic' in access.table)) {
-      const rows = new IndexedRows(access.table, indexing.entries.table, indexes!.indexes, shared.now);
+    const following = 'atomic' in access.table ? undefined : source.following(schema);
+    if ((indexing !== undefined || following !== undefined) && !('atomic' in access.table)) {
+      const own = indexes?.indexes ?? entityIndexes(schema);
+      const entries = this.tableAccess(own.tableName).table;
+      const rows = new IndexedRows(access.table, entries, own, shared.now, SETTLED, following);
       const gate = this.gate(access.table.name);
       return {
-        access: { ...access, indexing: { ...indexing, repair: new ReadRepair(rows) } },
+        access:
+          indexing === undefined
+            ? access
+            : { ...access, indexing: { ...indexing, repair: new ReadRepair(rows) } },
         executor: new IndexedExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
         putsAlone: false,
         ...shared,
@@ -103,6 +115,16 @@ export class Contexts {
       putsAlone: participants.length === 0,
       ...shared,
     };
+  }
+
+  /** What applies changes of an entity. */
+  executorOf(schema: EntitySchema): ChangeExecutor {
+    let executor = this.ofEntities.get(schema.target);
+    if (executor === undefined) {
+      executor = this.of(schema).executor;
+      this.ofEntities.set(schema.target, executor);
+    }
+    return executor;
   }
 
   /** One for each table. */
@@ -156,6 +178,7 @@ export class Contexts {
       this.accesses.delete(name);
       this.executors.delete(name);
     }
+    this.ofEntities.clear();
   }
 
   /** One for each table: what writes one row must know of each other. */

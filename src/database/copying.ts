@@ -2,14 +2,19 @@
 
 import { equalBytes } from '../bytes/index.js';
 import { QueryError, RowanError } from '../errors.js';
+import type { RemoteRows } from '../job/links/index.js';
 import {
   type ChangeFlow,
   type ChangeParticipant,
   type CommittingTable,
+  type CopyFollowing,
   CopyHolder,
+  CopyHolderFollower,
   CopyPlan,
   CopySource,
+  CopySourceFollower,
   deleteNote,
+  type Follower,
   OUTBOX_TABLE,
   type OutboxNote,
   readNote,
@@ -17,8 +22,9 @@ import {
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { type Engine, Get, Scan } from '../table/index.js';
-import { CopyHandle, type CopyQueue } from './copy-handle.js';
+import { CopyHandle } from './copy-handle.js';
 import type { Indexing } from './indexing.js';
+import type { Outbox } from './outbox.js';
 
 /** Rows that one step of the outbox changes. */
 const STEP_ROWS = 256;
@@ -34,7 +40,7 @@ export interface CopyingSource {
   onFailure(error: RowanError): void;
 }
 
-export class Copying implements CopyQueue {
+export class Copying implements Outbox {
   /** Counts the notes that were written, by transactions that are not committed yet, too. */
   private notes = 0;
   private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
@@ -73,8 +79,31 @@ export class Copying implements CopyQueue {
     return out;
   }
 
-  /** @throws QueryError when the entity declares none. */
-  handle(schema: EntitySchema, indexing: Indexing): CopyHandle {
+  /** The same on HBase. */
+  followers(schema: EntitySchema, source: CopyFollowing): Follower[] {
+    const held = this.plansOf(schema);
+    const copied = this.plansFrom(schema);
+    return [
+      ...(held.length === 0 ? [] : [new CopyHolderFollower(schema, held, source)]),
+      ...(copied.length === 0 ? [] : [new CopySourceFollower(schema, copied, source)]),
+    ];
+  }
+
+  /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
+  async mend(schema: EntitySchema, row: Uint8Array, source: CopyFollowing): Promise<number> {
+    const holder = new CopyHolderFollower(schema, this.plansOf(schema), source);
+    const mended = await holder.mend(row);
+    await holder.settle(row);
+    return mended;
+  }
+
+  /** `outbox`: where changes of the copies wait. @throws QueryError when the entity declares none. */
+  handle(
+    schema: EntitySchema,
+    indexing: Indexing,
+    outbox: Outbox,
+    remote: RemoteRows | undefined,
+  ): CopyHandle {
     const plans = this.plansOf(schema);
     if (plans.length === 0) {
       throw new QueryError(`${schema.name} has no copies. Declare them with @Denormalized.`, {
@@ -84,8 +113,8 @@ export class Copying implements CopyQueue {
     const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
     const { engine, flow } = this.source;
     return new CopyHandle(
-      this,
-      { engine, schema, plans, flow: flow() },
+      outbox,
+      { engine, schema, plans, ...(remote === undefined ? { flow: flow() } : { remote }) },
       [...names].map((name) => indexing.handle(schema, name)),
     );
   }

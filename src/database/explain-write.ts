@@ -15,8 +15,8 @@ export interface ExplainedCopies {
   /** Rows that name this one, counted up to 10,000. */
   readonly rows: number;
   readonly fanOut: number;
-  /** Whether a change is made in the step of the write, or by the outbox behind it. */
-  readonly how: 'step' | 'outbox';
+  /** Whether a change is made in the step of the write, behind it while the writer waits (HBase), or by the outbox. */
+  readonly how: 'step' | 'behind' | 'outbox';
 }
 
 /** What `Database.explainWrite` answers. */
@@ -44,7 +44,7 @@ export interface ExplainedReference {
 }
 
 export async function explainWrite(
-  { copying, referencing }: Following,
+  { copying, referencing, reading, isRemote }: Following,
   schema: EntitySchema,
   key: object,
 ): Promise<ExplainedWrite> {
@@ -52,22 +52,19 @@ export async function explainWrite(
   const plans = copying.plansFrom(schema);
   const copiedTo: ExplainedCopies[] = [];
   for (const plan of plans) {
-    const { rows } = await copying
-      .table(plan.entity.table.descriptor.name)
-      .atomic((step) => plan.link.find(step, row, MOST_FOLLOWING));
+    const { rows } = await reading((step) => plan.link.find(step, row, MOST_FOLLOWING));
     copiedTo.push({
       entity: plan.entity.name,
       fields: Object.fromEntries(plan.copy.fields.map(({ column, source }) => [column.property, source])),
       foundBy: plan.link.foundBy,
       rows: rows.length,
       fanOut: plan.fanOut,
-      how: rows.length > plan.fanOut ? 'outbox' : 'step',
+      how: rows.length > plan.fanOut ? 'outbox' : isRemote ? 'behind' : 'step',
     });
   }
   const referredBy: ExplainedReference[] = [];
   for (const { entity, link, rule } of referencing.plansAbout(schema)) {
-    const table = copying.table(entity.table.descriptor.name);
-    const { rows } = await table.atomic((step) => link.find(step, row, MOST_FOLLOWING));
+    const { rows } = await reading((step) => link.find(step, row, MOST_FOLLOWING));
     const { property } = rule;
     const onDelete = rule.onDelete!;
     referredBy.push({ entity: entity.name, property, onDelete, foundBy: link.foundBy, rows: rows.length });

@@ -1,24 +1,64 @@
 /** All that follows the rows of an open database beside their indexes: copies, referential rules, summaries. */
 
 import { SchemaError, UnsupportedError } from '../errors.js';
-import type { ChangeParticipant } from '../repository/index.js';
+import {
+  type ChangeExecutor,
+  type ChangeParticipant,
+  type CommittingTable,
+  type CopyFollowing,
+  followingWith,
+  OUTBOX_TABLE,
+  RowFollowing,
+  readingFrom,
+  type StepReading,
+} from '../repository/index.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
+import type { CopyHandle } from './copy-handle.js';
 import { Copying, type CopyingSource } from './copying.js';
 import type { Indexing } from './indexing.js';
-import { Referencing } from './referencing.js';
+import type { Outbox } from './outbox.js';
+import { type ReferenceHandle, Referencing } from './referencing.js';
+import { RemoteOutbox } from './remote-outbox.js';
 import { Summarizing } from './summarizing.js';
 
+/** What follows rows, as its database makes it. */
+export interface FollowingSource extends CopyingSource {
+  /** What applies the changes of an entity. */
+  executorOf(entity: EntitySchema): ChangeExecutor;
+}
+
 export class Following {
+  /** What is still to follow writes. */
+  readonly outbox: Outbox;
+  /** Reads in a step of the engine, or, where there is none, one after the other. */
+  readonly reading: StepReading;
   readonly copying: Copying;
   readonly referencing: Referencing;
   readonly summarizing: Summarizing;
 
+  /** On HBase: what follows the rows of each entity. */
+  private readonly byEntity = new Map<string, RowFollowing>();
+  private readonly remote: RemoteOutbox | undefined;
+
   constructor(
-    private readonly source: CopyingSource,
-    indexing: Indexing,
+    private readonly source: FollowingSource,
+    private readonly indexing: Indexing,
   ) {
+    const { engine } = source;
     this.copying = new Copying(source);
+    const isRemote = !('atomic' in engine.table(OUTBOX_TABLE));
+    this.remote = isRemote
+      ? new RemoteOutbox({
+          engine,
+          followingOf: (entity) => this.byEntity.get(entity),
+          onFailure: (error) => source.onFailure(error),
+        })
+      : undefined;
+    this.outbox = this.remote ?? this.copying;
+    this.reading = isRemote
+      ? readingFrom((name) => engine.table(name))
+      : (run) => (engine.table(OUTBOX_TABLE) as CommittingTable).atomic(run);
     this.referencing = new Referencing(source.engine, source.schemaOf, indexing);
     this.summarizing = new Summarizing(source.engine, source.schemaOf, indexing);
   }
@@ -26,8 +66,8 @@ export class Following {
   /** Takes over what is declared. @throws UnsupportedError where the engine cannot follow. */
   adopt(schema: Schema): void {
     for (const entity of schema.entities) {
-      const what = followed(entity);
-      if (what === undefined || 'atomic' in this.source.engine.table(entity.table.descriptor.name)) continue;
+      const what = this.remote && unfollowed(entity);
+      if (what === undefined) continue;
       throw new UnsupportedError(
         `${entity.name} has ${what}, which HBase cannot keep: only the embedded engine writes a row and what follows it in one step. ` +
           'Leave the declaration out there, and write what follows with batch() or a job of your own.',
@@ -37,6 +77,60 @@ export class Following {
     this.copying.adopt(schema);
     this.referencing.adopt(schema);
     this.summarizing.adopt(schema);
+    this.byEntity.clear();
+    for (const { target, name } of schema.entities) {
+      const following = this.remote && this.followingOf(this.source.schemaOf(target));
+      if (following !== undefined) this.byEntity.set(name, following);
+    }
+  }
+
+  /** On HBase what follows the rows of an entity; undefined: nothing does. */
+  of({ name }: EntitySchema): RowFollowing | undefined {
+    return this.byEntity.get(name);
+  }
+
+  private followingOf(schema: EntitySchema): RowFollowing | undefined {
+    const { engine, onFailure } = this.source;
+    const source = this.stepSource();
+    const followers = [
+      ...this.referencing.followers(schema, source),
+      ...this.copying.followers(schema, source),
+    ];
+    if (followers.length === 0) return undefined;
+    return new RowFollowing({
+      schema,
+      followers,
+      outbox: engine.table(OUTBOX_TABLE),
+      reading: this.reading,
+      onLeft: (token) => this.remote!.take(token),
+      onFailure,
+    });
+  }
+
+  /** @throws QueryError when the entity has no rules. */
+  references(schema: EntitySchema): ReferenceHandle {
+    const { reading, isRemote, outbox } = this;
+    const mend = (row: Uint8Array) => this.referencing.mend(schema, row, this.stepSource());
+    const rows = isRemote ? { remote: { reading, mend } } : { flow: this.source.flow() };
+    return this.referencing.handle(schema, rows, outbox);
+  }
+
+  private stepSource(): CopyFollowing {
+    const { engine, executorOf } = this.source;
+    return { reading: this.reading, following: followingWith(executorOf), now: () => engine.now() };
+  }
+
+  /** @throws QueryError when the entity has no copies. */
+  copies(schema: EntitySchema): CopyHandle {
+    const { reading } = this;
+    const mend = (row: Uint8Array) => this.copying.mend(schema, row, this.stepSource());
+    const rows = this.isRemote ? { reading, mend } : undefined;
+    return this.copying.handle(schema, this.indexing, this.outbox, rows);
+  }
+
+  /** Whether the engine has no steps over rows. */
+  get isRemote(): boolean {
+    return this.remote !== undefined;
   }
 
   /** @throws SchemaError when an entity that is added follows one that may have been written to without it. */
@@ -73,13 +167,22 @@ export class Following {
 }
 
 /** What an entity declares that follows rows, in words. */
-function followed({ copies, references, summaries }: EntitySchema): string | undefined {
+function followed({
+  copies,
+  references,
+  summaries,
+}: Pick<EntitySchema, 'copies' | 'references' | 'summaries'>): string | undefined {
   const what = [
     ...(copies.length > 0 ? ['copies (@Denormalized)'] : []),
     ...(references.length > 0 ? ['referential rules (onDelete, exists)'] : []),
     ...(summaries.length > 0 ? ['summaries (@Summary)'] : []),
   ];
   return what.length === 0 ? undefined : what.join(' and ');
+}
+
+/** What of it is not followed on HBase. */
+function unfollowed({ summaries }: EntitySchema): string | undefined {
+  return followed({ copies: [], references: [], summaries });
 }
 
 function namedBy({ copies, references }: EntitySchema): EntityClass[] {

@@ -31,7 +31,7 @@ export class Indexing implements IndexKeeper {
   check(entities: readonly EntitySchema[]): void {
     const problems: string[] = [];
     for (const schema of entities) {
-      if (schema.indexes.length === 0) continue;
+      if (schema.indexes.length === 0 && !isFollowed(schema, entities)) continue;
       const problem = this.shadowProblem(schema);
       if (problem !== undefined) problems.push(problem);
       try {
@@ -127,7 +127,7 @@ export class Indexing implements IndexKeeper {
     const { name, marker, columns } = schema;
     if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
     if (marker === undefined)
-      return `${name}: on HBase an entity with indexes has a marker. Leave out marker: false.`;
+      return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries), has a marker. Leave out marker: false.`;
     const taken = columns.find(
       ({ family, qualifier, kind }) =>
         family === marker.family &&
@@ -137,8 +137,19 @@ export class Indexing implements IndexKeeper {
     );
     if (taken === undefined) return undefined;
     return (
-      `${name}.${taken.property}: on HBase an entity with indexes has a cell "${marker.family}:_x" of its own beside the marker. ` +
+      `${name}.${taken.property}: on HBase an entity with indexes, or whose rows are followed, has a cell "${marker.family}:_x" of its own beside the marker. ` +
       'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
     );
   }
+}
+
+/** Whether anything but entries is kept with the rows of an entity. */
+function isFollowed(
+  { copies, references, summaries, target }: EntitySchema,
+  entities: readonly EntitySchema[],
+): boolean {
+  if (copies.length + references.length + summaries.length > 0) return true;
+  return entities.some((other) =>
+    [...other.copies, ...other.references].some((link) => link.target() === target),
+  );
 }

@@ -2,31 +2,50 @@
 
 import { QueryError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
-import { checkReferences, type ReferenceReport } from '../job/links/index.js';
+import {
+  checkReferences,
+  type ReferenceRepairReport,
+  type ReferenceReport,
+  type ReferenceTargetRows,
+} from '../job/links/index.js';
 import {
   type ChangeParticipant,
+  type CopyFollowing,
+  type Follower,
   ReferenceHolder,
+  ReferenceHolderFollower,
   ReferencePlan,
   ReferenceTarget,
+  ReferenceTargetFollower,
 } from '../repository/index.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
 import type { IndexHandle } from './index-handle.js';
 import type { Indexing } from './indexing.js';
+import type { DrainOptions, Outbox } from './outbox.js';
 
 /** The rules of the relations of one entity. Made by `Database.references`. */
 export class ReferenceHandle {
   constructor(
-    private readonly engine: Engine,
-    private readonly schema: EntitySchema,
-    private readonly plans: readonly ReferencePlan[],
+    private readonly target: ReferenceTargetRows,
     private readonly indexes: readonly IndexHandle[],
+    private readonly outbox: Outbox,
   ) {}
 
   /** Counts the rows that name what is not there. Changes nothing. */
-  check(run?: JobRunOptions): Promise<ReferenceReport> {
-    return checkReferences(this.engine, this.schema, this.plans, run);
+  async check(run?: JobRunOptions): Promise<ReferenceReport> {
+    const { rows, valid, dangling } = await checkReferences(this.target, false, run);
+    return { rows, valid, dangling };
+  }
+
+  /**
+   * As `check`, and does with them what their rules say: `cascade` deletes them, `setNull` has them name nothing. What
+   * `restrict` or `exists` say nothing of stays; it is for the application to decide.
+   */
+  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
+    await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });
+    return checkReferences(this.target, true, run);
   }
 
   /** Builds the indexes by which deletes find the rows, where they lack rows, and checks. */
@@ -62,22 +81,45 @@ export class Referencing {
     }
   }
 
-  participants({ target }: EntitySchema): ChangeParticipant[] {
+  participants(schema: EntitySchema): ChangeParticipant[] {
+    const holder = this.holderOf(schema);
+    const target = this.targetOf(schema);
+    return [...(holder === undefined ? [] : [holder]), ...(target === undefined ? [] : [target])];
+  }
+
+  /** The same on HBase. */
+  followers(schema: EntitySchema, source: CopyFollowing): Follower[] {
+    const target = this.targetOf(schema);
+    const named = this.plansAbout(schema);
+    const holder = this.holderFollower(schema, source);
+    return [
+      ...(holder === undefined ? [] : [holder]),
+      ...(target === undefined ? [] : [new ReferenceTargetFollower(schema, named, target, source)]),
+    ];
+  }
+
+  private holderFollower(schema: EntitySchema, source: CopyFollowing): ReferenceHolderFollower | undefined {
+    const holder = this.holderOf(schema);
+    const plans = this.byHolder.get(schema.target);
+    return holder && plans && new ReferenceHolderFollower(schema, plans, holder, source);
+  }
+
+  private holderOf({ target }: EntitySchema): ReferenceHolder | undefined {
     const held = this.byHolder.get(target);
+    return held && new ReferenceHolder(held[0]!.entity, held);
+  }
+
+  private targetOf({ target }: EntitySchema): ReferenceTarget | undefined {
     const named = this.byTarget.get(target);
-    const out: ChangeParticipant[] = [];
-    if (held !== undefined) out.push(new ReferenceHolder(held[0]!.entity, held));
-    if (named !== undefined) {
-      out.push(
-        new ReferenceTarget(
-          named[0]!.other,
-          named,
-          () => this.engine.now(),
-          (index) => this.indexing.stateOf(index),
-        ),
-      );
-    }
-    return out;
+    return (
+      named &&
+      new ReferenceTarget(
+        named[0]!.other,
+        named,
+        () => this.engine.now(),
+        (index) => this.indexing.stateOf(index),
+      )
+    );
   }
 
   /** The rules about the deletes of an entity. */
@@ -85,8 +127,17 @@ export class Referencing {
     return this.byTarget.get(target) ?? [];
   }
 
-  /** @throws QueryError when the entity declares none. */
-  handle(schema: EntitySchema): ReferenceHandle {
+  /** On HBase: does with a row what its rules say of such that name what is not there; how many had something to change. */
+  mend(schema: EntitySchema, row: Uint8Array, source: CopyFollowing): Promise<number> {
+    return this.holderFollower(schema, source)!.mend(row);
+  }
+
+  /** `rows`: how its rows are mended. @throws QueryError when the entity declares none. */
+  handle(
+    schema: EntitySchema,
+    rows: Pick<ReferenceTargetRows, 'flow' | 'remote'>,
+    outbox: Outbox,
+  ): ReferenceHandle {
     const plans = this.byHolder.get(schema.target);
     if (plans === undefined) {
       throw new QueryError(
@@ -96,10 +147,9 @@ export class Referencing {
     }
     const names = new Set(schema.references.flatMap(({ index }) => index ?? []));
     return new ReferenceHandle(
-      this.engine,
-      schema,
-      plans,
+      { engine: this.engine, schema, plans, ...rows },
       [...names].map((name) => this.indexing.handle(schema, name)),
+      outbox,
     );
   }
 }

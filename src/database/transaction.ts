@@ -51,6 +51,7 @@ export class Transaction implements Deferred {
       schemaOf: (target) => this.schemaOf(target),
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
       participants: (schema) => source.participants(schema),
+      following: () => undefined,
       deferred: this,
     });
   }

@@ -9,7 +9,7 @@ import type { Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import type { Schema } from '../schema/index.js';
-import type { EntityClass } from '../schema/types.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine, TableTransaction } from '../table/index.js';
 import { BoundSchemas } from './bound-schemas.js';
 import { Contexts } from './contexts.js';
@@ -55,6 +55,7 @@ export class Wiring {
       engine: this.viewed,
       schemaOf: (target: EntityClass) => this.bound.of(target),
       flow: () => this.contexts.flow,
+      executorOf: (entity: EntitySchema) => this.contexts.executorOf(entity),
       onFailure,
     };
     this.following = new Following(engines, this.indexing);
@@ -67,6 +68,7 @@ export class Wiring {
       declared: (target) => this.declared.entity(target),
       indexesOf: (schema) => this.indexing.of(schema),
       participants: (schema) => this.following.participants(schema),
+      following: (schema) => this.following.of(schema),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
@@ -121,7 +123,7 @@ export class Wiring {
   private async adopt(declared: Schema): Promise<void> {
     this.take(await this.setup.adopt(declared));
     await this.following.summarizing.settle(this.declared.tables, this.setup);
-    this.following.copying.kick();
+    this.following.outbox.kick();
   }
 
   /** The repository of an entity in another table than the declared one. */

@@ -1,9 +1,10 @@
-/** Looks at every row of an entity in steps of writes: what is counted, and mended, is so at one moment for each row. */
+/** Looks at every row of an entity in steps of writes, where there are such: what is counted is so at one moment for each row. */
 
 import { murmur3 } from '../key/digest/murmur3.js';
-import { RowImage } from '../repository/index.js';
+import { type ChangeStep, RowImage } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';
+import { RemoteEntityRowsWork, type RemoteRows } from './remote-entity-rows.js';
 import { runJob } from './runner.js';
 import { toolJobName } from './tools/selection.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
@@ -20,7 +21,9 @@ export interface EntityRowsJob {
   readonly signature: string;
   /** Whether it changes rows: then what was done is not done again. */
   readonly mends: boolean;
-  work(row: RowImage, step: AtomicStep, count: (what: string, by?: number) => void): void;
+  /** Where there are no steps over rows. */
+  readonly remote?: RemoteRows;
+  work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
 }
 
 /** The counters of the job; `rows` those that were looked at. */
@@ -36,7 +39,10 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
           table,
           ranges: [],
           scan: () => new Scan().setCacheBlocks(false),
-          open: (context) => new EntityRowsWork(job, context),
+          open: (context) =>
+            job.remote === undefined
+              ? new EntityRowsWork(job, context)
+              : new RemoteEntityRowsWork(job, job.remote, context),
         },
       ],
     },

@@ -75,6 +75,8 @@ export interface Change {
   readonly reads: Get | undefined;
   /** @throws RowanError when the row is not as the caller expects. */
   resolve(before: RowImage | undefined): ResolvedChange;
+  /** Whether it leaves the row's own columns as they should be: copies in it need not be looked at. */
+  readonly isAmended?: boolean;
   /** To be called when the change has taken effect, and awaited when it answers a promise. */
   readonly settled: (() => void | Promise<void>) | undefined;
   /** To be called when it has not. */

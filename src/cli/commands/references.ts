@@ -1,4 +1,4 @@
-/** `rowan references check|backfill`: referential rules of relations (docs/relations.md). */
+/** `rowan references check|repair|backfill`: referential rules of relations (docs/relations.md). */
 
 import type { Command } from 'commander';
 import type { ReferenceHandle } from '../../database/referencing.js';
@@ -16,7 +16,7 @@ export function addReferenceCommands(program: Command, context: CliContext): voi
     does: (
       rules: ReferenceHandle,
       run: JobRunOptions,
-    ) => Promise<{ readonly rows: number; readonly valid: number; readonly dangling: number }>,
+    ) => Promise<{ readonly dangling: number; readonly repaired?: number }>,
   ): void =>
     addEntityJob(commands, context, {
       name,
@@ -28,13 +28,18 @@ export function addReferenceCommands(program: Command, context: CliContext): voi
         ),
       work: async (db, entity, run) => {
         const counts = await does(db.references(entity.target as KeyedClass), run);
-        return { counts: { ...counts }, well: counts.dangling === 0 };
+        return { counts: { ...counts }, well: counts.dangling <= (counts.repaired ?? 0) };
       },
     });
   add(
     'check',
     'Counts the rows that name what is not there; exit code 1 when there are some.',
     (rules, run) => rules.check(run),
+  );
+  add(
+    'repair',
+    'As check, and does with them what their rules say: cascade and setNull; exit code 1 when some are left.',
+    (rules, run) => rules.repair(run),
   );
   add(
     'backfill',

@@ -2,8 +2,9 @@
 
 import type { ChangeFlow, CopyPlan } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
-import type { Engine } from '../../table/index.js';
+import type { AtomicStep, Engine } from '../../table/index.js';
 import { runEntityRows } from '../entity-rows.js';
+import type { RemoteRows } from '../remote-entity-rows.js';
 import type { JobRunOptions } from '../types.js';
 
 /** The copies in the rows of an entity. */
@@ -11,7 +12,9 @@ export interface CopyTarget {
   readonly engine: Engine;
   readonly schema: EntitySchema;
   readonly plans: readonly CopyPlan[];
-  readonly flow: ChangeFlow;
+  /** What mends rows in a step; undefined where there is none. */
+  readonly flow?: ChangeFlow;
+  readonly remote?: RemoteRows;
 }
 
 /** What a check found, and a repair mended. Each row counts once for each declaration of copies. */
@@ -31,7 +34,7 @@ export interface CopyReport {
 }
 
 export async function checkCopies(
-  { engine, schema, plans, flow }: CopyTarget,
+  { engine, schema, plans, flow, remote }: CopyTarget,
   repair: boolean,
   run?: JobRunOptions,
 ): Promise<CopyReport> {
@@ -42,11 +45,13 @@ export async function checkCopies(
       name: repair ? 'copies-repair' : 'copies-check',
       signature: plans.map(({ name, columns }) => `${name}: ${columns.map((c) => c.property)}`).join('; '),
       mends: repair,
+      ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {
           const { fault, change } = plan.mend(row, step);
           count(fault ?? 'valid');
-          if (fault !== undefined && repair) count('repaired', flow.follow([change], step));
+          if (fault !== undefined && repair && flow !== undefined)
+            count('repaired', flow.follow([change], step as AtomicStep));
         }
       },
     },

@@ -1,5 +1,11 @@
+export type { RemoteRows } from '../remote-entity-rows.js';
 export { type CopyReport, type CopyTarget, checkCopies } from './copy-jobs.js';
-export { checkReferences, type ReferenceReport } from './reference-jobs.js';
+export {
+  checkReferences,
+  type ReferenceRepairReport,
+  type ReferenceReport,
+  type ReferenceTargetRows,
+} from './reference-jobs.js';
 export {
   changeStanding,
   compareCounts,

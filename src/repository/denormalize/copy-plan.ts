@@ -80,8 +80,8 @@ export class CopyPlan {
     return this.expiry?.remaining(row);
   }
 
-  /** Gives a row these values, if it still names the source. */
-  change(row: Uint8Array, target: Uint8Array, values: CopiedValues): EntityChange {
+  /** Gives a row these values, if it still names the source; undefined: if it still names none. */
+  change(row: Uint8Array, target: Uint8Array | undefined, values: CopiedValues): EntityChange {
     return {
       entity: this.entity,
       operation: 'mutate',
@@ -89,7 +89,9 @@ export class CopyPlan {
       settled: this.settled,
       resolve: (before) => {
         if (!this.link.own.isIn(before, 'deleted too')) return [];
-        if (!this.link.names(before, target)) return [];
+        const named = this.link.targetOf(before.toResult());
+        if (named === undefined || target === undefined ? named !== target : !equalBytes(named, target))
+          return [];
         return columnMutations(row, this.differences(before, values), this.lifeOf(before));
       },
     };
@@ -115,4 +117,11 @@ export class CopyPlan {
     const has = this.fields.some(({ own }) => row.value(own.family, own.qualifier) !== undefined);
     return { fault: has ? 'stale' : 'missing', change };
   }
+}
+
+export function areEqual(a: CopiedValues, b: CopiedValues): boolean {
+  return a.every((value, i) => {
+    const other = b[i];
+    return value === other || (value !== undefined && other !== undefined && equalBytes(value, other));
+  });
 }

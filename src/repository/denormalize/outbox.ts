@@ -13,12 +13,13 @@ import type { CopyPlan } from './copy-plan.js';
 
 /** FROZEN. */
 export const OUTBOX_TABLE = 'rowan_outbox';
-const FAMILY = 'o';
+/** FROZEN. */
+export const OUTBOX_FAMILY = 'o';
 const TOKEN = toBytes('t');
 const END = Uint8Array.of(0);
 
 export function outboxDescriptor(): TableDescriptor {
-  return tableDescriptor(OUTBOX_TABLE, { [FAMILY]: {} });
+  return tableDescriptor(OUTBOX_TABLE, { [OUTBOX_FAMILY]: {} });
 }
 
 /** A source that waits. */
@@ -32,7 +33,7 @@ export interface OutboxNote {
 
 export function noteOf(plan: CopyPlan, target: Uint8Array): FollowUp {
   const row = concatBytes(toBytes(plan.entity.name), END, toBytes(plan.name), END, target);
-  return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(FAMILY, TOKEN, randomBytes(8)) };
+  return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(OUTBOX_FAMILY, TOKEN, randomBytes(8)) };
 }
 
 /** Undefined for what is no note. */
@@ -40,7 +41,7 @@ export function readNote(result: Result): OutboxNote | undefined {
   const { row } = result;
   const first = row.indexOf(0);
   const second = row.indexOf(0, first + 1);
-  const token = result.getValue(FAMILY, TOKEN);
+  const token = result.getValue(OUTBOX_FAMILY, TOKEN);
   if (first < 0 || second < 0 || token === undefined) return undefined;
   const text = (from: number, to: number): string => Buffer.from(row.subarray(from, to)).toString('utf8');
   return {

@@ -15,7 +15,7 @@ import type {
 import { refuseUnfollowed } from '../followed-writes.js';
 import { Presence } from '../presence.js';
 import { differ } from '../row-image.js';
-import type { CopiedValues, CopyPlan } from './copy-plan.js';
+import { areEqual, type CopyPlan } from './copy-plan.js';
 import { noteOf } from './outbox.js';
 
 /** Gives each row the copies of the sources that it names. */
@@ -105,15 +105,11 @@ export class CopySource implements ChangeParticipant {
     private readonly onNote: () => void,
   ) {}
 
-  follow(
-    { row, before, after, mutations }: ChangeImage,
-    step: ChangeStep,
-  ): readonly (FollowUp | EntityChange)[] {
-    refuseUnfollowed(this.schema, 'copies in other rows (@Denormalized)', mutations, this.now);
+  follow(change: ChangeImage, step: ChangeStep): readonly (FollowUp | EntityChange)[] {
+    const { row, after } = change;
     let out: (FollowUp | EntityChange)[] | undefined;
-    for (const plan of this.plans) {
+    for (const plan of changesCopies(this.schema, this.plans, change, this.now)) {
       const values = plan.valuesOf(after);
-      if (areEqual(plan.valuesOf(before), values)) continue;
       out ??= [];
       const { rows, next } = plan.link.find(step, row, plan.fanOut + 1);
       if (next === undefined && rows.length <= plan.fanOut) {
@@ -127,11 +123,15 @@ export class CopySource implements ChangeParticipant {
   }
 }
 
-function areEqual(a: CopiedValues, b: CopiedValues): boolean {
-  return a.every((value, i) => {
-    const other = b[i];
-    return value === other || (value !== undefined && other !== undefined && equalBytes(value, other));
-  });
+/** The declarations of which a change has something to copy. @throws UnsupportedError on what cannot be followed. */
+export function changesCopies(
+  schema: EntitySchema,
+  plans: readonly CopyPlan[],
+  { before, after, mutations }: ChangeImage,
+  now: () => number,
+): readonly CopyPlan[] {
+  refuseUnfollowed(schema, 'copies in other rows (@Denormalized)', mutations, now);
+  return plans.filter((plan) => !areEqual(plan.valuesOf(before), plan.valuesOf(after)));
 }
 
 /** The time at which the mutations change a column; undefined: they do not. */

@@ -44,6 +44,15 @@ export class ReferencePlan {
     const found = RowImage.of(target, step.read(get, this.other.table.descriptor.name));
     return named.isIn(found, 'living') ? undefined : key;
   }
+
+  /** What the rule does with a row that names what is not there; undefined: it does not, or nothing can be done by the rule. */
+  orphaned(row: RowImage, own: EntitySchema, step: ChangeStep, now: () => number): EntityChange | undefined {
+    const { onDelete } = this.rule;
+    if (onDelete !== 'cascade' && onDelete !== 'setNull') return undefined;
+    const key = this.link.own.isIn(row, 'deleted too') ? this.missing(row, own, step) : undefined;
+    const target = key && this.link.rowOfKey(key);
+    return target && followUpOf(this, row.row, target, now);
+  }
 }
 
 /** Refuses rows that name what is not there. */
@@ -58,12 +67,17 @@ export class ReferenceHolder implements ChangeParticipant {
     this.presence = new Presence(schema);
   }
 
-  follow({ before, after }: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+  /** The rules by which the change names a row that it did not name before, or none now. */
+  newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
     if (!this.presence.isIn(after, 'living')) return NOTHING;
     const isNew = !this.presence.isIn(before, 'living');
-    for (const plan of this.plans) {
-      if (!plan.rule.exists || (!isNew && !differ(before, after, plan.link.columns))) continue;
-      const key = plan.missing(after, this.schema, step);
+    return this.plans.filter(({ link }) => isNew || differ(before, after, link.columns));
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    for (const plan of this.newlyNamed(change)) {
+      if (!plan.rule.exists) continue;
+      const key = plan.missing(change.after, this.schema, step);
       if (key === undefined) continue;
       const { other } = plan;
       throw new RowanError(
@@ -95,19 +109,27 @@ export class ReferenceTarget implements ChangeParticipant {
     this.presence = new Presence(schema);
   }
 
-  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+  /** Whether the change deletes the row, and may. @throws RowanError `ERR_REFERENCE` when it may not. */
+  allows(change: ChangeImage, step: ChangeStep): boolean {
     refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.now);
     const { before, after, row } = change;
-    if (!this.presence.isIn(before, 'living') || this.presence.isIn(after, 'living')) return NOTHING;
-    const out: EntityChange[] = [];
+    if (!this.presence.isIn(before, 'living') || this.presence.isIn(after, 'living')) return false;
     for (const plan of this.plans) {
       this.requireBuilt(plan);
       if (plan.rule.onDelete === 'restrict') this.restrict(plan, row, step);
-      else {
-        // One more than may follow, so that it is told when there are too many.
-        const { rows } = plan.link.find(step, row, MOST_FOLLOWING + 1);
-        for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
-      }
+    }
+    return true;
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    if (!this.allows(change, step)) return NOTHING;
+    const { row } = change;
+    const out: EntityChange[] = [];
+    for (const plan of this.plans) {
+      if (plan.rule.onDelete === 'restrict') continue;
+      // One more than may follow, so that it is told when there are too many.
+      const { rows } = plan.link.find(step, row, MOST_FOLLOWING + 1);
+      for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
     }
     return out;
   }
@@ -142,7 +164,8 @@ export class ReferenceTarget implements ChangeParticipant {
   }
 }
 
-function followUpOf(
+/** What a rule does with a row when the one that it names is deleted. */
+export function followUpOf(
   { entity, link, rule }: ReferencePlan,
   row: Uint8Array,
   target: Uint8Array,

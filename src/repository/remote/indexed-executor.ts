@@ -1,4 +1,4 @@
-/** Change sets of an entity with indexes on HBase. */
+/** Change sets of an entity with indexes, or whose rows others follow, on HBase. */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import type { OperationOptions, Result, RowMutation } from '../../table/index.js';
@@ -36,16 +36,22 @@ export class IndexedExecutor implements ChangeExecutor {
     return this.plain.runAtomic();
   }
 
-  private apply(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+  private async apply(
+    changes: readonly Change[],
+    options: OperationOptions | undefined,
+  ): Promise<ChangeOutcome[]> {
     const rows = changes.map(({ row }) => ({ row, alone: true }));
-    return this.gate.runAll(rows, () => this.rows.apply(changes, options));
+    const works = await this.gate.runAll(rows, () => this.rows.apply(changes, options));
+    // Behind the gate: what follows may change the same rows.
+    await this.rows.following?.finish(works);
+    return works.map(({ outcome }) => outcome!);
   }
 
   /** An update of other columns, of a row that must be there: its entries stay as they are, whatever they are. */
   private leavesEntries(change: Change): boolean {
     if (change.operation !== 'update' || change.reads !== undefined) return false;
-    const { indexes, planner } = this.rows;
-    if (planner.isWide) return false;
+    const { indexes, planner, following } = this.rows;
+    if (planner.isWide || following !== undefined) return false;
     const { mutations } = change.resolve(undefined);
     planner.refuse(mutations);
     return mutations.every((mutation) =>

@@ -15,6 +15,7 @@ import type { ChangeOutcome } from '../executor.js';
 import { isPlain, RowImage } from '../row-image.js';
 import { DataRows } from './data-rows.js';
 import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
+import type { RowFollowing } from './row-following.js';
 import { type Mark, RowWork, type Suspect } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */
@@ -49,6 +50,8 @@ export class IndexedRows {
     private readonly now: () => number,
     /** Milliseconds after which an unverified entry is nobody's who may still write its row. */
     settledAfter: number = SETTLED,
+    /** What follows the rows beside their entries. */
+    readonly following?: RowFollowing,
   ) {
     this.planner = new EntryPlanner(indexes, now);
     this.hasEventual = indexes.all.some(({ index }) => index.eventual);
@@ -56,12 +59,12 @@ export class IndexedRows {
     this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
   }
 
-  /** Changes of rows that are all different. */
-  async apply(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+  /** Changes of rows that are all different. What follows them is to be finished when nobody waits for the rows any more. */
+  async apply(changes: readonly Change[], options: OperationOptions | undefined): Promise<RowWork[]> {
     const works = changes.map((change) => new RowWork(change.row, change));
     await this.drive(works, options);
     await this.withdraw(works);
-    return works.map(({ outcome }) => outcome!);
+    return works;
   }
 
   /** Makes the entries of rows what they are to be; `suspects` of each: entries that may be none of its. */
@@ -114,10 +117,14 @@ export class IndexedRows {
   private async round(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
     await this.load(works, options);
     const seen = sleep(TICK);
-    for (const work of works) this.attempt(work, () => this.plan(work));
+    await Promise.all(works.map((work) => this.attempt(work)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
-    await this.entries.mark(planned, options);
+    await this.following?.note(planned, options);
+    await this.entries.mark(
+      planned.filter(({ isDone }) => !isDone),
+      options,
+    );
     const marked = sleep(TICK);
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
@@ -128,9 +135,9 @@ export class IndexedRows {
     await this.finish(written);
   }
 
-  private attempt(work: RowWork, run: () => void): void {
+  private async attempt(work: RowWork): Promise<void> {
     try {
-      run();
+      await this.plan(work);
     } catch (error) {
       if (!(error instanceof RowanError)) throw error;
       work.fail(error);
@@ -160,19 +167,21 @@ export class IndexedRows {
     for (const [i, work] of filtered.entries()) if (held[i]!.isEmpty) work.fail(work.change!.mismatch!());
   }
 
-  private plan(work: RowWork): void {
+  private async plan(work: RowWork): Promise<void> {
     if (work.isDone) return;
     const { image, change } = work;
     if (change === undefined) {
       this.planMending(work);
       return;
     }
-    const { mutations, seen, outlived } = change.resolve(image);
-    if (mutations.length === 0) {
+    const { mutations: said, seen, outlived } = change.resolve(image);
+    if (said.length === 0) {
       work.outcome = NOTHING_DONE;
       return;
     }
-    this.planner.refuse(mutations);
+    this.planner.refuse(said);
+    const { following } = this;
+    const mutations = following === undefined ? said : await following.plan(work, said);
     const after = image.after(mutations);
     const written =
       outlived === undefined ? mutations : [...mutations, deleteOutlived(work.row, outlived, true)];
@@ -183,7 +192,11 @@ export class IndexedRows {
       : this.planner.changes(image, after);
     work.changes = this.withEarlier(work, changes, after);
     // Who marks an entry that another has marked must keep that other from writing the row.
-    work.renews = work.changes.length > 0 || work.isOpenEnded || !this.planner.leavesEntries(image, after);
+    work.renews =
+      following !== undefined ||
+      work.changes.length > 0 ||
+      work.isOpenEnded ||
+      !this.planner.leavesEntries(image, after);
     work.expects = this.rows.unchanged(loadedOf(work), [...change.expects, ...seen]);
     if (!work.renews || (after.isEmpty && !work.isOpenEnded)) return;
     const ttl = this.planner.life.remainingOfMarker(

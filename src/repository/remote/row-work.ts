@@ -42,6 +42,12 @@ export class RowWork {
   /** Values of unique indexes that others have, in a row that is only mended. */
   taken = 0;
   outcome: ChangeOutcome | undefined;
+  /** Whether something is to follow the row when it has been written. */
+  isFollowed = false;
+  /** Whether that may stand in the outbox. */
+  isNoted = false;
+  /** By which it does. */
+  readonly intent: Uint8Array = newToken();
   /** Every entry that was marked, by its row. */
   readonly marks = new Map<string, Mark>();
 

@@ -10,12 +10,12 @@ import { compileSchema } from '../../../src/mapper/index.js';
 import type { Repository } from '../../../src/repository/index.js';
 import { type Engine, Scan } from '../../../src/table/index.js';
 import { Person } from '../../indexes/entities.js';
+import { Mortal } from '../../proof/dying.js';
 import { scaled } from '../../proof/scale.js';
 import { Random } from '../../query/model/random.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 import { connectShared } from '../connect.js';
 import { expectTrueAnswers, faults, NAMES, STATUS, WELL } from './answers.js';
-import { Mortal } from './dying.js';
 
 let db: TestDatabase;
 let people: Repository<typeof Person>;

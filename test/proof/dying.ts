@@ -1,7 +1,7 @@
 /** Programs that end in the middle of a write: an engine whose calls fail from the n-th change that is sent on. */
 
-import { RowanError } from '../../../src/errors.js';
-import type { BatchAction, Engine, Table } from '../../../src/table/index.js';
+import { RowanError } from '../../src/errors.js';
+import type { BatchAction, Engine, Table } from '../../src/table/index.js';
 
 /** How the program ends: before its n-th change has been sent, or when it was made and nobody has heard. */
 export interface Death {

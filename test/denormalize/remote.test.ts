@@ -1,0 +1,114 @@
+/** Copies where one step is one row, as on HBase: written with the row, given behind the source, found again by the outbox. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SchemaError } from '../../src/errors.js';
+import { Delete, Put } from '../../src/table/index.js';
+import { openStepless, type Program, type SteplessStore } from '../proof/stepless.js';
+import { Line, Location, Region, Visit } from './entities.js';
+
+const entities = [Location, Region, Line, Visit];
+const WELL = { stale: 0, missing: 0, extra: 0, pending: 0 };
+
+let store: SteplessStore;
+let program: Program;
+beforeEach(async () => {
+  store = await openStepless();
+  program = await store.program(...entities);
+  const { db } = program;
+  await db.repository(Location).put({ id: 'a', city: 'Bern', zip: 3000 });
+  await db.repository(Location).put({ id: 'b', city: 'Basel' });
+  await db.repository(Region).put({ land: 'CH', no: 1, name: 'Mittelland' });
+});
+afterEach(() => store[Symbol.asyncDispose]());
+
+const line = (order: number, locationId?: string | null) => ({ order, line: 1, quantity: 1, locationId });
+const get = (order: number) => program.db.repository(Line).get({ order, line: 1 });
+
+describe('one program', () => {
+  test('every way of writing a row gives it the values of its source, whatever was said', async () => {
+    const { db } = program;
+    const lines = db.repository(Line);
+    await lines.insert(line(1, 'a'));
+    await lines.put({ ...line(2, 'a'), city: 'said otherwise', zip: null });
+    await lines.putMany([line(3, 'a'), line(4, null), line(5, 'nowhere')]);
+    await db.batch((batch) => void batch.of(Line).put(line(6, 'b')));
+    await lines.upsert(line(8), { locationId: 'b' });
+    await lines.upsert(line(8), { locationId: 'a' });
+    const cities = await Promise.all([1, 2, 3, 4, 5, 6, 8].map(async (no) => (await get(no))?.city));
+    expect(cities).toEqual(['Bern', 'Bern', 'Bern', undefined, undefined, 'Basel', 'Bern']);
+    expect(await get(2)).toMatchObject({ zip: 3000 });
+    await lines.update({ order: 1, line: 1 }, { locationId: 'b' });
+    expect(await get(1)).toMatchObject({ city: 'Basel', version: 2 });
+    expect((await get(1))?.zip).toBeUndefined();
+    await lines.update({ order: 1, line: 1 }, { locationId: null });
+    expect((await get(1))?.city).toBeUndefined();
+    await lines.update({ order: 3, line: 1 }, { land: 'CH', regionNo: 1 });
+    expect(await get(3)).toMatchObject({ region: 'Mittelland', city: 'Bern' });
+    await expect(lines.update({ order: 3, line: 1 }, { city: 'Thun' })).rejects.toThrow('is a copy of');
+    await expect(lines.put(line(9, 'a'), { timestamp: 500 })).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+    });
+    expect(await db.denormalized(Line).check()).toMatchObject({ rows: 7, valid: 14, ...WELL });
+  });
+
+  test('a change of the source reaches the rows, their indexes, and nothing else of them', async () => {
+    const { db } = program;
+    const lines = db.repository(Line);
+    await lines.putMany([line(1, 'a'), line(2, 'a'), line(3, 'b')]);
+    await db.repository(Visit).put({ id: 'a', at: 1, who: 'w' });
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    expect(await get(1)).toMatchObject({ city: 'Biel', zip: 3000, version: 1 });
+    expect((await db.repository(Visit).get({ id: 'a', at: 1 }))?.town).toBe('Biel');
+    expect(await lines.by('byCity').find({ city: 'Biel' }).count()).toBe(2);
+    expect(await lines.by('byCity').find({ city: 'Bern' }).count()).toBe(0);
+    await db.repository(Location).delete({ id: 'a' });
+    expect((await get(1))?.city).toBeUndefined();
+    expect((await get(3))?.city).toBe('Basel');
+    expect(await db.denormalized(Line).check()).toMatchObject({ valid: 6, ...WELL });
+    expect(await db.explainWrite(Location, { id: 'b' })).toMatchObject({
+      copiedTo: [{ entity: 'Line', rows: 1, how: 'behind' }, { entity: 'Visit' }],
+    });
+  });
+
+  test('more rows than fanOut are left to the outbox', async () => {
+    const { db } = program;
+    await db.repository(Line).putMany(Array.from({ length: 10 }, (_, no) => line(no, 'a')));
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    await db.denormalized(Line).drain();
+    expect(await db.repository(Line).find({}, { fullScan: true }).where({ city: 'Biel' }).count()).toBe(10);
+    expect(await db.denormalized(Line).check()).toMatchObject({ valid: 20, ...WELL });
+  });
+
+  test('check tells what is off, repair mends it, a second repair changes nothing', async () => {
+    const { db } = program;
+    const lines = db.repository(Line);
+    await lines.putMany([line(1, 'a'), line(2, 'a'), line(3, 'a'), line(4), line(5, 'b')]);
+    const table = db.engine.table('lines');
+    const row = (order: number) => lines.schema.mapper.rowOf({ order, line: 1 });
+    await table.put(new Put(row(1)).addColumn('d', Buffer.from('c'), Buffer.from('Thun')));
+    await table.delete(
+      new Delete(row(2)).addColumns('d', Buffer.from('c')).addColumns('d', Buffer.from('z')),
+    );
+    await table.put(new Put(row(4)).addColumn('d', Buffer.from('c'), Buffer.from('Genf')));
+    const copies = db.denormalized(Line);
+    const off = { rows: 5, valid: 7, stale: 1, missing: 1, extra: 1 };
+    expect(await copies.check()).toEqual({ ...off, repaired: 0, pending: 0 });
+    expect(await copies.repair()).toEqual({ ...off, repaired: 3, pending: 0 });
+    expect(await copies.repair()).toMatchObject({ valid: 10, repaired: 0 });
+    expect((await get(4))?.city).toBeUndefined();
+  });
+
+  test('an entity whose rows are followed has a marker there', async () => {
+    const { Entity, RowKey, part, Column, Denormalized } = await import('../../decorators/index.js');
+    const { text } = await import('../../src/codec/index.js');
+    @Entity({ table: { name: 'bare', families: { d: {} } }, marker: false })
+    @RowKey(part('id'))
+    @Denormalized(() => Location, { via: 'id', fields: { city: 'city' } })
+    class Bare {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:c', text) city?: string | null;
+    }
+    await expect(store.program(Location, Bare)).rejects.toThrow(SchemaError);
+  });
+});

@@ -1,0 +1,81 @@
+/**
+ * The embedded engine without its steps over rows: what it has left is what HBase has, one atomic row at a time. Suites of
+ * what is kept on HBase run on it without a server, and programs may end behind any of its calls.
+ */
+
+import { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { EntityClass } from '../../src/schema/types.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import type { Engine, Table } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/index.js';
+import { Mortal } from './dying.js';
+
+const STEPS = new Set<PropertyKey>([
+  'atomic',
+  'getSync',
+  'scanSync',
+  'getAllSync',
+  'batchSync',
+  'transaction',
+]);
+
+/** The engine as it would be without steps. */
+export function stepless(engine: Engine): Engine {
+  return hiding(engine, (target, name) => {
+    if (name === 'table') return (table: string) => hiding(target.table(table), plain);
+    if (name === 'capabilities') return { ...target.capabilities, sync: false, atomicBatch: false };
+    return plain(target, name);
+  });
+}
+
+function hiding<T extends Engine | Table>(target: T, get: (target: T, name: PropertyKey) => unknown): T {
+  return new Proxy(target, {
+    get: (of, name) => (STEPS.has(name) ? undefined : get(of, name)),
+    has: (of, name) => !STEPS.has(name) && name in of,
+  });
+}
+
+function plain(target: object, name: PropertyKey): unknown {
+  const value: unknown = Reflect.get(target, name, target);
+  return typeof value === 'function' ? value.bind(target) : value;
+}
+
+/** A program: a database whose engine may be made to end. */
+export interface Program {
+  readonly db: Database;
+  readonly mortal: Mortal;
+}
+
+/** A store in memory that programs share as they would share HBase. */
+export interface SteplessStore extends AsyncDisposable {
+  /** Another program on the same tables. */
+  program(...entities: EntityClass[]): Promise<Program>;
+}
+
+export async function openStepless(): Promise<SteplessStore> {
+  const engine = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  const databases: Database[] = [];
+  return {
+    async program(...entities) {
+      const mortal = new Mortal(stepless(unclosed(engine)));
+      const db = new Database(compileSchema(entities), mortal.mortal, 'create');
+      await db.ready();
+      databases.push(db);
+      return { db, mortal };
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(databases.map((db) => db.close()));
+      await engine.close();
+    },
+  };
+}
+
+/** Programs close their own view of it. */
+function unclosed(engine: Engine): Engine {
+  return hiding(engine, (target, name) => (name === 'close' ? async () => {} : plain(target, name)));
+}
