@@ -3,9 +3,9 @@
  * off is looked at again, and is off when it is so twice.
  */
 
-import { RowImage, type StepReading } from '../repository/index.js';
+import { type ChangeStep, RowImage, type StepReading } from '../repository/index.js';
+import type { EntitySchema } from '../schema/types.js';
 import { Get, type Result } from '../table/index.js';
-import type { EntityRowsJob } from './entity-rows.js';
 import type { SplitContext, SplitWork } from './types.js';
 
 /** How rows are read and mended there. */
@@ -13,6 +13,13 @@ export interface RemoteRows {
   readonly reading: StepReading;
   /** Makes a row what it should be; how much was put right. */
   mend(row: Uint8Array): Promise<number>;
+}
+
+/** What is looked at. */
+interface LookedAt {
+  readonly schema: EntitySchema;
+  readonly mends: boolean;
+  work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
 }
 
 type Counts = ReadonlyMap<string, number>;
@@ -24,7 +31,7 @@ const TOGETHER = 32;
 
 export class RemoteEntityRowsWork implements SplitWork {
   constructor(
-    private readonly job: EntityRowsJob,
+    private readonly job: LookedAt,
     private readonly remote: RemoteRows,
     private readonly context: SplitContext,
   ) {}
