@@ -113,7 +113,16 @@ describe('the life of an index', () => {
       new Put(layout.encode({ color, $row: Buffer.from(row) })).addColumn('i', '_', wrong);
     await raw.put(entry('blue', 't7'));
     await raw.put(entry('red', 'nobody'));
-    const off = { rows: 50, valid: 48, missing: 1, stale: 2, extra: 1, unverified: 0, beyondTtl: 0 };
+    const off = {
+      rows: 50,
+      valid: 48,
+      missing: 1,
+      stale: 2,
+      extra: 1,
+      unverified: 0,
+      beyondTtl: 0,
+      pending: 0,
+    };
     const index = db.index(Thing, 'byColor');
     expect(await index.verify()).toEqual({ ...off, repaired: 0 });
     expect((await things.by('byColor').find({ color: 'blue' }).all()).length).toBe(0);
