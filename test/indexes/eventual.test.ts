@@ -159,9 +159,7 @@ describe('an eventual index', () => {
       ]);
     expect(declare({ consistency: 'eventual' })).not.toThrow();
     expect(declare({ consistency: 'eventual', unique: true })).toThrow(/It is unique and eventual/);
-    expect(declare({ consistency: 'late' })).toThrow(
-      /consistency is the string "late".*'strong' or 'eventual'/,
-    );
+    expect(declare({ consistency: 'late' })).toThrow(/consistency is "late".*'strong' or 'eventual'/);
     expect(declare({ consistency: 'eventual', on: [part('l')] })).toThrow(/eventual, and l may have several/);
     // @ts-expect-error An index that follows later cannot be unique.
     Index('both', { unique: true, consistency: 'eventual' });
