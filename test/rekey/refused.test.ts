@@ -49,6 +49,7 @@ describe('what cannot be', () => {
       { ...salted, more: { summaries: { all: { by: [], figures: { rows: 'count' } } } } },
       /has summaries/,
     ],
+    ['feeds of changes', {}, { ...salted, more: { changes: { keep: 60_000 } } }, /keeps its changes/],
     [
       'columns that are moving',
       { columns: (c) => ({ x: c.column('d:x', text, { was: ['d:old'] }).optional() }) },

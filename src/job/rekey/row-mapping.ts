@@ -199,6 +199,10 @@ function generalProblems(schema: EntitySchema): string[] {
     problems.push(
       `${name} has summaries, which follow its own writes only. Leave them out until the keys are changed, then build them.`,
     );
+  if (schema.changesKept !== undefined)
+    problems.push(
+      `${name} keeps its changes for feeds, which would tell of every copied row. Leave "changes" out until the keys are changed.`,
+    );
   if (table.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior))
     problems.push(
       `Table "${table.descriptor.name}" has NEW_VERSION_BEHAVIOR, where what hides what is decided by an order that copies do not have.`,
