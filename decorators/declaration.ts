@@ -89,6 +89,11 @@ export interface EntityDeclaration {
    * nothing is kept. docs/changes.md.
    */
   readonly changes?: { readonly keep: number };
+  /**
+   * 1..255, the version that rows are written as. Default 1. Whoever raises it says with `@Upgrade` what makes a row of the
+   * version before one of this.
+   */
+  readonly schemaVersion?: number;
   /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
   readonly inheritable?: boolean;
 }
@@ -281,6 +286,18 @@ export interface CopyDeclaration {
   };
 }
 
+/** An upgrade as it was declared. What was given is checked when the schema is compiled. */
+export interface UpgradeDeclaration {
+  readonly from: number;
+  readonly options: {
+    /** A class with the old columns; undefined when none were given. */
+    readonly old: AnyClass | undefined;
+    readonly sets: readonly string[];
+    readonly writeBack?: boolean;
+  };
+  readonly upgrade: (old: Readonly<Record<string, unknown>>) => unknown;
+}
+
 /** A figure of a summary: of the rows, or of a property's values. */
 export type FigureDefinition =
   | 'count'
@@ -348,6 +365,7 @@ export interface ClassDeclaration {
   readonly relations: RelationDeclaration[];
   readonly copies: CopyDeclaration[];
   readonly summaries: SummaryDeclaration[];
+  readonly upgrades: UpgradeDeclaration[];
   /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
   readonly problems: string[];
 }
@@ -369,6 +387,7 @@ export function emptyDeclaration(): ClassDeclaration {
     relations: [],
     copies: [],
     summaries: [],
+    upgrades: [],
     problems: [],
   };
 }

@@ -22,6 +22,7 @@ import {
 } from './row-key.js';
 import type { SummaryDefinitions } from './summary.js';
 import type { DefinedTable } from './table.js';
+import { type UpgradeDefinition, upgradeOf, upgradesProblem } from './upgrade.js';
 
 /** An index as `defineEntity` takes it: the elements, and what `@Index` takes as options. */
 export type IndexDefinition = IndexOptions & { readonly on: readonly KeyElement[] };
@@ -92,6 +93,8 @@ export interface EntityDefinition<
   readonly summaries?: Summaries;
   /** As `@Default`, of parts of the key; that of a column is said behind it, `c.column(…).default(() => 'open')`. */
   readonly defaults?: DefinedDefaults<KeyRow<Elements>>;
+  /** As `@Upgrade` above a class: what `upgrade(...)` gives. */
+  readonly upgrades?: readonly UpgradeDefinition[];
   /** As `@Validate` above a class. */
   readonly validate?: Validator;
   /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
@@ -128,8 +131,19 @@ export function defineEntity<
   definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries>,
 ): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries> {
   checkDefinition(definition);
-  const { name, key, columns, defaults, validate, hooks, indexes, denormalized, summaries, ...entity } =
-    definition;
+  const {
+    name,
+    key,
+    columns,
+    defaults,
+    validate,
+    hooks,
+    indexes,
+    denormalized,
+    summaries,
+    upgrades,
+    ...entity
+  } = definition;
   const elements = declaredElements(key) ?? (key as Elements);
   const target = namedClass(name, keyNames(elements));
   const declaration = declarationOn(target);
@@ -145,6 +159,9 @@ export function defineEntity<
   }
   for (const [property, make] of Object.entries<(() => unknown) | undefined>(defaults ?? {})) {
     if (make !== undefined) declaration.defaults.push({ property, make });
+  }
+  for (const { from, options, upgrade } of upgrades ?? []) {
+    declaration.upgrades.push(upgradeOf(from, options, upgrade));
   }
   if (validate !== undefined) declaration.checks.push({ property: undefined, validator: validate });
   for (const [moment, method] of Object.entries(hooks ?? {})) {
@@ -189,6 +206,8 @@ function checkDefinition(given: unknown): void {
       `${where}: summaries is an object by name, { byStatus: { by: ['status'], figures: { orders: 'count' } } }, not ${describe(summaries)}.`,
     );
   }
+  const upgrades = upgradesProblem((given as Readonly<Record<string, unknown>>)['upgrades']);
+  if (upgrades !== undefined) throw new SchemaError(`${where}: ${upgrades}`);
   for (const [index, given] of Object.entries(indexes ?? {})) {
     const on = (given as Partial<IndexDefinition> | null)?.on;
     if (Array.isArray(on) && on.length > 0 && on.every(isElement)) continue;

@@ -25,5 +25,6 @@ export * from './row-key.js';
 export * from './summary.js';
 export * from './table.js';
 export * from './ttl.js';
+export * from './upgrade.js';
 export * from './validate.js';
 export * from './versions.js';

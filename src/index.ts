@@ -101,6 +101,13 @@ export {
 } from '../decorators/summary.js';
 export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
 export { Ttl } from '../decorators/ttl.js';
+export {
+  Upgrade,
+  type UpgradeDefinition,
+  type Upgraded,
+  type UpgradeOptions,
+  upgrade,
+} from '../decorators/upgrade.js';
 export { Validate, type ValidateDecorator } from '../decorators/validate.js';
 export { type Versioned, Versions } from '../decorators/versions.js';
 export {

@@ -37,7 +37,7 @@ import type { SyncTable, Table } from '../table/index.js';
 export interface ContextSource {
   table(name: string): Table;
   /** The table as its entities are declared, wherever their columns stand yet. */
-  viewOf(table: Table): Table;
+  viewOf(table: Table, writesBack?: boolean): Table;
   /** Whether its tables answer in the same thread. */
   readonly sync: boolean;
   readonly reading: Reading;

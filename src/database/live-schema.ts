@@ -22,6 +22,7 @@ import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import { removeIndex } from '../job/indexes/index.js';
 import { moveColumns } from '../job/moves/move-columns.js';
+import { upgradeRows } from '../job/moves/upgrade-rows.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
@@ -105,6 +106,28 @@ export class SchemaTools {
     await this.noteMoved(this.movingEntity(target));
   }
 
+  /**
+   * Writes the rows of an entity that are of an older version as the present one, while readers and writers go on; looks at every
+   * row again; and notes that there are none of an older version, so that the `@Upgrade`s can be left out. Goes on where an
+   * unfinished run stopped. `apply` does it as a step of its plan.
+   * @throws InvalidArgumentError when it has no upgrades; ConflictError when somebody writes rows of an older version;
+   * RowanError `ERR_CODEC` on a row that cannot be upgraded.
+   */
+  async upgradeRows(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
+    const entity = this.declared().entity(target);
+    if (entity.upgrades.length === 0) {
+      throw new InvalidArgumentError(
+        `${entity.name} is declared without @Upgrade: nothing says what to make of its rows.`,
+        {
+          details: { entity: entity.name },
+        },
+      );
+    }
+    const outcome = await upgradeRows(this.engine, entity, run);
+    await this.noteMoved(entity);
+    return outcome;
+  }
+
   private movingEntity(target: EntityClass): EntitySchema {
     const entity = this.declared().entity(target);
     if (entity.columns.some(({ was }) => was.length > 0)) return entity;
@@ -132,6 +155,9 @@ export class SchemaTools {
       },
       moveColumns: async (table, name) => {
         await this.moveColumns(this.entitiesIn(table).find((each) => each.name === name)!.target);
+      },
+      upgradeRows: async (table, name) => {
+        await this.upgradeRows(this.entitiesIn(table).find((each) => each.name === name)!.target);
       },
       buildIndex: async (table, name) => {
         for (const entity of this.entitiesIn(table)) {

@@ -42,7 +42,7 @@ export class Transaction implements Deferred {
   ) {
     this.contexts = new Contexts({
       table: (name) => tables.table(name),
-      viewOf: (table) => source.viewOf(table),
+      viewOf: (table) => source.viewOf(table, false),
       sync: true,
       reading: source.reading,
       avro: source.avro,

@@ -60,7 +60,7 @@ export class Wiring {
     };
     this.following = new Following(engines, this.indexing);
     this.source = {
-      viewOf: (table) => this.moves.view(table),
+      viewOf: (table, writesBack) => this.moves.view(table, writesBack),
       reading,
       now: () => this.engine.now(),
       formerNames: (schema) => this.rekeying.formerNames(schema),
@@ -108,7 +108,8 @@ export class Wiring {
     this.moves.declare(this.declared.tables);
     const added = new Set(entities);
     const tables = this.declared.entities.filter(
-      ({ target, columns }) => added.has(target) && columns.some(({ was }) => was.length > 0),
+      ({ target, columns, upgrades }) =>
+        added.has(target) && (upgrades.length > 0 || columns.some(({ was }) => was.length > 0)),
     );
     this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
   }
@@ -141,6 +142,11 @@ export class Wiring {
 
   /** Entities on the tables of a transaction. */
   within(tables: TableTransaction): Contexts {
-    return new Contexts({ ...this.source, sync: true, table: (name) => tables.table(name) });
+    return new Contexts({
+      ...this.source,
+      viewOf: (table) => this.moves.view(table, false),
+      sync: true,
+      table: (name) => tables.table(name),
+    });
   }
 }

@@ -29,6 +29,10 @@ export interface RecordStamp {
   /** "family:qualifier in hex"; null: the entity has none. */
   readonly marker: string | null;
   readonly columns: readonly StampedColumn[];
+  /** The version that rows are written as. */
+  readonly version: number;
+  /** The oldest version that there may be rows of. */
+  readonly oldest: number;
 }
 
 /** The name in the metadata: of a record type, or of the only entity of a table without one. */
@@ -48,14 +52,28 @@ export function stampOfEntity(entity: EntitySchema): RecordStamp {
     entity: entity.name,
     key: entity.key.signature,
     marker: marker === undefined ? null : `${marker.family}:${toHex(marker.qualifier)}`,
-    columns: entity.columns.map(({ family, qualifier, kind, codec, qualifierCodec, property }) => ({
-      family,
-      qualifier: toHex(qualifier),
-      kind,
-      codec: codec.name,
-      ...(qualifierCodec === undefined ? {} : { keyCodec: qualifierCodec.name }),
-      property,
-    })),
+    columns: entity.columns.map(stampOfColumn),
+    version: entity.version,
+    oldest: entity.version,
+  };
+}
+
+/** A column as it is declared. */
+export function stampOfColumn({
+  family,
+  qualifier,
+  kind,
+  codec,
+  qualifierCodec,
+  property,
+}: ColumnSchema): StampedColumn {
+  return {
+    family,
+    qualifier: toHex(qualifier),
+    kind,
+    codec: codec.name,
+    ...(qualifierCodec === undefined ? {} : { keyCodec: qualifierCodec.name }),
+    property,
   };
 }
 
@@ -78,9 +96,10 @@ export function placeOf({ family, qualifier }: Pick<StampedColumn, 'family' | 'q
   return `${family}:${qualifier}`;
 }
 
-export function writeStamp({ entity, key, marker, columns }: RecordStamp): string {
+export function writeStamp({ entity, key, marker, columns, version, oldest }: RecordStamp): string {
   const sorted = [...columns].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)).map(inOrder);
-  return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted });
+  const versions = version === 1 ? {} : { version, ...(oldest < version && { oldest }) };
+  return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted, ...versions });
 }
 
 /** One text for one column, in whatever order its fields were read. */
@@ -100,13 +119,26 @@ export function readStamp(text: string): RecordStamp | string {
   if (text.startsWith('key ')) return readText(text);
   const read = parseJson(text);
   if (typeof read !== 'object' || read === null) return 'it is not one that Rowan writes';
-  const { format, entity, key, marker, columns } = read as Partial<RecordStamp> & { format?: unknown };
+  const {
+    format,
+    entity,
+    key,
+    marker,
+    columns,
+    version = 1,
+    oldest = version,
+  } = read as Partial<RecordStamp> & {
+    format?: unknown;
+  };
   if (format !== FORMAT) {
     return `its format is ${String(format)}, and this version of Rowan reads up to ${FORMAT}`;
   }
-  const whole = typeof key === 'string' && (marker === null || typeof marker === 'string');
+  const whole =
+    typeof key === 'string' &&
+    (marker === null || typeof marker === 'string') &&
+    [version, oldest].every((one) => Number.isInteger(one));
   if (!whole || !Array.isArray(columns) || !columns.every(isColumn)) return 'it lacks what a stamp has';
-  return { entity: typeof entity === 'string' ? entity : undefined, key, marker, columns };
+  return { entity: typeof entity === 'string' ? entity : undefined, key, marker, columns, version, oldest };
 }
 
 function parseJson(text: string): unknown {
@@ -135,7 +167,7 @@ function readText(text: string): RecordStamp {
     else if (name === 'marker') marker = value === 'none' ? null : value;
     else columns.push(readTextColumn(name, value));
   }
-  return { entity: undefined, key, marker, columns };
+  return { entity: undefined, key, marker, columns, version: 1, oldest: 1 };
 }
 
 /** `d:6e[uint32] columns text`. */

@@ -11,6 +11,7 @@ import {
   readStamp,
   type StampedColumn,
   stampName,
+  stampOfColumn,
   stampOfEntity,
   stampOfFormer,
   stampTexts,
@@ -106,12 +107,21 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
       `its marker was written as ${before.marker ?? 'none'} and is now declared as ${now.marker ?? 'none'}. Pin it where it was with @Entity({ marker }).`,
     );
   }
+  problems.push(...versionProblems(entity, before));
   const declared = new Map(now.columns.map((column) => [placeOf(column), column]));
   const stored = new Map(before.columns.map((column) => [placeOf(column), column]));
   const former = formerPlaces(entity);
+  const read = readPlaces(entity);
   const gone = before.columns.filter(
-    (column) => !declared.has(placeOf(column)) && !former.has(placeOf(column)),
+    (column) => !declared.has(placeOf(column)) && !former.has(placeOf(column)) && !read.has(placeOf(column)),
   );
+  for (const [place, column] of read) {
+    const old = stored.get(place);
+    if (old === undefined || readsOld(entity, before, old)) continue;
+    add(
+      `an @Upgrade reads "${column.property}" at ${place}, which was written as ${describe(old)} and is declared as ${describe(column)}. Give it the codec that it had.`,
+    );
+  }
   for (const [place, column] of former) {
     const old = stored.get(place);
     if (old === undefined || isReadable(old, column)) continue;
@@ -127,7 +137,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   for (const [place, column] of declared) {
     const old = stored.get(place);
     if (old !== undefined) {
-      if (!isReadable(old, column)) {
+      if (!isReadable(old, column) && !readsOld(entity, before, old)) {
         add(
           `${place} was written as ${describe(old)} and is now declared as ${describe(column)}. Restore the codec, or give the property another column.`,
         );
@@ -143,15 +153,43 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   return problems;
 }
 
+/** Rows of a version that the declarations cannot read. */
+function versionProblems({ name, version, upgrades }: EntitySchema, before: RecordStamp): string[] {
+  if (before.version > version) {
+    return [
+      `${name}: its rows were written as version ${before.version}, and its schemaVersion is ${version}. Use the declarations of the program that wrote them.`,
+    ];
+  }
+  const first = upgrades[0]?.from ?? version;
+  if (before.oldest >= first) return [];
+  return [
+    `${name}: there may be rows of version ${before.oldest}, and its schemaVersion is ${version} without @Upgrade(${before.oldest}). Restore the upgrades from there on until rows have been upgraded (rowan schema apply), or declare what makes them rows of the next version.`,
+  ];
+}
+
+/** Whether the codec that a place had is that of a column which an upgrade from a version that there are rows of reads. */
+function readsOld({ upgrades }: EntitySchema, { oldest }: RecordStamp, old: StampedColumn): boolean {
+  return upgrades.some(
+    ({ from, old: columns }) =>
+      from >= oldest &&
+      columns
+        .map(stampOfColumn)
+        .some((column) => placeOf(column) === placeOf(old) && isReadable(old, column)),
+  );
+}
+
 /** Where the entity's columns stood before, as they were stamped. */
 function formerPlaces({ columns }: EntitySchema): Map<string, StampedColumn> {
+  const moved = columns.flatMap((column) => column.was.map((place) => stampOfFormer(column, place)));
+  return new Map(moved.map((column) => [placeOf(column), column]));
+}
+
+/** What its upgrades read where none of its columns stands. */
+function readPlaces({ columns, upgrades }: EntitySchema): Map<string, StampedColumn> {
+  const own = new Set(columns.map((column) => placeOf(stampOfColumn(column))));
+  const read = upgrades.flatMap(({ old }) => old.map(stampOfColumn));
   return new Map(
-    columns.flatMap((column) =>
-      column.was.map((place) => {
-        const stamped = stampOfFormer(column, place);
-        return [placeOf(stamped), stamped] as const;
-      }),
-    ),
+    read.filter((column) => !own.has(placeOf(column))).map((column) => [placeOf(column), column]),
   );
 }
 
@@ -161,13 +199,21 @@ export function unmovedColumns(entity: EntitySchema, live: TableDescriptor): Sta
   return (liveStamp(entity, live)?.columns ?? []).filter((column) => former.has(placeOf(column)));
 }
 
-/** The metadata once nothing stands at the former places any more. */
+/** Whether there may be rows of an older version, as the live stamp has it. */
+export function unupgradedFrom(entity: EntitySchema, live: TableDescriptor): number | undefined {
+  const oldest = liveStamp(entity, live)?.oldest;
+  return oldest === undefined || oldest >= entity.version || entity.upgrades.length === 0
+    ? undefined
+    : oldest;
+}
+
+/** The metadata once nothing stands at the former places any more, and all rows are of the present version. */
 export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<string, string> {
   const stamp = liveStamp(entity, live);
   if (stamp === undefined) return {};
-  const former = formerPlaces(entity);
+  const former = new Set([...formerPlaces(entity).keys(), ...readPlaces(entity).keys()]);
   const columns = stamp.columns.filter((column) => !former.has(placeOf(column)));
-  return { [stampName(entity.key.recordType)]: writeStamp({ ...stamp, columns }) };
+  return { [stampName(entity.key.recordType)]: writeStamp({ ...stamp, columns, oldest: stamp.version }) };
 }
 
 /** Whether what was written as `old` is read rightly by `now`. */
@@ -207,10 +253,15 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
   for (const entity of table.entities) {
     const name = stampName(entity.key.recordType);
     const now = stampOfEntity(entity);
-    const kept = (liveStamp(entity, live)?.columns ?? []).filter(
+    const before = liveStamp(entity, live);
+    const kept = (before?.columns ?? []).filter(
       (old) => !now.columns.some((column) => placeOf(column) === placeOf(old)),
     );
-    const text = writeStamp({ ...now, columns: [...now.columns, ...kept] });
+    const text = writeStamp({
+      ...now,
+      columns: [...now.columns, ...kept],
+      oldest: before?.oldest ?? now.oldest,
+    });
     if (text !== live.metadata[name]) changes[name] = text;
   }
   return changes;

@@ -13,7 +13,7 @@ export interface MappedEntity {
   /** In the order of family and qualifier. */
   readonly columns: readonly ColumnSchema[];
   readonly embedded: readonly EmbeddedSchema[];
-  readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
+  readonly marker: EntitySchema['marker'];
   readonly timeToLive: TimeToLive;
   readonly relations: EntitySchema['relations'];
 }

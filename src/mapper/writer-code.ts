@@ -6,7 +6,7 @@
 
 import { generated } from '../codegen/index.js';
 import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
-import { type ColumnSchema, MARKER_VALUE } from '../schema/types.js';
+import type { ColumnSchema } from '../schema/types.js';
 import { CellType, Delete, type Put } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, refuseEmbedded } from './shape.js';
 import { readPlainly, shapeSource } from './shape-code.js';
@@ -58,7 +58,7 @@ ${columns.map(stepSource).join('\n')}
   const given = {
     columns,
     marker: marker?.qualifier,
-    markerValue: MARKER_VALUE,
+    markerValue: marker?.value,
     out: shared,
     many,
     deleteColumn,
@@ -76,7 +76,7 @@ function plainWriter(
 ): ColumnsWriter {
   return (source, put) => {
     const values = readPlainly(shape, source, refuseEmbedded);
-    if (marker !== undefined) put.addColumn(marker.family, marker.qualifier, MARKER_VALUE);
+    if (marker !== undefined) put.addColumn(marker.family, marker.qualifier, marker.value);
     let del: Delete | undefined;
     columns.forEach((column, slot) => {
       const value = values[slot];

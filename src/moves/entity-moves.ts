@@ -3,7 +3,7 @@
 import { compareBytes, equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js';
-import { Cell, type Result, Result as Row } from '../table/index.js';
+import { Cell, type Result, Result as Row, StaleResult } from '../table/index.js';
 
 /** A column with the places where its values may still stand. */
 export interface ColumnMove {
@@ -78,7 +78,7 @@ export class EntityMoves {
       const newestFirst = [...byTime.values()].sort((a, b) => b.timestamp - a.timestamp);
       cells.push(...newestFirst.slice(0, Math.min(versions, kept)));
     }
-    return new Row(result.row, cells.sort(compareCells), result.partial);
+    return rowLike(result, cells);
   }
 
   /** An origin's cell as one of the column. */
@@ -127,6 +127,12 @@ export function isAt(
   qualifier: Uint8Array,
 ): boolean {
   return place.family === family && equalBytes(place.qualifier, qualifier);
+}
+
+/** A row with other cells, in whatever order they are given. */
+export function rowLike(stored: Result, cells: Cell[]): Result {
+  const kind = stored.isStale ? StaleResult : Row;
+  return new kind(stored.row, cells.sort(compareCells), stored.partial);
 }
 
 function compareCells(a: Cell, b: Cell): number {

@@ -1,21 +1,24 @@
 /** A moved table of an engine that answers in the same thread: what must have been moved first is moved in the step. */
 
-import {
-  type AtomicStep,
-  type CommitOutcome,
+import { toHex } from '../bytes/index.js';
+import type {
+  AtomicStep,
+  CommitOutcome,
+  Delete,
   Get,
-  type OperationOptions,
-  type Result,
-  RowMutations,
-  type RowRead,
-  type RowScan,
-  type Scan,
-  type SyncResultScanner,
-  type SyncTable,
-  type TableChange,
+  OperationOptions,
+  Put,
+  Result,
+  RowRead,
+  RowScan,
+  Scan,
+  SyncResultScanner,
+  SyncTable,
+  TableChange,
 } from '../table/index.js';
-import { MovedTable, unsettled } from './moved-table.js';
-import { moveMutations, readMoved, type TableMoves } from './table-moves.js';
+import { MovedTable } from './moved-table.js';
+import { settleRow, unsettled, upgradeOf } from './settle-row.js';
+import type { TableMoves } from './table-moves.js';
 
 /** The moves of a table, by its name; undefined: none. */
 export type MovesOf = (table: string) => TableMoves | undefined;
@@ -26,8 +29,8 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
   readonly atomic: Steps['atomic'];
   readonly commit: Steps['commit'];
 
-  constructor(inner: SyncTable, moves: TableMoves, movesOf: MovesOf) {
-    super(inner, moves);
+  constructor(inner: SyncTable, moves: TableMoves, movesOf: MovesOf, writesBack: boolean) {
+    super(inner, moves, writesBack);
     const steps = movedSteps(inner, movesOf);
     this.atomic = steps.atomic;
     this.commit = steps.commit;
@@ -37,7 +40,19 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
     const rows = items.filter((item) => this.moves.mustSettle(item)).map(({ row }) => row);
     if (rows.length === 0) return;
     await this.inner.atomic!((step) => {
-      for (const row of rows) moveRow(step, this.name, this.moves, row);
+      for (const row of rows) settleRow(step, this.name, this.moves, row);
+    });
+  }
+
+  protected override async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
+    if (this.moves.upgradesOf(change.row) === undefined) return super.change(change, options);
+    // One step, so that writes stand in the order in which they were asked for.
+    await this.atomic((step) => void step.apply({ table: this.name, change }), options);
+  }
+
+  protected override async writeBack(rows: readonly Uint8Array[]): Promise<void> {
+    await this.inner.atomic!((step) => {
+      for (const row of rows) settleRow(step, this.name, this.moves, row);
     });
   }
 
@@ -75,17 +90,41 @@ function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
     commit: (decide, options?: OperationOptions): Promise<readonly CommitOutcome[]> =>
       inner.commit!((read) => {
         const groups = decide((get, table = inner.name) => declaredRead(read, movesOf(table), get, table));
-        return groups.map((group) => group.map((change) => settledChange(movesOf, change)));
+        const upgraded = new Set<string>();
+        return groups.map((group) =>
+          group.flatMap((change) => settledChanges(movesOf, change, read, upgraded)),
+        );
       }, options),
     atomic: (decide, options) =>
       inner.atomic!((step) => decide(new MovedStep(step, inner.name, movesOf)), options),
   };
 }
 
-function settledChange(movesOf: MovesOf, { table, change }: TableChange): TableChange {
+/**
+ * The change as the tables have it, behind what upgrades its row; `upgraded` are the rows of the step that need no upgrade any
+ * more, since what is read does not see the changes before.
+ */
+function settledChanges(
+  movesOf: MovesOf,
+  { table, change }: TableChange,
+  read: RowRead,
+  upgraded: Set<string>,
+): TableChange[] {
   const moves = movesOf(table);
+  const upgrades = moves?.upgradesOf(change.row);
+  if (upgrades !== undefined) {
+    const id = `${table}/${toHex(change.row)}`;
+    const first = upgraded.has(id) ? undefined : upgradeOf(upgrades, change.row, read, table);
+    upgraded.add(id);
+    return first === undefined
+      ? [{ table, change }]
+      : [
+          { table, change: first },
+          { table, change },
+        ];
+  }
   if (moves?.mustSettle(change)) throw unsettled(table);
-  return { table, change: moves?.settled(change) ?? change };
+  return [{ table, change: moves?.settled(change) ?? change }];
 }
 
 function declaredRead(read: RowRead, moves: TableMoves | undefined, get: Get, table: string): Result {
@@ -102,7 +141,7 @@ class MovedStep implements AtomicStep {
 
   readonly read: RowRead = (get, table = this.own) => {
     const moves = this.movesOf(table);
-    if (moves?.mustSettle(get)) moveRow(this.inner, table, moves, get.row);
+    if (moves?.mustSettle(get)) settleRow(this.inner, table, moves, get.row);
     return declaredRead(this.inner.read, moves, get, table);
   };
 
@@ -116,21 +155,11 @@ class MovedStep implements AtomicStep {
   apply({ table, change }: TableChange): Result {
     const moves = this.movesOf(table);
     if (moves === undefined) return this.inner.apply({ table, change });
-    if (moves.mustSettle(change)) moveRow(this.inner, table, moves, change.row);
+    if (moves.mustSettle(change)) settleRow(this.inner, table, moves, change.row);
     return this.inner.apply({ table, change: moves.settled(change) });
   }
 
   attempt<T>(work: () => T): T {
     return this.inner.attempt(work);
   }
-}
-
-/** Moves one row in a step. @throws UnsupportedError when it ends. */
-function moveRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
-  const entity = moves.entityOf(row);
-  if (entity === undefined) return;
-  const mutations = moveMutations(entity, step.read(readMoved(new Get(row), [entity]), table));
-  if (mutations.length === 0) return;
-  if (entity.ends) throw unsettled(table);
-  step.apply({ table, change: new RowMutations(row).add(...mutations) });
 }

@@ -1,6 +1,6 @@
 /** A table as its entities are declared: nobody above it sees where moved columns stand yet. */
 
-import { UnsupportedError } from '../errors.js';
+import { toHex } from '../bytes/index.js';
 import { isGet } from '../table/get.js';
 import type {
   Append,
@@ -21,6 +21,7 @@ import type {
   Table,
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
+import { unsettled, upgradeChecked } from './settle-row.js';
 import type { Change, TableMoves } from './table-moves.js';
 
 /** Of an engine whose calls go somewhere else. */
@@ -28,6 +29,8 @@ export class MovedTable<T extends Table = Table> implements Table {
   constructor(
     protected readonly inner: T,
     protected readonly moves: TableMoves,
+    /** Whether rows of an older version that are read by their keys may be written as upgraded. */
+    private readonly writesBack: boolean,
   ) {}
 
   get name(): string {
@@ -39,19 +42,44 @@ export class MovedTable<T extends Table = Table> implements Table {
    * @throws UnsupportedError where that cannot be one step with what follows.
    */
   protected async settle(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
-    for (const item of items) if (this.moves.mustSettle(item)) throw unsettled(this.name);
+    const rows: Uint8Array[] = [];
+    for (const item of items) {
+      if (!this.moves.mustSettle(item)) continue;
+      if (this.moves.upgradesOf(item.row) === undefined) throw unsettled(this.name);
+      rows.push(item.row);
+    }
+    if (rows.length > 0) await this.writeBack(rows);
+  }
+
+  /** Writes rows of entities with upgrades as they are declared. */
+  protected async writeBack(rows: readonly Uint8Array[]): Promise<void> {
+    const distinct = new Map(rows.map((row) => [toHex(row), row]));
+    await Promise.all(
+      [...distinct.values()].map((row) => upgradeChecked(this.inner, this.moves.upgradesOf(row)!, row)),
+    );
+  }
+
+  /** What was read by key, as it is declared; rows of an older version are written anew where they are to be. */
+  private async read(results: readonly Result[], gets: readonly Get[]): Promise<Result[]> {
+    const declared = results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
+    if (!this.writesBack) return declared;
+    const old = results.filter(
+      (result) => !result.isEmpty && this.moves.upgradesOf(result.row)?.writesBack(result),
+    );
+    if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
+    return declared;
   }
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {
     await this.settle([get]);
-    return this.moves.declared(await this.inner.get(this.moves.widened(get), options), get.maxVersions);
+    const [result] = await this.read([await this.inner.get(this.moves.widened(get), options)], [get]);
+    return result!;
   }
 
   async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
     await this.settle(gets);
     const wide = gets.map((get) => this.moves.widened(get));
-    const results = await this.inner.getAll(wide, options);
-    return results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
+    return this.read(await this.inner.getAll(wide, options), gets);
   }
 
   async exists(get: Get, options?: OperationOptions): Promise<boolean> {
@@ -60,9 +88,7 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 
   async put(put: Put, options?: OperationOptions): Promise<void> {
-    const change = this.moves.settled(put);
-    if (change.kind === 'put') return this.inner.put(change, options);
-    await this.inner.mutateRow(change, options);
+    await this.change(put, options);
   }
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
@@ -71,9 +97,16 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 
   async delete(del: Delete, options?: OperationOptions): Promise<void> {
-    const change = this.moves.settled(del);
-    if (change.kind === 'delete') return this.inner.delete(change, options);
-    await this.inner.mutateRow(change, options);
+    await this.change(del, options);
+  }
+
+  /** A put or a delete. */
+  protected async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
+    if (this.moves.upgradesOf(change.row) !== undefined) await this.settle([change]);
+    const settled = this.moves.settled(change);
+    if (settled.kind === 'put') await this.inner.put(settled, options);
+    else if (settled.kind === 'delete') await this.inner.delete(settled, options);
+    else await this.inner.mutateRow(settled, options);
   }
 
   async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
@@ -132,12 +165,4 @@ export class MovedTable<T extends Table = Table> implements Table {
   private settledCheck(check: CheckAndMutate): CheckAndMutate {
     return check.withAction(this.moves.settled(check.action));
   }
-}
-
-export function unsettled(table: string): UnsupportedError {
-  return new UnsupportedError(
-    `A column of table "${table}" that is moving from one place to another was to be checked or added to, while its value ` +
-      'may stand at either: the engine cannot do that in one step. Have the move done first: rowan schema apply.',
-    { details: { table } },
-  );
 }

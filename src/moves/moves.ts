@@ -26,13 +26,18 @@ export class Moves {
     return this.of(table)?.declared(row, 1) ?? row;
   }
 
-  /** The table as its entities are declared; the same where nothing has moved. */
-  view(table: Table): Table {
+  /**
+   * The table as its entities are declared; the same where nothing has moved. Rows of older versions that are read by their
+   * keys are written as upgraded where their upgrades say so, unless that is forbidden.
+   */
+  view(table: Table, writesBack = true): Table {
     if (this.byTable.size === 0) return table;
     const moves = this.of(table.name);
-    if (!('atomic' in table)) return moves === undefined ? table : new MovedTable(table, moves);
+    if (!('atomic' in table)) return moves === undefined ? table : new MovedTable(table, moves, writesBack);
     const sync = table as SyncTable;
-    return moves === undefined ? withMovedSteps(sync, this.of) : new MovedSyncTable(sync, moves, this.of);
+    return moves === undefined
+      ? withMovedSteps(sync, this.of)
+      : new MovedSyncTable(sync, moves, this.of, writesBack);
   }
 
   /** The engine with every table as it is declared. */
@@ -42,7 +47,7 @@ export class Moves {
       name: engine.name,
       capabilities: engine.capabilities,
       admin: engine.admin,
-      table: (name) => this.view(engine.table(name)),
+      table: (name) => this.view(engine.table(name), false),
       now: () => engine.now(),
       observe: (table, observer) => engine.observe(table, observer),
       ...(transaction && { transaction: transaction.bind(engine) }),

@@ -22,6 +22,7 @@ import {
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
 import { type ColumnMove, EntityMoves, isAt } from './entity-moves.js';
+import { EntityUpgrades } from './entity-upgrades.js';
 
 /** A change of one row. */
 export type Change = RowMutation | RowMutations;
@@ -30,16 +31,25 @@ type Column = Pick<MutationCell, 'family' | 'qualifier'>;
 
 /** The moved columns of one table's entities. */
 export class TableMoves {
-  private readonly entities: readonly EntityMoves[];
+  private constructor(
+    private readonly entities: readonly EntityMoves[],
+    private readonly upgrades: readonly EntityUpgrades[],
+  ) {}
 
-  private constructor(entities: readonly EntityMoves[]) {
-    this.entities = entities;
-  }
-
-  /** Undefined when no column of the table has moved. */
+  /** Undefined when no column of the table has moved and none of its entities is upgraded. */
   static of(schemas: readonly EntitySchema[]): TableMoves | undefined {
     const moved = schemas.filter(({ columns }) => columns.some(({ was }) => was.length > 0));
-    return moved.length === 0 ? undefined : new TableMoves(moved.map((schema) => new EntityMoves(schema)));
+    const upgraded = schemas.filter(({ upgrades }) => upgrades.length > 0);
+    if (moved.length + upgraded.length === 0) return undefined;
+    return new TableMoves(
+      moved.map((schema) => new EntityMoves(schema)),
+      upgraded.map((schema) => new EntityUpgrades(schema)),
+    );
+  }
+
+  /** The upgrades of the entity that a row is of, if there are any. */
+  upgradesOf(row: Uint8Array): EntityUpgrades | undefined {
+    return this.upgrades.find((entity) => entity.matches(row));
   }
 
   /** The entity that a row is of, if columns of it have moved. */
@@ -66,26 +76,42 @@ export class TableMoves {
         }
       }
     }
+    for (const entity of this.upgrades) if (entity.widen(wide, asked)) added = true;
     return added ? wide : query;
   }
 
   /** An answer as the entities are declared. @throws RowanError `ERR_CODEC` when an old value cannot be migrated. */
   declared(result: Result, versions: number): Result {
     if (result.isEmpty) return result;
-    return this.entityOf(result.row)?.declared(result, versions) ?? result;
+    const moved = this.entityOf(result.row);
+    if (moved !== undefined) return moved.declared(result, versions);
+    return this.upgradesOf(result.row)?.declared(result) ?? result;
   }
 
   /**
    * Whether the engine itself looks at moved columns of the row: a filter or check of them, an increment, an append. Their
-   * values must stand where they are looked for then.
+   * values must stand where they are looked for then. Whatever writes a row that may be upgraded has it upgraded before:
+   * its marker says one version for all of its columns.
    */
   mustSettle(item: Get | Change | CheckAndMutate): boolean {
+    const upgrades = this.upgradesOf(item.row);
+    if (upgrades !== undefined) {
+      if (!isGet(item)) return true;
+      return (
+        item.filter !== undefined &&
+        asks(item.filter, (column) => upgrades.isSet(column.family, column.qualifier))
+      );
+    }
     const entity = this.entityOf(item.row);
     if (entity === undefined) return false;
-    if (isGet(item)) return item.filter !== undefined && asks(entity, item.filter);
+    if (isGet(item))
+      return item.filter !== undefined && asks(item.filter, (column) => isMoved(entity, column));
     if (!isCheckAndMutate(item)) return mutationsOf(item).some((mutation) => addsTo(entity, mutation));
     const { condition, action } = item;
-    const asked = condition.kind === 'filter' ? asks(entity, condition.filter) : isMoved(entity, condition);
+    const asked =
+      condition.kind === 'filter'
+        ? asks(condition.filter, (column) => isMoved(entity, column))
+        : isMoved(entity, condition);
     return asked || this.mustSettle(action);
   }
 
@@ -117,11 +143,11 @@ function addsTo(entity: EntityMoves, mutation: RowMutation): boolean {
   return (mutation.columns as readonly Column[]).some((column) => isMoved(entity, column));
 }
 
-/** Whether a filter compares a moved column. Others look at rows, or at whatever cells there are. */
-function asks(entity: EntityMoves, filter: Filter): boolean {
-  if (filter.kind === 'list') return filter.filters.some((each) => asks(entity, each));
-  if (filter.kind === 'while' || filter.kind === 'skip') return asks(entity, filter.filter);
-  return 'qualifier' in filter && isMoved(entity, filter);
+/** Whether a filter compares one of these columns. Others look at rows, or at whatever cells there are. */
+function asks(filter: Filter, isMeant: (column: Column) => boolean): boolean {
+  if (filter.kind === 'list') return filter.filters.some((each) => asks(each, isMeant));
+  if (filter.kind === 'while' || filter.kind === 'skip') return asks(filter.filter, isMeant);
+  return 'qualifier' in filter && isMeant(filter);
 }
 
 function removeOld(entity: EntityMoves, cell: MutationCell, gone: Delete): void {

@@ -35,7 +35,7 @@ export function pushCondition(
 ): Filter | undefined {
   if (condition.kind === 'test') {
     const column = entryColumn(condition, columns.get(condition.property));
-    if (column === undefined || (column.was.length > 0 && !moved)) return undefined;
+    if (column === undefined || ((column.was.length > 0 || column.upgraded) && !moved)) return undefined;
     return pushTest(condition, column, onlyOwn);
   }
   const parts: Filter[] = [];

@@ -1,9 +1,10 @@
 /** How long the entries of an index live: one rule for writes, builds and repairs. */
 
 import type { EntityIndex } from '../indexes/index.js';
+import { endOf } from '../schema/marker.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Cell, FOREVER, LATEST_TIMESTAMP } from '../table/index.js';
-import { endOf, GRACE } from './expiry.js';
+import { GRACE } from './expiry.js';
 
 /** Milliseconds that an entry outlives the row at most for the clocks' sake; what is read of it is held against the row. */
 const ENTRY_GRACE = 2 * GRACE;

@@ -4,7 +4,8 @@
  */
 
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import { endOf, markerUntil } from '../schema/marker.js';
+import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
 import { type Cell, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation, ResolvedChange } from './change.js';
@@ -30,7 +31,7 @@ export class Expiry {
 
   private constructor(
     private readonly schema: EntitySchema,
-    private readonly marker: NonNullable<EntitySchema['marker']>,
+    private readonly marker: Marker,
     private readonly now: () => number,
   ) {
     this.histories = schema.columns.filter(({ kind }) => kind === 'versions');
@@ -71,7 +72,7 @@ export class Expiry {
 
   /** Mutations that are no write of the application: they live as long as the row has left, whatever renews it. */
   carry(mutations: readonly RowMutation[], before: RowImage): RowMutation[] {
-    return kept(mutations, this.endOf(before), this.now());
+    return kept(mutations, this.endOf(before), this.now(), this.marker);
   }
 
   private endOf(row: RowImage): number | undefined {
@@ -92,11 +93,11 @@ export class Expiry {
     const stored = marker && endOf(marker.value, marker.timestamp, milliseconds);
     const said = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
     if (marker !== undefined && said === undefined) {
-      return { mutations: kept(mutations, stored, now), seen };
+      return { mutations: kept(mutations, stored, now, this.marker), seen };
     }
     // Another end than the last one, so that who compares markers sees that this was written.
     const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
-    const begun = mutations.flatMap((mutation) => begin(mutation, end, now));
+    const begun = mutations.flatMap((mutation) => begin(mutation, end, now, this.schema));
     if (marker === undefined) return { mutations: begun, seen };
     const isShorter = end !== undefined && (stored === undefined || end < stored);
     begun.push(...this.rewritten(mutations, before, end, now, isShorter));
@@ -155,7 +156,12 @@ function outlived(before: RowImage, mutations: readonly RowMutation[]): Cell[] {
 }
 
 /** Writes of a row that lives on: without a marker of their own, and a little longer than what remains. */
-function kept(mutations: readonly RowMutation[], end: number | undefined, now: number): RowMutation[] {
+function kept(
+  mutations: readonly RowMutation[],
+  end: number | undefined,
+  now: number,
+  marker: Marker,
+): RowMutation[] {
   const ttl = remainder(end, now);
   const out: RowMutation[] = [];
   for (const mutation of mutations) {
@@ -168,7 +174,7 @@ function kept(mutations: readonly RowMutation[], end: number | undefined, now: n
       continue;
     }
     const put = new Put(mutation.row, mutation.timestamp).setDurability(mutation.durability).setTtl(ttl);
-    put.cells.push(...mutation.cells.filter(({ value }) => value !== MARKER_VALUE));
+    put.cells.push(...mutation.cells.filter(({ value }) => value !== marker.value));
     if (put.cells.length > 0) out.push(put);
   }
   return out;
@@ -179,33 +185,18 @@ function remainder(end: number | undefined, now: number): number | undefined {
   return end === undefined ? undefined : Math.max(1, end - now) + GRACE;
 }
 
-function begin(mutation: RowMutation, end: number | undefined, now: number): RowMutation[] {
+function begin(
+  mutation: RowMutation,
+  end: number | undefined,
+  now: number,
+  { marker, version }: EntitySchema,
+): RowMutation[] {
   if (mutation.kind === 'delete') return [mutation];
   const ttl = end === undefined ? undefined : Math.max(1, end - now);
   if (mutation.kind !== 'put') return [mutation.setTtl(ttl)];
   const put = new Put(mutation.row, mutation.timestamp).setDurability(mutation.durability).setTtl(ttl);
   for (const cell of mutation.cells) {
-    put.cells.push(cell.value === MARKER_VALUE ? { ...cell, value: markerOf(end) } : cell);
+    put.cells.push(cell.value === marker?.value ? { ...cell, value: markerUntil(version, end) } : cell);
   }
   return [put];
-}
-
-/** The value of a marker: 1, and of an entity that ends the time of its end, ms, 8 bytes big-endian. */
-export function markerOf(end: number | undefined): Uint8Array {
-  if (end === undefined) return MARKER_VALUE;
-  const value = Buffer.alloc(9);
-  value[0] = 1;
-  value.writeBigUInt64BE(BigInt(end), 1);
-  return new Uint8Array(value);
-}
-
-/** The end that a marker tells; of one written before ends were kept, that of its own cell. */
-export function endOf(
-  marker: Uint8Array,
-  timestamp: number,
-  fallback: number | undefined,
-): number | undefined {
-  if (marker.length === 9) return Number(Buffer.from(marker).readBigUInt64BE(1));
-  if (!equalBytes(marker, MARKER_VALUE) || fallback === undefined) return undefined;
-  return timestamp + fallback;
 }

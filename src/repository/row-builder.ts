@@ -4,7 +4,7 @@ import { InvalidArgumentError, QueryError } from '../errors.js';
 import { selectColumns } from '../query/projection.js';
 import { qualifierOf } from '../query/slice.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
-import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
 import type { Amounts, Suffixes } from './types.js';
@@ -108,7 +108,7 @@ export class RowBuilder<C extends KeyedClass> {
     const present = this.mutations.find((mutation) => mutation.kind === 'put');
     const put = present ?? new Put(this.row, this.timestamp);
     if (present === undefined && marker !== undefined) {
-      put.addColumn(marker.family, marker.qualifier, MARKER_VALUE);
+      put.addColumn(marker.family, marker.qualifier, marker.value);
     }
     this.addKeyColumns(put);
     return present !== undefined || put.cells.length === 0 ? this.mutations : [put, ...this.mutations];

@@ -1,7 +1,7 @@
 /** Optimistic locking: a property that each write counts up, and that a write must know. */
 
 import { ConflictError } from '../errors.js';
-import { type ColumnSchema, type EntitySchema, MARKER_VALUE } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation } from './change.js';
 import { keyText } from './row-access.js';
@@ -84,7 +84,8 @@ export class VersionLock {
     counted.setTtl(put?.ttl).setDurability(mutations[0]!.durability);
     if (put !== undefined) counted.cells.push(...put.cells);
     else if (this.schema.marker !== undefined) {
-      counted.addColumn(this.schema.marker.family, this.schema.marker.qualifier, MARKER_VALUE);
+      const { marker } = this.schema;
+      counted.addColumn(marker.family, marker.qualifier, marker.value);
     }
     counted.addColumn(family, qualifier, value);
     return [counted, ...mutations.filter((mutation) => mutation !== put)];

@@ -16,6 +16,7 @@ import {
   type SummaryDeclaration,
   type TableDeclaration,
   type TableReference,
+  type UpgradeDeclaration,
 } from '../../decorators/index.js';
 import type { KeyElement } from '../key/index.js';
 import { describe } from '../table/checks.js';
@@ -44,6 +45,7 @@ export interface CollectedEntity {
   readonly relations: readonly RelationDeclaration[];
   readonly copies: readonly CopyDeclaration[];
   readonly summaries: readonly SummaryDeclaration[];
+  readonly upgrades: readonly UpgradeDeclaration[];
 }
 
 /** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
@@ -86,6 +88,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     relations: inherited.flatMap((other) => other.relations),
     copies: inherited.flatMap((other) => other.copies),
     summaries: inherited.flatMap((other) => other.summaries),
+    upgrades: inherited.flatMap((other) => other.upgrades),
   };
 }
 

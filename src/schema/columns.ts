@@ -103,6 +103,7 @@ class ColumnCompiler {
           was: this.former.of(property, place, storage, (rule, mend) =>
             this.problem(scope, property.property, rule, mend),
           ),
+          upgraded: this.entity.upgrades.some(({ options }) => options.sets.includes(path.join('.'))),
           required: scope.path.length === 0 && this.entity.required.has(property.property),
           order: this.columns.length,
         }),

@@ -10,12 +10,15 @@ import { compileIndexes } from './compile-indexes.js';
 import { compileCopies } from './copies.js';
 import { compileLifecycle } from './lifecycle.js';
 import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
+import { markerValue } from './marker.js';
 import type { Problems } from './problems.js';
 import { compileReferences } from './references.js';
 import { compileRelations } from './relations.js';
 import { type EntitySubscriber, subscribedHooks } from './subscribers.js';
 import { compileSummaries } from './summaries.js';
+import { changesKeptOf, timeToLiveOf } from './time-to-live.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
+import { compileUpgrades, versionOfEntity } from './upgrades.js';
 
 /** The qualifier of marker cells. */
 export const MARKER_QUALIFIER: Uint8Array = toBytes('_');
@@ -27,6 +30,8 @@ export interface CompiledEntity {
   readonly key: KeyLayout | undefined;
   readonly columns: CompiledColumns;
   readonly marker: EntitySchema['marker'];
+  readonly version: number;
+  readonly upgrades: EntitySchema['upgrades'];
   readonly versionProperty: string | undefined;
   readonly deletedProperty: string | undefined;
   readonly timeToLive: TimeToLive;
@@ -65,12 +70,16 @@ export function compileEntity(
     checkKeyColumns(source, key, columns, problems);
   }
   const deletedProperty = deletedOf(source, problems);
+  const version = versionOfEntity(source, problems);
+  const marker = markerOf(source, columns, markerFamily, version, problems);
   const linked = key === undefined ? NO_LINKS : linksOf(source, key, columns, deletedProperty, problems);
   return {
     source,
     key,
     columns,
-    marker: markerOf(source, columns, markerFamily, problems),
+    marker,
+    version,
+    upgrades: compileUpgrades(source, columns, marker, problems),
     versionProperty: versionOf(source, key, problems),
     deletedProperty,
     timeToLive: timeToLiveOf(source, problems),
@@ -207,72 +216,6 @@ function deletedOf(source: CollectedEntity, problems: Problems): string | undefi
   return property;
 }
 
-function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
-  const { ttl } = source.declaration;
-  if (ttl !== undefined && (!Number.isSafeInteger(ttl) || ttl <= 0)) {
-    problems.add(
-      source.name,
-      undefined,
-      `Its ttl is ${typeof ttl === 'number' ? ttl : describe(ttl)}.`,
-      'Give a whole number of milliseconds above 0, or leave it out.',
-    );
-  }
-  const [property, second] = source.ttls;
-  if (second !== undefined) {
-    problems.add(
-      source.name,
-      second,
-      `It is the second property with @Ttl; the first is "${property}".`,
-      'Leave one.',
-    );
-  }
-  if (source.properties.some((stored) => stored.property === property)) {
-    problems.add(
-      source.name,
-      property,
-      'It has @Ttl and is stored as well.',
-      'Put @Ttl on a property of its own: it is not stored.',
-    );
-  }
-  const { renewTtl = false, marker } = source.declaration;
-  const ends = property !== undefined || ttl !== undefined;
-  if (renewTtl && !ends) {
-    problems.add(
-      source.name,
-      undefined,
-      'It has renewTtl, and nothing to renew.',
-      'Give @Entity({ ttl }) or a property with @Ttl.',
-    );
-  }
-  return Object.freeze({ property, milliseconds: ttl, renew: renewTtl, lifelong: ends && marker !== false });
-}
-
-/** The longest that a cell can live, ms. */
-const LONGEST_KEPT = 2 ** 52 - 1;
-
-function changesKeptOf(source: CollectedEntity, problems: Problems): number | undefined {
-  const changes: unknown = source.declaration.changes;
-  if (changes === undefined) return undefined;
-  const isObject = typeof changes === 'object' && changes !== null;
-  const keep: unknown = isObject ? Reflect.get(changes, 'keep') : undefined;
-  const others = isObject ? Object.keys(changes).filter((name) => name !== 'keep') : [];
-  if (Number.isSafeInteger(keep) && Number(keep) > 0 && Number(keep) <= LONGEST_KEPT && others.length === 0)
-    return Number(keep);
-  problems.add(
-    source.name,
-    undefined,
-    isObject && others.length > 0
-      ? `Its changes have the option "${others[0]}".`
-      : `Its changes are kept for ${isObject ? describeKeep(keep) : describe(changes)}.`,
-    'Give changes: { keep }, a whole number of milliseconds above 0; or leave it out.',
-  );
-  return undefined;
-}
-
-function describeKeep(keep: unknown): string {
-  return typeof keep === 'number' ? String(keep) : describe(keep);
-}
-
 /** A part without a codec is text, unless the compiler emitted another type for the property. */
 function keyCodec(source: CollectedEntity, part: string): KeyCodec<unknown> | undefined {
   const type = emittedType(source.target, part);
@@ -353,6 +296,7 @@ function markerOf(
   source: CollectedEntity,
   { columns }: CompiledColumns,
   stored: string | undefined,
+  version: number,
   problems: Problems,
 ): EntitySchema['marker'] {
   const { marker = true } = source.declaration;
@@ -395,5 +339,5 @@ function markerOf(
       'Give the property another qualifier, or pin the marker to another family: @Entity({ marker: "family" }).',
     );
   }
-  return Object.freeze({ family, qualifier: MARKER_QUALIFIER });
+  return Object.freeze({ family, qualifier: MARKER_QUALIFIER, value: markerValue(version) });
 }

@@ -88,6 +88,7 @@ class IndexCompiler {
       each,
       // Only where it is said: what was laid out before keeps its id.
       ...(eventual ? ['eventual'] : []),
+      ...versionMark(this.source),
     ]);
     const id = digestOf(signature);
     const layout = this.layout([literal(id), ...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
@@ -279,6 +280,12 @@ export function partCodec(
   if (column.kind === 'counter') return int64 as KeyCodec<unknown>;
   const codec = column.kind === 'columns' && each === 'keys' ? column.qualifierCodec : column.codec;
   return codec instanceof BaseCodec ? codec : (text as KeyCodec<unknown>);
+}
+
+/** Another version may make other values of what was stored, so that what was made of it before does not count. */
+export function versionMark({ declaration }: Pick<CollectedEntity, 'declaration'>): [] | [number] {
+  const { schemaVersion = 1 } = declaration;
+  return schemaVersion === 1 ? [] : [schemaVersion];
 }
 
 /** What entries and figures that were made by this text begin with. */

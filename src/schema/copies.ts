@@ -125,6 +125,12 @@ function checkCopy(entity: EntitySchema, copy: CopySchema, other: EntitySchema, 
         `It copies ${other.name}.${source}, a copy itself.`,
         'Copy it from where it comes from.',
       );
+    } else if (from.upgraded) {
+      add(
+        column.property,
+        `It copies ${other.name}.${source}, which an @Upgrade sets: copies that were made before hold what was stored before.`,
+        'Have the rows upgraded first (rowan schema apply) and leave out the @Upgrade; then declare the copy and have it made.',
+      );
     } else if (from.codec.name !== column.codec.name) {
       add(
         column.property,

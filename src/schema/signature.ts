@@ -14,7 +14,8 @@ export function schemaSignature({ entities }: Pick<TableSchema, 'entities'>): st
         return `${column.family}:${toHex(column.qualifier)}${key} ${column.kind} ${column.codec.name}`;
       });
       const mark = marker === undefined ? 'none' : `${marker.family}:${toHex(marker.qualifier)}`;
-      return [`key ${entity.key.signature}`, `marker ${mark}`, ...columns].join('\n');
+      const version = entity.version === 1 ? [] : [`version ${entity.version}`];
+      return [`key ${entity.key.signature}`, `marker ${mark}`, ...version, ...columns].join('\n');
     })
     .join('\n\n');
 }

@@ -6,7 +6,7 @@ import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/i
 import { describe } from '../table/checks.js';
 import { FOREVER } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
-import { digestOf, NAME_PATTERN, partCodec, textOf } from './compile-indexes.js';
+import { digestOf, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
 import type { LinkOwner } from './links.js';
 import type { Problems } from './problems.js';
 import { sumKindOf } from './sum-kind.js';
@@ -98,6 +98,7 @@ class SummaryCompiler {
       bare?.signature ?? '',
       figures.map((figure) => [figure.name, figure.kind, figure.property ?? null, this.codecName(figure)]),
       condition === undefined ? null : textOf(condition),
+      ...versionMark(this.source),
     ]);
     const id = digestOf(signature);
     const groups = by.length === 0 ? [part(ALL_PART, uint8)] : by.map((one) => part(one));

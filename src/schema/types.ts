@@ -46,10 +46,31 @@ export interface ColumnSchema {
   readonly window: ColumnWindow | undefined;
   /** Where its values stood before, and may still stand; the newest of all its cells counts. */
   readonly was: readonly FormerPlace[];
+  /** Whether an `@Upgrade` sets it: what the engine sees of an older row is not its value then. */
+  readonly upgraded: boolean;
   /** Whether whole entities must have a value of it (`@Required`; in `defineEntity` what is not optional). */
   readonly required: boolean;
   /** The column's place in the declaration: properties of loaded entities stand in this order, behind the key's. */
   readonly order: number;
+}
+
+/** Where the markers of an entity's rows stand, and what they hold. */
+export interface Marker {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  /** One byte, the version of the entity. Always the same object: writers know their markers by it. */
+  readonly value: Uint8Array;
+}
+
+/** What makes a row of one version one of the next. */
+export interface UpgradeSchema {
+  readonly from: number;
+  /** The columns of that version that the function is given. */
+  readonly old: readonly ColumnSchema[];
+  /** The properties of the next version that the function gives. */
+  readonly sets: readonly string[];
+  readonly writeBack: boolean;
+  readonly upgrade: (old: Readonly<Record<string, unknown>>) => unknown;
 }
 
 /** A place where a column stood before. */
@@ -119,9 +140,13 @@ export interface EntitySchema<E extends object = object> {
   readonly families: readonly string[];
   /**
    * The column whose cell says that the row exists, or undefined for tables that others write. Its value is
-   * {@link MARKER_VALUE}.
+   * `value`, the version that its rows are written as; {@link MARKER_VALUE} is that of version 1.
    */
-  readonly marker: { readonly family: string; readonly qualifier: Uint8Array } | undefined;
+  readonly marker: Marker | undefined;
+  /** The version that its rows are written as, 1..255. */
+  readonly version: number;
+  /** What makes rows of older versions ones of this; in the order of their versions, without a gap up to it. */
+  readonly upgrades: readonly UpgradeSchema[];
   /** The property that optimistic locking counts up (`@Version`), or undefined. */
   readonly versionProperty: string | undefined;
   /** The property that holds the time of a deletion which leaves the row (`@DeletedAt`), or undefined. */

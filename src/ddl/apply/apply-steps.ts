@@ -13,6 +13,8 @@ export interface StepTools {
   readonly register: (subject: string) => Promise<void>;
   /** Moves the columns of an entity of a table to where they are declared. */
   readonly moveColumns: (table: string, entity: string) => Promise<void>;
+  /** Writes the rows of an entity of a table as its present version. */
+  readonly upgradeRows: (table: string, entity: string) => Promise<void>;
   /** Builds an index of a table's entity: `Entity.index`. */
   readonly buildIndex: (table: string, index: string) => Promise<void>;
   /** Removes an index that is not declared, by its id in hex. */
@@ -61,6 +63,9 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
       return;
     case 'move-columns':
       await tools.moveColumns(table, step.option!);
+      return;
+    case 'upgrade-rows':
+      await tools.upgradeRows(table, step.option!);
       return;
     case 'build-index':
       await tools.buildIndex(table, step.option!);

@@ -39,7 +39,8 @@ export interface AppliedPlan {
 }
 
 /** What is applied, and how it is planned: made anew once the lock is held. */
-export interface Applicable extends Pick<StepTools, 'register' | 'moveColumns' | 'buildIndex' | 'dropIndex'> {
+export interface Applicable
+  extends Pick<StepTools, 'register' | 'moveColumns' | 'upgradeRows' | 'buildIndex' | 'dropIndex'> {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
 }
@@ -84,6 +85,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
         admin: engine.admin,
         register: target.register,
         moveColumns: target.moveColumns,
+        upgradeRows: target.upgradeRows,
         buildIndex: target.buildIndex,
         dropIndex: target.dropIndex,
         guard: () => lock.check(),

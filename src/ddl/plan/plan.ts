@@ -59,7 +59,7 @@ export function planSchema(
 }
 
 function isSlow({ kind }: SchemaStep): boolean {
-  return kind === 'split' || kind === 'compact' || kind === 'move-columns';
+  return kind === 'split' || kind === 'compact' || kind === 'move-columns' || kind === 'upgrade-rows';
 }
 
 function isSplit({ kind }: SchemaStep): boolean {

@@ -37,6 +37,8 @@ export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): 
       lines.push(`major_compact ${rubyString(table)}, ${rubyString(step.family!)}`);
     else if (kind === 'move-columns')
       lines.push(comment(`${step.id}: done by rowan schema apply, or database.schema.moveColumns()`));
+    else if (kind === 'upgrade-rows')
+      lines.push(comment(`${step.id}: done by rowan schema apply, or database.schema.upgradeRows()`));
     else if (kind === 'build-index' || kind === 'drop-index')
       lines.push(comment(`${step.id}: done by rowan schema apply, or rowan index`));
     else lines.push(comment(`${step.id}: done by programs when they open the database`));

@@ -5,7 +5,7 @@ import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
 import { placeOf, readStamp, stampTexts } from '../stamp-format.js';
 import { tableDifferences } from '../table-difference.js';
-import { stampChanges, stampedDescriptor, unmovedColumns } from '../table-stamp.js';
+import { stampChanges, stampedDescriptor, unmovedColumns, unupgradedFrom } from '../table-stamp.js';
 import { expires, judge, needsCompaction } from './option-rules.js';
 import type { PlanOptions, SchemaStep, TableState, UnmanagedSetting } from './types.js';
 
@@ -33,6 +33,7 @@ export function alterSteps(table: TableSchema, state: TableState, options: PlanO
       ? [
           ...splitSteps(table, state),
           ...moveSteps(table, state.descriptor),
+          ...upgradeSteps(table, state.descriptor),
           ...compactSteps(table.descriptor, sets),
         ]
       : []),
@@ -224,6 +225,26 @@ function moveSteps({ entities, descriptor }: TableSchema, live: TableDescriptor)
         table: descriptor.name,
         option: entity.name,
         from: left.map(placeOf),
+      },
+    ];
+  });
+}
+
+function upgradeSteps({ entities, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
+  return entities.flatMap((entity): SchemaStep[] => {
+    const from = unupgradedFrom(entity, live);
+    if (from === undefined) return [];
+    const { name, version } = entity;
+    return [
+      {
+        id: `upgrade-rows:${descriptor.name}/${name}`,
+        kind: 'upgrade-rows',
+        class: 'online',
+        why: `Each row of ${name} that was written as version ${from}${version - from > 1 ? ' or later' : ''} is written as version ${version}, at the times of its cells; then the marker of every row is looked at again.`,
+        table: descriptor.name,
+        option: name,
+        from,
+        to: version,
       },
     ];
   });

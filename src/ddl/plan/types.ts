@@ -18,6 +18,8 @@ export type StepKind =
   | 'register-schema'
   /** Values of an entity's columns that still stand where they stood before. */
   | 'move-columns'
+  /** Rows of an entity that were written as an older version. */
+  | 'upgrade-rows'
   /** Entries of an index for the rows that are there. */
   | 'build-index'
   /** The entries of an index that is not declared. */

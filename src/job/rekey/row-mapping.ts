@@ -187,6 +187,10 @@ function generalProblems(schema: EntitySchema): string[] {
     );
   if (columns.some(({ was }) => was.length > 0))
     problems.push(`Columns of ${name} are moving. Finish that first: rowan schema apply.`);
+  if (schema.upgrades.length > 0)
+    problems.push(
+      `Rows of ${name} are being upgraded. Finish that first: rowan schema apply, and leave out @Upgrade.`,
+    );
   if (indexes.length > 0)
     problems.push(
       `${name} has indexes, which follow its own writes only. Leave them out until the keys are changed, then build them.`,

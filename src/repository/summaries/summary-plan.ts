@@ -4,6 +4,7 @@ import { toLatin1 } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import type { CompiledWhere } from '../../indexes/index.js';
 import { compileKeptWhere } from '../../query/index.js';
+import { endOf } from '../../schema/marker.js';
 import {
   ALL_PART,
   type EntitySchema,
@@ -12,7 +13,6 @@ import {
   type RowReader,
   type SummarySchema,
 } from '../../schema/types.js';
-import { endOf } from '../expiry.js';
 import { Presence } from '../presence.js';
 import type { RowImage } from '../row-image.js';
 import { averageOf, type Beyond, eachLimb, limbUnits, sumOf, unitsOf } from './exact-units.js';

@@ -1,0 +1,90 @@
+/** Writes the rows of an entity as its present version, while the application goes on writing. */
+
+import { ConflictError } from '../../errors.js';
+import { EntityUpgrades, upgradeChecked, upgradeOf } from '../../moves/index.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { type Engine, type Result, Scan, type SyncTable, type Table } from '../../table/index.js';
+import { runJob } from '../runner.js';
+import { toolJobName } from '../tools/selection.js';
+import type { JobOutcome, JobPhase, JobRunOptions, SplitContext } from '../types.js';
+
+type Work = (rows: readonly Result[], context: SplitContext) => void | Promise<void>;
+
+/**
+ * Upgrades every row of an older version, at the times of its cells; then looks at every marker again. Counters: `upgraded`
+ * rows, and `left`, rows of an older version nevertheless. An unfinished run is gone on with.
+ * @throws ConflictError when rows are left: somebody writes them as an older version still; RowanError `ERR_CODEC` on a row
+ * that cannot be upgraded.
+ */
+export async function upgradeRows(
+  engine: Engine,
+  schema: EntitySchema,
+  run: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const { name } = schema.table.descriptor;
+  const table = engine.table(name);
+  const upgrades = new EntityUpgrades(schema);
+  const upgrade =
+    'commit' in table ? upgradeInStep(table as StepTable, upgrades) : upgradeEach(table, upgrades);
+  const phase = (work: Work): JobPhase => ({
+    table: name,
+    ranges: [],
+    scan: () => upgrades.readStored(new Scan().setCacheBlocks(false)),
+    open: (context) => ({
+      rows: (rows) =>
+        work(
+          rows.filter((row) => upgrades.matches(row.row) && upgrades.isOld(row)),
+          context,
+        ),
+    }),
+  });
+  const upgrading = phase(async (rows, context) => {
+    if (rows.length > 0) context.count('upgraded', await upgrade(rows.map(({ row }) => row)));
+  });
+  const looking = phase((rows, context) => context.count('left', rows.length));
+  const definition = {
+    name: toolJobName('upgrade-rows', name, schema.name),
+    signature: JSON.stringify([schema.version, schema.upgrades.map(({ from, sets }) => [from, sets])]),
+    phases: [upgrading, looking],
+  };
+  let outcome = await runJob(engine, definition, { restart: 'done', ...run });
+  // An unfinished run that is gone on with does not see what was written behind it meanwhile.
+  if (leftOf(outcome) > 0) outcome = await runJob(engine, definition, { ...run, restart: true });
+  const left = leftOf(outcome);
+  if (left > 0) {
+    throw new ConflictError(
+      `${left} rows of ${schema.name} are of an older version again: somebody writes them so. End the programs with the old ` +
+        'declarations, then upgrade again.',
+      { details: { entity: schema.name, table: name, left } },
+    );
+  }
+  return outcome;
+}
+
+function leftOf({ counters }: JobOutcome): number {
+  return counters['left'] ?? 0;
+}
+
+type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
+type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
+
+/** What is read and what is written are one step. */
+function upgradeInStep(table: StepTable, upgrades: EntityUpgrades): Upgrader {
+  return async (rows) => {
+    const outcomes = await table.commit((read) =>
+      rows.flatMap((row) => {
+        const change = upgradeOf(upgrades, row, read, table.name);
+        return change === undefined ? [] : [[{ table: table.name, change }]];
+      }),
+    );
+    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+    return outcomes.length;
+  };
+}
+
+function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {
+  return async (rows) => {
+    const done = await Promise.all(rows.map((row) => upgradeChecked(table, upgrades, row)));
+    return done.filter((upgraded) => upgraded).length;
+  };
+}
