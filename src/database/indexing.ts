@@ -14,6 +14,8 @@ import { IndexHandle, type IndexKeeper } from './index-handle.js';
 export class Indexing implements IndexKeeper {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
   private states: IndexStates = new Map();
+  /** By which the states of indexes are found: each query asks. */
+  private readonly names = new WeakMap<IndexSchema, string>();
   /** The last of what is done alone, by what it is done to. */
   private readonly last = new Map<string, Promise<unknown>>();
 
@@ -86,7 +88,12 @@ export class Indexing implements IndexKeeper {
   }
 
   stateOf(index: IndexSchema): IndexState | undefined {
-    return this.states.get(toHex(index.id));
+    let name = this.names.get(index);
+    if (name === undefined) {
+      name = toHex(index.id);
+      this.names.set(index, name);
+    }
+    return this.states.get(name);
   }
 
   /** Undefined for an entity without indexes. */

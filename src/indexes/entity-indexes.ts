@@ -1,6 +1,6 @@
 /** What the rows of an entity make of entries: one owner of the rule for writes, queries, builds and checks. */
 
-import { toLatin1 } from '../bytes/index.js';
+import { equalBytes, toLatin1 } from '../bytes/index.js';
 import { KeyError } from '../errors.js';
 import {
   type ColumnSchema,
@@ -9,7 +9,7 @@ import {
   ROW_PART,
   type RowReader,
 } from '../schema/types.js';
-import type { RawRow, Result } from '../table/index.js';
+import { RawRow, type Result } from '../table/index.js';
 import { encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
 
 /** Whether a row meets the condition of a sparse index. */
@@ -87,6 +87,14 @@ export class EntityIndex {
     const cells = index.included.map(({ family, qualifier }) => row.getValue(family, qualifier));
     const value = encodeEntryValue(index, row.row, cells);
     return rows.map((entry) => ({ row: entry, value }));
+  }
+
+  /** Whether the row has this entry and no other. @throws as `entriesOf`. */
+  hasEntry(row: Result | RawRow, entry: Uint8Array): boolean {
+    const entity = row instanceof RawRow ? this.reader.readRaw(row) : this.reader.read(row);
+    if (entity === null) return false;
+    const rows = this.rowsOf(entity, row);
+    return rows.length === 1 && equalBytes(rows[0]!, entry);
   }
 
   /** The rows of its entries, each once. @throws as `entriesOf`. */

@@ -30,6 +30,7 @@ import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
 import { requireActive } from './index-access.js';
 import { chooseIndex } from './index-choice.js';
+import { lookUp } from './index-lookup.js';
 import { type IndexPlan, planIndex } from './index-plan.js';
 import { indexReadPlan } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
@@ -296,6 +297,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { use, others } = chooseIndex(spec, indexing.access);
     if (use !== undefined) return planIndex(spec, use);
     return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '), keyPlan);
+  }
+
+  protected override lookUp(limit: number): T[] | Promise<T[]> | undefined {
+    const { through, orderBy } = this.spec;
+    if (through === undefined || orderBy !== undefined) return undefined;
+    return lookUp(this.plan() as IndexPlan, this.access, this.options, limit) as T[] | undefined;
   }
 
   protected prepare(): Prepared | Promise<Prepared> {

@@ -10,9 +10,9 @@ import {
   INDEX_FAMILY,
   VERIFIED,
 } from '../indexes/index.js';
-import { MARKER_VALUE } from '../schema/types.js';
-import { Get, LATEST_TIMESTAMP, RawRow, type Result, type SyncTable } from '../table/index.js';
+import { Get, RawRow, type Result, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import { coverRow, decodesEntries } from './covered-row.js';
 import { ENTRY_READ, type IndexPlan } from './index-plan.js';
 import { pause } from './load-rows.js';
 import { applyReadSet } from './projection.js';
@@ -169,30 +169,16 @@ class CoveredCursor extends StepCursor<TableAccess> {
     options: ReadOptions,
   ) {
     super(plan, reading, entries, rows, options);
-    this.decodes = plan.covering.some(({ column, at }) => column !== undefined && at < 0);
+    this.decodes = decodesEntries(plan.covering);
   }
 
   protected rowOf(entry: Row, into: RawRow): boolean | Promise<boolean> {
-    const { covering, use } = this.plan;
     const { reader } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
     reader.read(entry.row, bytes, start, end);
     if (reader.state !== VERIFIED) return this.rowBehind(copyBytes(entry.row), reader.dataRow);
-    into.begin(reader.dataRow);
-    const values = this.decodes ? use.index.index.layout.decode(entry.row) : undefined;
-    for (let i = 0; i < covering.length; i++) {
-      const { family, qualifier, column, at } = covering[i]!;
-      if (column === undefined) {
-        into.add(family, qualifier, LATEST_TIMESTAMP, MARKER_VALUE, 0, MARKER_VALUE.length);
-      } else if (at < 0) {
-        const value = column.codec.encode(values![column.property]);
-        into.add(family, qualifier, LATEST_TIMESTAMP, value, 0, value.length);
-      } else if (reader.starts[at]! >= 0) {
-        const from = reader.starts[at]!;
-        into.add(family, qualifier, LATEST_TIMESTAMP, bytes, from, reader.ends[at]! - from);
-      }
-    }
-    const { key } = use.index.schema;
+    coverRow(this.plan, this.decodes, reader, entry.row, bytes, into);
+    const { key } = this.plan.use.index.schema;
     if (key.dictionaries === undefined) return this.give(entry.row, into);
     return loadTexts([key], [into.toResult()]).then(() => this.give(entry.row, into));
   }
@@ -245,11 +231,11 @@ function countRow({ tally }: ReadOptions, row: Row): void {
  */
 function isMeant(plan: IndexPlan, reading: ReadPlan, entry: Uint8Array, row: Row): boolean {
   const { index } = plan.use;
+  if (index.index.several === undefined) return index.hasEntry(row, entry);
   const { reader } = index;
   const entity = row instanceof RawRow ? reader.readRaw(row) : reader.read(row);
   if (entity === null) return false;
   const rows = index.rowsOf(entity, row);
-  if (index.index.several === undefined) return rows.length === 1 && equalBytes(rows[0]!, entry);
   const first = firstOf(plan, reading, rows);
   return first !== undefined && equalBytes(first, entry);
 }

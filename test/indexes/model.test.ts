@@ -375,6 +375,8 @@ class Round {
     expect(keysOf(found), context).toEqual(keysOf(wanted));
     expect(found.map(keyOf)).toEqual(((await query.reverse().all()) as Row[]).map(keyOf).reverse());
     expect(await query.count()).toBe(wanted.length);
+    const [head] = found;
+    expect(keysOf([(await query.first()) ?? {}] as Row[]), context).toEqual(keysOf([head ?? {}]));
     const limit = random.below(4);
     expect(((await query.limit(limit).all()) as Row[]).map(keyOf)).toEqual(found.map(keyOf).slice(0, limit));
     const some = (await query

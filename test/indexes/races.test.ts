@@ -29,6 +29,62 @@ test('exactly one writer wins each race for a unique value', async () => {
   expect(await db.index(Person, 'byEmail').verify()).toMatchObject(WELL);
 });
 
+test('with writers killed in between a value has one owner at the most: whoever was told that he won, and nobody else wins it later', async () => {
+  const random = new Random(17);
+  let image: MemoryFileSystem | undefined;
+  let operations = Number.POSITIVE_INFINITY;
+  let disk = new MemoryFileSystem();
+  const onOperation = (): void => {
+    if (image !== undefined || --operations > 0) return;
+    image = disk.crash({ keepUnsynced: random.pick([0, 0.5, 1]), random: () => random.next() }, { onOperation });
+  };
+  disk = new MemoryFileSystem({ onOperation });
+  let db = await openMemory({ entities: [Person], disk });
+  let kills = 0;
+  for (let race = 0; race < scaled(30, 1000, 1000); race++) {
+    const email = `race${race}@x`;
+    const people = db.repository(Person);
+    if (random.chance(scaled(0.3, 0.1, 0.1))) operations = 1 + random.below(6);
+    const told: string[] = [];
+    const attempt = async (id: string, write: Promise<unknown>): Promise<void> => {
+      await write;
+      // A program that is dead tells nobody.
+      if (image === undefined) told.push(id);
+    };
+    const ids = ['a', 'b', 'c', 'd'].map((name) => `${name}${race}`) as [string, string, string, string];
+    const outcomes = await Promise.allSettled([
+      attempt(ids[0], people.insert({ id: ids[0], email })),
+      attempt(ids[1], people.put({ id: ids[1], email })),
+      attempt(ids[2], people.batch((batch) => batch.put({ id: ids[2], email }), { atomic: true })),
+      attempt(ids[3], people.upsert({ id: ids[3], email }, { email })),
+    ]);
+    operations = Number.POSITIVE_INFINITY;
+    if (image === undefined) {
+      expect(outcomes.filter(({ status }) => status === 'fulfilled'), email).toHaveLength(1);
+      continue;
+    }
+    kills++;
+    await db.close();
+    disk = image;
+    image = undefined;
+    db = await openMemory({ entities: [Person], disk });
+    const after = db.repository(Person);
+    const owners = await after.by('byEmail').find({ email }).all();
+    expect(owners.length, email).toBeLessThanOrEqual(1);
+    for (const id of told) expect(owners, email).toMatchObject([{ id }]);
+    const late = await Promise.allSettled([
+      after.insert({ id: `e${race}`, email }),
+      after.insert({ id: `f${race}`, email }),
+    ]);
+    expect(late.filter(({ status }) => status === 'fulfilled'), email).toHaveLength(1 - owners.length);
+    const rows = await after.getMany([...ids, `e${race}`, `f${race}`].map((id) => ({ id })));
+    expect(rows.filter((row) => row !== null), email).toHaveLength(1);
+  }
+  expect(kills).toBeGreaterThan(scaled(2, 50, 50));
+  expect(await db.index(Person, 'byEmail').verify()).toMatchObject(WELL);
+  await db.close();
+});
+
 test('16 writers change the indexed columns of 100 rows while readers ask: no row that does not match, none missing that stays', async () => {
   await using db = await openMemory({ entities: [Person] });
   const people = db.repository(Person);
@@ -36,7 +92,7 @@ test('16 writers change the indexed columns of 100 rows while readers ask: no ro
   let writing = true;
   const write = async (writer: number): Promise<void> => {
     const random = new Random(writer + 1);
-    for (let i = 0; i < scaled(25, 500, 3000); i++) {
+    for (let i = 0; i < scaled(25, 500, 20_000); i++) {
       const id = `p${random.below(100)}`;
       const change = {
         status: random.pick(STATUS),

@@ -5,7 +5,7 @@
 
 import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { KeyWriter } from '../codecs/index.js';
-import type { KeyPlan } from '../types.js';
+import type { KeyConditions, KeyPlan } from '../types.js';
 import type { OrderedConditions } from './conditions.js';
 import type { KeyField } from './key-field.js';
 import { absoluteRange, EVERYTHING, fieldRanges } from './ranges.js';
@@ -31,6 +31,26 @@ export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
     else return undefined;
   }
   return { lead, fields };
+}
+
+/**
+ * The plan of equality on leading parts alone; undefined for other conditions, and for such as are none.
+ * @throws KeyError on values that the codecs refuse.
+ */
+export function planEquality({ lead, fields }: DirectLayout, conditions: KeyConditions): KeyPlan | undefined {
+  let left = 0;
+  for (const _ in conditions) left++;
+  if (left === 0 || left >= fields.length) return undefined;
+  out.length = 0;
+  out.append(lead);
+  for (let i = 0; i < left; i++) {
+    const field = fields[i]!;
+    const condition = conditions[field.name];
+    if (condition?.kind !== 'eq' || condition.value === undefined || condition.value === null) return undefined;
+    field.write(condition.value, out);
+  }
+  const prefix = out.copy();
+  return planOf(prefix, 'range', [absoluteRange(prefix, EVERYTHING)!]);
 }
 
 /** The plan; undefined when an `in` list or another condition than a range takes the walk. @throws KeyError. */

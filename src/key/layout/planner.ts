@@ -8,12 +8,14 @@ import { comparators, type Filter, filters } from '../../table/index.js';
 import type { KeyConditions, KeyPlan } from '../types.js';
 import { rowCheck } from './check.js';
 import { combinations, MAX_RANGES, type OrderedConditions, orderConditions, tooMany } from './conditions.js';
-import { planDirectly } from './direct-plan.js';
+import { planDirectly, planEquality } from './direct-plan.js';
 import type { SteppedLayout } from './stepped-layout.js';
 import { type LedRange, Walk } from './walk.js';
 
 /** @throws KeyError as `KeyLayout.plan`. */
 export function planKeys(layout: SteppedLayout, conditions: KeyConditions): KeyPlan {
+  const equal = layout.direct && planEquality(layout.direct, conditions);
+  if (equal !== undefined) return equal;
   const asked = orderConditions(layout.parts, conditions);
   const plan = layout.direct && planDirectly(layout.direct, asked);
   if (plan !== undefined) return plan;

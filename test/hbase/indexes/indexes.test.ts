@@ -130,7 +130,7 @@ test('programs that change the same rows at once: no query is wrong about what s
   let writing = true;
   const write = async (repo: People, seed: number): Promise<void> => {
     const random = new Random(seed + 1);
-    for (let i = 0; i < scaled(12, 100, 250); i++) {
+    for (let i = 0; i < scaled(12, 100, 2000); i++) {
       const id = `p${random.below(scaled(12, 100, 100))}`;
       const change = {
         status: random.pick(STATUS),
