@@ -36,7 +36,10 @@ test('with writers killed in between a value has one owner at the most: whoever 
   let disk = new MemoryFileSystem();
   const onOperation = (): void => {
     if (image !== undefined || --operations > 0) return;
-    image = disk.crash({ keepUnsynced: random.pick([0, 0.5, 1]), random: () => random.next() }, { onOperation });
+    image = disk.crash(
+      { keepUnsynced: random.pick([0, 0.5, 1]), random: () => random.next() },
+      { onOperation },
+    );
   };
   disk = new MemoryFileSystem({ onOperation });
   let db = await openMemory({ entities: [Person], disk });
@@ -55,12 +58,18 @@ test('with writers killed in between a value has one owner at the most: whoever 
     const outcomes = await Promise.allSettled([
       attempt(ids[0], people.insert({ id: ids[0], email })),
       attempt(ids[1], people.put({ id: ids[1], email })),
-      attempt(ids[2], people.batch((batch) => batch.put({ id: ids[2], email }), { atomic: true })),
+      attempt(
+        ids[2],
+        people.batch((batch) => batch.put({ id: ids[2], email }), { atomic: true }),
+      ),
       attempt(ids[3], people.upsert({ id: ids[3], email }, { email })),
     ]);
     operations = Number.POSITIVE_INFINITY;
     if (image === undefined) {
-      expect(outcomes.filter(({ status }) => status === 'fulfilled'), email).toHaveLength(1);
+      expect(
+        outcomes.filter(({ status }) => status === 'fulfilled'),
+        email,
+      ).toHaveLength(1);
       continue;
     }
     kills++;
@@ -76,9 +85,15 @@ test('with writers killed in between a value has one owner at the most: whoever 
       after.insert({ id: `e${race}`, email }),
       after.insert({ id: `f${race}`, email }),
     ]);
-    expect(late.filter(({ status }) => status === 'fulfilled'), email).toHaveLength(1 - owners.length);
+    expect(
+      late.filter(({ status }) => status === 'fulfilled'),
+      email,
+    ).toHaveLength(1 - owners.length);
     const rows = await after.getMany([...ids, `e${race}`, `f${race}`].map((id) => ({ id })));
-    expect(rows.filter((row) => row !== null), email).toHaveLength(1);
+    expect(
+      rows.filter((row) => row !== null),
+      email,
+    ).toHaveLength(1);
   }
   expect(kills).toBeGreaterThan(scaled(2, 50, 50));
   expect(await db.index(Person, 'byEmail').verify()).toMatchObject(WELL);

@@ -46,7 +46,8 @@ export function planEquality({ lead, fields }: DirectLayout, conditions: KeyCond
   for (let i = 0; i < left; i++) {
     const field = fields[i]!;
     const condition = conditions[field.name];
-    if (condition?.kind !== 'eq' || condition.value === undefined || condition.value === null) return undefined;
+    if (condition?.kind !== 'eq' || condition.value === undefined || condition.value === null)
+      return undefined;
     field.write(condition.value, out);
   }
   const prefix = out.copy();

@@ -9,10 +9,10 @@ import { Column, Entity, Index, int32, part, RowKey, Table, text } from '../../.
 import { compileSchema } from '../../../src/mapper/index.js';
 import type { Repository } from '../../../src/repository/index.js';
 import type { Engine } from '../../../src/table/index.js';
+import { Mortal } from '../../proof/dying.js';
 import { scaled } from '../../proof/scale.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 import { connectShared } from '../connect.js';
-import { Mortal } from './dying.js';
 
 @Table({ name: 'late', families: { d: {} } })
 class LateTable {}
@@ -98,7 +98,8 @@ test('a program may end behind any read or change: no query is wrong, what waits
 test('what lives is verified behind the writes, without anybody asking for it', async () => {
   await late.putMany(Array.from({ length: 40 }, (_, i) => ({ id: `m${i}`, color: COLORS[i % 3]!, size: i })));
   await Promise.all(Array.from({ length: 20 }, (_, i) => late.update({ id: `m${i}` }, { color: 'blue' })));
-  while ((await db.index(Late, 'byColor').verify()).pending > 0) await new Promise((next) => setImmediate(next));
+  while ((await db.index(Late, 'byColor').verify()).pending > 0)
+    await new Promise((next) => setImmediate(next));
   expect(await db.index(Late, 'byColor').verify()).toMatchObject(SETTLED);
   await expectTrue('settled');
 });
