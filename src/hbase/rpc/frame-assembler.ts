@@ -75,9 +75,13 @@ export class FrameAssembler {
     }
   }
 
-  /** Where the next bytes of a large frame can be put; undefined while none is collected, or for its last few. */
+  /**
+   * Where the next bytes of a large frame can be put; undefined while none is collected, for its last few, and for one so large that
+   * its memory grows with it: chunks have the collector of garbage look after what earlier ones have left.
+   */
   space(): Buffer | undefined {
-    if (this.length === 0 || this.target.length - this.filled < LEAST_SPACE) return undefined;
+    if (this.length === 0 || this.wanted > EAGER_SIZE) return undefined;
+    if (this.target.length - this.filled < LEAST_SPACE) return undefined;
     return this.target.subarray(this.filled);
   }
 
