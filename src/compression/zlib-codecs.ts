@@ -1,11 +1,13 @@
 /** The codecs that Node has itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
 
 import {
+  type BrotliOptions,
   brotliCompressSync,
   brotliDecompressSync,
   constants,
   deflateRawSync,
   inflateRawSync,
+  type ZlibOptions,
 } from 'node:zlib';
 import { type BlockCodec, badBlock, checkRatio, plainView } from './block-codec.js';
 
@@ -32,18 +34,7 @@ export class GzCodec implements BlockCodec {
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
     checkRatio(this.name, length, rawLength, DEFLATE_MOST);
-    let raw: Uint8Array;
-    try {
-      raw = inflateRawSync(source.subarray(offset, offset + length), {
-        maxOutputLength: Math.max(1, rawLength),
-        chunkSize: oneChunk(rawLength),
-      });
-    } catch (error) {
-      throw badBlock(this.name, (error as Error).message, error);
-    }
-    if (raw.length !== rawLength)
-      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
-    return plainView(raw);
+    return unpack(this.name, inflateRawSync, source.subarray(offset, offset + length), rawLength);
   }
 }
 
@@ -64,17 +55,23 @@ export class BrotliCodec implements BlockCodec {
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
     checkRatio(this.name, length, rawLength, BROTLI_MOST);
-    let raw: Uint8Array;
-    try {
-      raw = brotliDecompressSync(source.subarray(offset, offset + length), {
-        maxOutputLength: Math.max(1, rawLength),
-        chunkSize: oneChunk(rawLength),
-      });
-    } catch (error) {
-      throw badBlock(this.name, (error as Error).message, error);
-    }
-    if (raw.length !== rawLength)
-      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
-    return plainView(raw);
+    return unpack(this.name, brotliDecompressSync, source.subarray(offset, offset + length), rawLength);
   }
+}
+
+/** @throws CorruptionError when it is damaged, or of another length. */
+function unpack(
+  name: BlockCodec['name'],
+  inflate: (packed: Uint8Array, options: ZlibOptions & BrotliOptions) => Uint8Array,
+  packed: Uint8Array,
+  rawLength: number,
+): Uint8Array {
+  let raw: Uint8Array;
+  try {
+    raw = inflate(packed, { maxOutputLength: Math.max(1, rawLength), chunkSize: oneChunk(rawLength) });
+  } catch (error) {
+    throw badBlock(name, (error as Error).message, error);
+  }
+  if (raw.length !== rawLength) throw badBlock(name, `it has ${raw.length} bytes instead of ${rawLength}`);
+  return plainView(raw);
 }

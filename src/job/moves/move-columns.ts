@@ -15,9 +15,9 @@ import {
   type SyncTable,
   type Table,
 } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext } from '../types.js';
+import { runUntilNoneLeft } from './until-none-left.js';
 
 /** Times that a row is read and tried again when others write it. */
 const ATTEMPTS = 16;
@@ -66,10 +66,7 @@ export async function moveColumns(
     signature: JSON.stringify(places),
     phases: [moving, looking],
   };
-  let outcome = await runJob(engine, definition, { restart: 'done', ...run });
-  // An unfinished run that is gone on with does not see what was written behind it meanwhile.
-  if (leftOf(outcome) > 0) outcome = await runJob(engine, definition, { ...run, restart: true });
-  const left = leftOf(outcome);
+  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
   if (left > 0) {
     throw new ConflictError(
       `${left} rows of ${schema.name} have values at a former place again: somebody writes them there. End the programs with ` +
@@ -78,10 +75,6 @@ export async function moveColumns(
     );
   }
   return outcome;
-}
-
-function leftOf({ counters }: JobOutcome): number {
-  return counters['left'] ?? 0;
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;

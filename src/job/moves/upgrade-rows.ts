@@ -4,9 +4,9 @@ import { ConflictError } from '../../errors.js';
 import { EntityUpgrades, upgradeChecked, upgradeOf } from '../../moves/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { type Engine, type Result, Scan, type SyncTable, type Table } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext } from '../types.js';
+import { runUntilNoneLeft } from './until-none-left.js';
 
 type Work = (rows: readonly Result[], context: SplitContext) => void | Promise<void>;
 
@@ -47,10 +47,7 @@ export async function upgradeRows(
     signature: JSON.stringify([schema.version, schema.upgrades.map(({ from, sets }) => [from, sets])]),
     phases: [upgrading, looking],
   };
-  let outcome = await runJob(engine, definition, { restart: 'done', ...run });
-  // An unfinished run that is gone on with does not see what was written behind it meanwhile.
-  if (leftOf(outcome) > 0) outcome = await runJob(engine, definition, { ...run, restart: true });
-  const left = leftOf(outcome);
+  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
   if (left > 0) {
     throw new ConflictError(
       `${left} rows of ${schema.name} are of an older version again: somebody writes them so. End the programs with the old ` +
@@ -59,10 +56,6 @@ export async function upgradeRows(
     );
   }
   return outcome;
-}
-
-function leftOf({ counters }: JobOutcome): number {
-  return counters['left'] ?? 0;
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
