@@ -20,9 +20,10 @@ export default defineConfig({
     fileParallelism: false,
     // Cases of one suite that wait for the server do so side by side.
     maxConcurrency: 12,
-    // Suites wait for conditions; these only end what hangs. The longest case takes about half a minute.
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    // Suites wait for conditions, and say which did not come; these only end what hangs. The longest case takes about half
+    // a minute, several times that on a busy machine.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     reporters: reportersOf('hbase'),
   },
 });

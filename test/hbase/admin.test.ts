@@ -17,6 +17,7 @@ import {
   tableDescriptor,
 } from '../../src/table/index.js';
 import { connectShared } from './connect.js';
+import { PATIENCE } from './patience.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 let engine: Engine;
@@ -233,9 +234,9 @@ describe('tables', () => {
     }
     const files = async () =>
       (await engine.admin.getRegions(name)).reduce((sum, region) => sum + region.storeFiles, 0);
-    await expect.poll(files, { timeout: 60_000 }).toBe(4);
+    await expect.poll(files, PATIENCE).toBe(4);
     await engine.admin.majorCompact(name);
-    await expect.poll(files, { timeout: 60_000 }).toBe(2);
+    await expect.poll(files, PATIENCE).toBe(2);
     await engine.admin.split(name, Buffer.from('r1500'));
     const regions = await engine.admin.getRegions(name);
     expect(regions.map((region) => Buffer.from(region.startKey).toString())).toEqual(['', 'r1500']);
@@ -245,7 +246,7 @@ describe('tables', () => {
       await engine.admin.split(name);
       return (await engine.admin.getRegions(name)).length;
     };
-    await expect.poll(splitAgain, { timeout: 60_000, interval: 500 }).toBe(4);
+    await expect.poll(splitAgain, PATIENCE).toBe(4);
     const read: string[] = [];
     for await (const result of table.scan(new Scan())) {
       read.push(Buffer.from(result.row).toString());

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { Get, Put, tableDescriptor } from '../../src/table/index.js';
 import { connectShared } from './connect.js';
+import { PATIENCE } from './patience.js';
 import { type HBaseServer, startHBase } from './server/hbase-server.js';
 
 const GROUPS = 'org.apache.hadoop.hbase.rsgroup';
-const PATIENCE = { timeout: 120_000, interval: 200 };
 
 let server: HBaseServer;
 let engine: HBaseEngine;

@@ -11,13 +11,13 @@ import { Cell, CellType, type Engine, Get, Put, Scan, tableDescriptor } from '..
 import { familyCells, textOf } from '../hadoop/cells.js';
 import { workerOn } from '../job/support.js';
 import { connectShared } from './connect.js';
+import { PATIENCE } from './patience.js';
 import { InstanceLayout } from './server/layout.js';
 import { runTool } from './server/tool.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 const layout = new InstanceLayout(inject('hbase').instance);
 const folder = join(layout.data, uniqueTable('hfiles'));
-const PATIENCE = { timeout: 120_000, interval: 200 };
 
 let engine: HBaseEngine;
 const tables: string[] = [];

@@ -14,10 +14,10 @@ import {
   type Table,
   tableDescriptor,
 } from '../../src/table/index.js';
+import { PATIENCE } from './patience.js';
 import { type HBaseServer, startHBase } from './server/hbase-server.js';
 
 /** How long is waited for what servers tell each other; it takes some milliseconds. */
-const PATIENCE = { timeout: 60_000 };
 const CONTROLLER = 'org.apache.hadoop.hbase.security.visibility.VisibilityController';
 
 let server: HBaseServer;

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { Put, tableDescriptor } from '../../src/table/index.js';
+import { PATIENCE } from './patience.js';
 import { type HBaseServer, startHBase } from './server/hbase-server.js';
 
 const OFTEN = Object.fromEntries(
@@ -71,9 +72,9 @@ it('of space are set, counted, enforced and taken away; all that are set are lis
       },
     ]),
   );
-  await expect.poll(write, { timeout: 120_000 }).toContain('SpaceLimitingException');
+  await expect.poll(write, PATIENCE).toContain('SpaceLimitingException');
   await expect
-    .poll(() => admin.getSpaceQuotaStates(), { timeout: 60_000 })
+    .poll(() => admin.getSpaceQuotaStates(), PATIENCE)
     .toEqual(
       expect.arrayContaining([
         { subject: { table: 'ns:t' }, used: expect.any(Number), limit: 1, violated: true },
@@ -82,7 +83,7 @@ it('of space are set, counted, enforced and taken away; all that are set are lis
     );
 
   await admin.setSpaceQuota({ table: 'ns:t' }, undefined);
-  await expect.poll(write, { timeout: 120_000 }).toBe('');
+  await expect.poll(write, PATIENCE).toBe('');
   expect((await admin.listQuotas()).map(({ subject }) => subject)).not.toContainEqual({ table: 'ns:t' });
 });
 

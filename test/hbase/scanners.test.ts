@@ -14,6 +14,7 @@ import { ConnectionPool } from '../../src/hbase/rpc/connection-pool.js';
 import { RemoteError } from '../../src/hbase/rpc/errors.js';
 import { Put, Scan, type Table, tableDescriptor } from '../../src/table/index.js';
 import { connectShared } from './connect.js';
+import { PATIENCE } from './patience.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 const SCANS = 1000;
@@ -122,7 +123,7 @@ it(`${SCANS} scans closed, aborted, failed, left and forgotten: no scanner is op
       return ids;
     };
     // Empty at the first look, where the machine is not busy with other things.
-    await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(left, PATIENCE).toEqual([]);
     // The question tells an open one from one that is gone.
     const scanner = table.scan(new Scan().setCaching(3));
     opened.clear();

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { HBaseAdmin } from '../../../src/hbase/admin/hbase-admin.js';
 import { connectHBase, type HBaseEngine } from '../../../src/hbase/engine.js';
 import { Get, Put, tableDescriptor } from '../../../src/table/index.js';
+import { GIVE_UP, PATIENCE } from '../patience.js';
 import { type HBaseServer, startHBase } from '../server/hbase-server.js';
 import { uniqueTable } from '../tables.js';
 import { FAMILY, Traffic } from './traffic.js';
@@ -10,8 +11,6 @@ import { FAMILY, Traffic } from './traffic.js';
 const SESSION_TIMEOUT = 4000;
 /** How long the master waits for a hung server to answer before it assigns that one's regions: 60 s if not told. */
 const SERVERS_RPC_TIMEOUT = 10_000;
-/** Far above what a busy machine takes. */
-const GIVE_UP = 120_000;
 /** How long a server may take to end by itself that has learned that it was given up. HBase's own end waits for much. */
 const ENDING = 20_000;
 
@@ -33,10 +32,7 @@ afterAll(() => cluster?.stop());
 
 // A machine that stood still for longer than a session, or a case that failed, has cost servers: the next begins whole.
 beforeEach(async () => {
-  for (const n of [0, 1]) if (!cluster.master(n).running) cluster.startMaster(n);
-  for (const n of [0, 1, 2]) if (!cluster.regionServer(n).running) cluster.startRegionServer(n);
-  await cluster.waitUntilReady();
-  engine = await connectHBase({ masters: cluster.masters });
+  engine = await wholeCluster();
   table = uniqueTable('chaos');
   const splits = ['2a', '55', '80', 'aa', 'd5'].map((key) => Buffer.from(key));
   await engine.admin.createTable(tableDescriptor(table, { [FAMILY]: {} }), splits);
@@ -47,6 +43,38 @@ afterEach(async () => {
   for (const n of [0, 1, 2]) if (cluster.regionServer(n).running) cluster.regionServer(n).resume();
   await engine?.close();
 });
+
+function startEnded(): void {
+  for (const n of [0, 1]) if (!cluster.master(n).running) cluster.startMaster(n);
+  for (const n of [0, 1, 2]) if (!cluster.regionServer(n).running) cluster.startRegionServer(n);
+}
+
+/**
+ * An engine of a cluster that has an active master, one that stands by, and all its region servers. Who lost his session in
+ * the case before may take a while to notice and end, so what has ended is started until all are there.
+ */
+async function wholeCluster(): Promise<HBaseEngine> {
+  const until = Date.now() + GIVE_UP;
+  for (;;) {
+    startEnded();
+    let connected: HBaseEngine | undefined;
+    let state: unknown;
+    try {
+      await cluster.waitUntilReady();
+      connected = await connectHBase({ masters: cluster.masters });
+      const status = await connected.admin.getStatus();
+      if (status.master !== '' && status.backupMasters.length === 1 && status.servers.length === 3)
+        return connected;
+      state = status;
+    } catch (error) {
+      state = error;
+    }
+    await connected?.close();
+    if (Date.now() > until)
+      throw new Error(`The cluster is not whole after ${GIVE_UP} ms.`, { cause: state });
+    await delay(200);
+  }
+}
 
 /** Read by an engine that has seen nothing of the trouble. */
 async function stopped(traffic: Traffic) {
@@ -160,7 +188,8 @@ describe('a cluster of separate processes, with traffic running', () => {
         .toBe(false);
       const served = performance.now();
       await lookup;
-      expect(performance.now() - served).toBeLessThan(5000);
+      const took = performance.now() - served;
+      expect(took).toBeLessThan(Math.max(5000, 20 * (await ofOneWhoComesNow())));
       await warm.close();
     } finally {
       // Were it to wake with meta, nothing would keep it from meta's files on a local folder, as HDFS does.
@@ -175,12 +204,13 @@ describe('a cluster of separate processes, with traffic running', () => {
     const active = cluster.masters.indexOf(await engine.admin.getMaster());
     const hung = [cluster.zooKeeperProcess, cluster.master(active)];
     const cold = await connectHBase({ masters: [...cluster.masters, ...cluster.regionServers] });
+    const calm = await ofOneWhoComesNow();
     for (const server of hung) server.pause();
     const began = performance.now();
     try {
       // Shorter than a session, so that nobody is given up for it.
       await cold.table(table).get(new Get('1'));
-      expect(performance.now() - began).toBeLessThan(5000);
+      expect(performance.now() - began).toBeLessThan(Math.max(5000, 20 * calm));
       await traffic.flows(50);
     } finally {
       for (const server of hung) server.resume();
@@ -217,14 +247,22 @@ describe('a cluster of separate processes, with traffic running', () => {
   it('fails over to the second master: the data is served throughout, and tables can be made again', async () => {
     const traffic = new Traffic(engine.table(table)).start();
     await traffic.flows();
-    await cluster.master(0).kill();
+    const active = cluster.masters.indexOf(await engine.admin.getMaster());
+    await cluster.master(active).kill();
     await traffic.flows(300);
+    const standby = cluster.masters[1 - active];
+    const serving = () => {
+      // One that stood still for longer than its session ends when it is to take over.
+      if (!cluster.master(1 - active).running) cluster.startMaster(1 - active);
+      return engine.admin.getMaster().catch(String);
+    };
+    await expect.poll(serving, PATIENCE).toBe(standby);
     const after = uniqueTable('after_failover');
     await engine.admin.createTable(tableDescriptor(after, { [FAMILY]: {} }));
     const made = engine.table(after);
     await made.put(new Put('r').addColumn(FAMILY, 'v', '1'));
     expect((await made.get(new Get('r'))).isEmpty).toBe(false);
-    cluster.startMaster(0);
+    cluster.startMaster(active);
     await traffic.flows(100);
     const report = await stopped(traffic);
     expect(report.violations).toEqual([]);
@@ -242,6 +280,15 @@ describe('a cluster of separate processes, with traffic running', () => {
     }
   });
 });
+
+/** Milliseconds until a new client has its first answer: by it a limit is stretched on a machine that is slow at the time. */
+async function ofOneWhoComesNow(): Promise<number> {
+  const began = performance.now();
+  const fresh = await connectHBase({ masters: cluster.masters });
+  await fresh.table(table).get(new Get('1'));
+  await fresh.close();
+  return performance.now() - began;
+}
 
 /** "host:port" of the server that has meta, as the registry says. */
 async function metaServer(from: { readonly admin: HBaseAdmin }): Promise<string> {

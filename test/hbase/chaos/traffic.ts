@@ -10,6 +10,7 @@ import {
   Scan,
   type Table,
 } from '../../../src/table/index.js';
+import { GIVE_UP } from '../patience.js';
 
 export const FAMILY = 'f';
 const VALUE = Buffer.from('v');
@@ -17,8 +18,6 @@ const COUNT = Buffer.from('n');
 /** Milliseconds between two calls of one client: bounds the load without bounding how long it lasts. */
 const PAUSE = 3;
 const BATCH_ROWS = 20;
-/** Milliseconds after which a condition that a test waits for is not waited for any more: far above what a busy machine takes. */
-const GIVE_UP = 120_000;
 
 export interface TrafficOptions {
   readonly writers?: number;

@@ -9,7 +9,7 @@ import { freePorts, isFree } from './ports.js';
 import { probeMaster } from './probe.js';
 import { siteSettings, writeConfiguration } from './settings.js';
 
-const READY_LIMIT = 120_000;
+const READY_LIMIT = 300_000;
 const HOST = 'localhost';
 
 /**
