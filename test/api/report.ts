@@ -3,22 +3,19 @@
  * made for it. Comments and what is private are left out, so that the text changes when the interface does.
  */
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript-js';
+import { declarations } from '../types/declarations.js';
 
 export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The declaration files that listings are made from, of the source as it is. `dist` may be older, and others read it. */
-const OUT = join(ROOT, 'test/api/.cache');
-
-/** An entry of the package, `rowan-orm/table`, with its source and the declaration file made of it. */
+/** An entry of the package, `rowan-orm/table`, with its source. */
 export interface Entry {
   readonly name: string;
+  /** Its path in the repository. */
   readonly source: string;
-  readonly types: string;
 }
 
 /** The entries that package.json declares. */
@@ -29,9 +26,8 @@ export function entries(): Entry[] {
   };
   return Object.entries(manifest.exports).flatMap(([path, target]) => {
     if (typeof target === 'string' || target.types === undefined) return [];
-    const file = target.types.replace(/^.\/dist\//, '').replace(/\.d\.ts$/, '');
-    const name = `${manifest.name}${path.slice(1)}`;
-    return [{ name, source: join(ROOT, `${file}.ts`), types: join(OUT, `${file}.d.ts`) }];
+    const source = target.types.replace(/^.\/dist\//, '').replace(/\.d\.ts$/, '.ts');
+    return [{ name: `${manifest.name}${path.slice(1)}`, source }];
   });
 }
 
@@ -51,31 +47,22 @@ export interface Report {
 
 /** The listings of all entries, from one program. @throws what the compiler says when the source does not compile. */
 export function reports(): Report[] {
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  execFileSync(
-    process.execPath,
-    [tsc, '-p', 'tsconfig.build.json', '--outDir', OUT, '--emitDeclarationOnly'],
-    {
-      cwd: ROOT,
-    },
-  );
+  const folder = declarations();
   const all = entries();
-  const program = ts.createProgram(
-    all.map(({ types }) => types),
-    {
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
-      target: ts.ScriptTarget.ES2022,
-      noLib: true,
-      types: [],
-      skipLibCheck: true,
-      strict: true,
-    },
-  );
+  const typesOf = ({ source }: Entry): string => join(folder, source.replace(/\.ts$/, '.d.ts'));
+  const program = ts.createProgram(all.map(typesOf), {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    target: ts.ScriptTarget.ES2022,
+    noLib: true,
+    types: [],
+    skipLibCheck: true,
+    strict: true,
+  });
   const checker = program.getTypeChecker();
   const exported = new Map<ts.Symbol, string>();
   const lists = all.map((entry) => {
-    const module = checker.getSymbolAtLocation(program.getSourceFile(entry.types)!)!;
+    const module = checker.getSymbolAtLocation(program.getSourceFile(typesOf(entry))!)!;
     const symbols = checker
       .getExportsOfModule(module)
       .map((symbol) => [symbol.name, target(symbol)] as const);
@@ -99,9 +86,9 @@ export function reports(): Report[] {
     if (symbol !== undefined) {
       const real = target(symbol);
       const file = real.declarations?.[0]?.getSourceFile().fileName ?? '';
-      const own = file.startsWith(OUT);
+      const own = file.startsWith(folder);
       if (own && !(real.flags & ts.SymbolFlags.TypeParameter) && !exported.has(real)) {
-        found.add(`${real.name} (${relative(OUT, file).replace(/\.d\.ts$/, '')})`);
+        found.add(`${real.name} (${relative(folder, file).replace(/\.d\.ts$/, '')})`);
       }
     }
     ts.forEachChild(node, (child) => mentioned(child, found));

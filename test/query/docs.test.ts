@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import * as rowan from '../../src/index.js';
-import { ROOT, STRICT, tsc, write } from '../types/compiler.js';
+import { declared, ROOT, STRICT, tsc, write } from '../types/compiler.js';
 
 /** What the page's examples take as given. */
 const GIVEN = `
@@ -25,7 +25,7 @@ it('the examples of docs/queries.md compile', async () => {
   );
   const file = write(
     'docs-queries.ts',
-    `import { ${used.join(', ')}, type KeyOf } from '../../../src/index.js';\n${code}`,
+    declared(`import { ${used.join(', ')}, type KeyOf } from '../../../src/index.js';\n${code}`),
   );
   const { output } = await tsc(...STRICT, '--experimentalDecorators', 'true', file);
   expect(output).toBe('');

@@ -1,9 +1,10 @@
 /** Runs the TypeScript compiler on modules, as a user's project would. */
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { declarations } from './declarations.js';
 
 export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -41,7 +42,15 @@ export const STRICT: readonly string[] = [
   'node',
   '--typeRoots',
   join(ROOT, 'node_modules/@types'),
+  // A second checker would look at the same few files, beside other tests on the same cores.
+  '--checkers',
+  '1',
 ];
+
+/** A module of the tests, which imports the source by `../../../src`, as one that imports declaration files in its place. */
+export function declared(code: string): string {
+  return code.replaceAll("'../../../", `'${declarations()}/`);
+}
 
 /** Both decorator modes. */
 export const MODES: readonly (readonly [string, readonly string[]])[] = [
@@ -61,24 +70,14 @@ export function write(path: string, text: string): string {
  * A folder below the cache in which modules find the package `rowan-orm` as a user has it: its declaration files and no
  * source. Each test file has one of its own, since they run at the same time.
  */
-export async function consumerFolder(name: string): Promise<void> {
-  const config = write(
-    `${name}/tsconfig.emit.json`,
-    JSON.stringify({
-      extends: '../../../../tsconfig.json',
-      compilerOptions: {
-        noEmit: false,
-        declaration: true,
-        emitDeclarationOnly: true,
-        rootDir: '../../../..',
-        outDir: 'node_modules/rowan-orm/dist',
-      },
-      files: ['../../../../src/index.ts'],
-      include: [],
-    }),
-  );
-  const { ok, output } = await tsc('-p', config);
-  if (!ok) throw new Error(`The package does not compile:\n${output}`);
+export function consumerFolder(name: string): void {
+  const dist = join(CACHE, name, 'node_modules/rowan-orm/dist');
+  for (const part of ['src', 'decorators']) {
+    cpSync(join(declarations(), part), join(dist, part), {
+      recursive: true,
+      filter: (path) => !/\.(js|map)$/.test(path),
+    });
+  }
   const manifest = {
     name: 'rowan-orm',
     version: '0.0.0',

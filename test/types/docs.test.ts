@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import * as rowan from '../../src/index.js';
-import { MODES, ROOT, STRICT, tsc, write } from './compiler.js';
+import { declared, MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
 const TYPES = ['KeyedClass', 'KeyOf', 'EntityOf', 'EntitySubscriber', 'Versioned'];
 
@@ -25,7 +25,7 @@ function moduleOf(page: string): string {
 
 it.each(MODES)('the examples of docs/entities.md compile, with %s', async (_mode, options) => {
   const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
-  const file = write(`docs-${options[1]}.ts`, moduleOf(page));
+  const file = write(`docs-${options[1]}.ts`, declared(moduleOf(page)));
   const { output } = await tsc(...STRICT, ...options, file);
   expect(output).toBe('');
 });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CACHE, consumerFolder, MODES, STRICT, tsc, write } from './compiler.js';
 
 const MODELS = `import {
@@ -66,7 +66,7 @@ export class RichOrder extends Order { label() { return this.id; } }
 export { Customer, find };
 `;
 
-beforeAll(() => consumerFolder('library'));
+consumerFolder('library');
 
 describe.each(MODES)('a library that exports its entities, with %s', (_mode, options) => {
   it('has declaration files that another project can use', async () => {
