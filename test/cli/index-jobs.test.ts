@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { open } from '../../src/database.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
+import { runScript } from '../crash/run-script.js';
 import { Visit } from './fixtures/eventual.js';
 import { Thing } from './fixtures/indexed.js';
 import { Thing as Plain } from './fixtures/unindexed.js';
@@ -15,7 +15,6 @@ import { run } from './run.js';
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
 const MODULE = fixture('indexed');
 const PLAIN = fixture('unindexed');
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 let folder: string;
 let store: string;
 
@@ -152,19 +151,10 @@ test('what cannot be done is said', async () => {
 
 test('a build that was killed goes on, and queries never ask the half of it', async () => {
   await fill(600);
-  const loader = join(ROOT, 'node_modules/tsx/dist/loader.mjs');
-  const child = spawn(process.execPath, ['--import', loader, fixture('half-build'), store], {
-    env: { ...process.env, TSX_TSCONFIG_PATH: join(ROOT, 'tsconfig.json') },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = new Promise((resolve) => child.once('close', resolve));
-  let said = '';
-  child.stdout.on('data', (data) => {
-    said += data;
-    child.kill('SIGKILL');
-  });
-  await ended;
-  expect(said).toBe('half');
+  const script = runScript('test/cli/fixtures/half-build.ts', [store]);
+  await script.line((line) => line === 'half');
+  script.kill();
+  await script.exit;
 
   expect((await index('list', MODULE, store)).out).toContain('Thing.byColor\tbuilding\t');
   expect(await index('verify', MODULE, store, 'Thing', 'byColor')).toMatchObject({ code: 1 });
