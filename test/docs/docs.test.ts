@@ -8,10 +8,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'test/docs/.cache');
+const BUNDLES = join(CACHE, 'bundles');
 const run = promisify(execFile);
 
 const PAGES = [
@@ -62,15 +64,37 @@ for (const { page, name, code } of blocks) {
 // Jest's recipe runs where Jest does: in the toolchain matrix.
 const runnable = blocks.filter(({ name }) => !/^(vitest|jest)\./.test(name));
 
+/** The module of a block as JavaScript, in the folder of its page. */
+const bundleOf = ({ page, name }: Block): string => join(BUNDLES, page, name.replace(/\.ts$/, '.mjs'));
+
+/** All blocks in one build: they share the modules of the source, with the worker of the store beside these. */
+beforeAll(() =>
+  build({
+    entryPoints: [
+      ...runnable.map(({ page, name }) => ({
+        in: join(CACHE, page, name),
+        out: `${page}/${name.replace(/\.ts$/, '')}`,
+      })),
+      { in: join(ROOT, 'src/store/background/worker.ts'), out: 'rowan-worker' },
+    ],
+    outdir: BUNDLES,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    target: 'node20',
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    tsconfig: join(ROOT, 'tsconfig.json'),
+  }),
+);
+
 /** Runs modules, or tests of node:test, in one process; gives what each printed. */
 async function runBlocks(some: readonly Block[]): Promise<Map<Block, string>> {
-  const loader = join(ROOT, 'node_modules/tsx/dist/loader.mjs');
-  const modules = some.flatMap(({ page, name }) => [join(CACHE, page), name]);
-  const { stdout } = await run(
-    process.execPath,
-    ['--import', loader, join(ROOT, 'test/docs/run-examples.mjs'), ...modules],
-    { env: { ...process.env, NODE_OPTIONS: '', TSX_TSCONFIG_PATH: join(ROOT, 'tsconfig.json') } },
-  );
+  const modules = some.flatMap((block) => [join(CACHE, block.page), bundleOf(block)]);
+  const { stdout } = await run(process.execPath, [join(ROOT, 'test/docs/run-examples.mjs'), ...modules], {
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
   const printed = stdout.split(/^>>> .*\n/m).slice(1);
   return new Map(some.map((block, i) => [block, printed[i]!]));
 }
