@@ -1,6 +1,7 @@
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
-import { type Result, Scan } from '../../src/table/index.js';
+import { Result, Scan } from '../../src/table/index.js';
 import { cellBlock, type WireCell } from './fake-cells.js';
 import { ScanResponse } from './fake-messages.js';
 import { FakePeer, type Request, readScanRequest } from './fake-peer.js';
@@ -99,6 +100,29 @@ describe('a scan', () => {
       .map(
         ({ scan }) => `${scan!.includeStartRow ? '[' : '('}${Buffer.from(scan!.startRow ?? []).toString()}`,
       );
+
+  it('gives results as any other, whenever and in whatever order their cells are made', async () => {
+    for (const stale of [false, true]) {
+      script = [{ pieces: [['a:1', 'a:2'], ['b:1'], ['c:1', 'c:3']], stale, moreInRegion: false }];
+      const results: Result[] = [];
+      for await (const result of engine.table('t').scan(new Scan())) results.push(result);
+      expect(results.map(({ isEmpty, partial, isStale }) => [isEmpty, partial, isStale])).toEqual(
+        results.map(() => [false, false, stale]),
+      );
+      expect(results.toReversed().map(text)).toEqual(['c[13]', 'b[1]', 'a[12]']);
+      for (const result of results) {
+        const made = new Result(result.row, result.cells);
+        expect(result).toBeInstanceOf(Result);
+        expect(result.cells).toBe(result.cells);
+        expect(result.row).toBe(result.cells[0]!.row);
+        expect(JSON.stringify(result)).toBe(JSON.stringify(made));
+        expect(inspect(result).replace('StaleResult', 'Result')).toBe(inspect(made));
+      }
+      expect(Buffer.from(results[2]!.getValue('f', '3')!).toString()).toBe('v');
+      expect(results[2]!.getColumnCells('f', '3')).toEqual([results[2]!.cells[1]]);
+      expect(results[1]!.getLatest('f', '3')).toBeUndefined();
+    }
+  });
 
   it('puts the pieces of rows together, whichever way the server cuts them', async () => {
     script = [

@@ -4,7 +4,6 @@ import type { Scan } from '../../table/scan.js';
 import type { Region } from '../region/region.js';
 import { Call, Priority, type ResponseFrame } from '../rpc/call.js';
 import { ProtocolError } from '../rpc/errors.js';
-import type { CellReader } from '../wire/cell-codec.js';
 import { type ScanPosition, writeScan } from '../wire/encode-query.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
@@ -196,7 +195,7 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   }
   const { list } = counts;
   const whole = answer.pieces.length === 0 && !partial.includes(true) && counts.empty === 0;
-  if (whole && list.length > 0) answer.rows = passRows(cells, list, answer.stale);
+  if (whole && list.length > 0) answer.rows = new BlockRows(cells, list, answer.stale);
   else for (const count of list) answer.pieces.push(cells.read(count));
   for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
   return answer;
@@ -226,18 +225,15 @@ function tooMany(what: string): ProtocolError {
   return new ProtocolError(`An answer of a scan announces more ${what} than it has cells for.`);
 }
 
-function passRows(cells: CellReader, counts: readonly number[], stale: boolean): BlockRows {
-  const reader = cells.fork();
-  cells.pass(counts[0]!);
-  const firstRow = cells.passedRow();
-  for (let i = 1; i < counts.length; i++) cells.pass(counts[i]!);
-  return new BlockRows(reader, counts, firstRow, cells.passedRow(), stale);
-}
-
 /** A repeated number, packed or not. */
 function readNumbers(reader: ProtoReader, tag: number, take: (value: number) => void): void {
   if ((tag & 7) !== WireType.Bytes) {
-    take(reader.varint());
+    // HBase packs none: a thousand rows are a thousand tags.
+    let value = reader.varint();
+    do {
+      take(value);
+      value = reader.nextOf(tag);
+    } while (value >= 0);
     return;
   }
   const outer = reader.enter();

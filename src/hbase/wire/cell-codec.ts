@@ -17,6 +17,8 @@ import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
 const TWO_32 = 4294967296;
 /** Bytes of a key beside row, family and qualifier. */
 const KEY_OVERHEAD = 12;
+/** Where a cell's row begins. */
+const ROW_AT = 14;
 /** HBase's `Long.MAX_VALUE`, in halves. */
 const LATEST_HIGH = 0x7fffffff;
 const LATEST_LOW = 0xffffffff;
@@ -100,6 +102,8 @@ export class CellReader {
   /** The buffer's memory, and where the buffer begins in it: asking for it costs a call out of compiled code each time. */
   private memory: ArrayBufferLike = EMPTY_BYTES.buffer;
   private base = 0;
+  /** The buffer's numbers: one check of bounds for four bytes. */
+  private numbers: DataView | undefined;
   private position = 0;
   private end = 0;
   private row: Uint8Array = EMPTY_BYTES;
@@ -126,6 +130,7 @@ export class CellReader {
     this.buffer = buffer;
     this.memory = buffer.buffer;
     this.base = buffer.byteOffset;
+    this.numbers = undefined;
     this.budget = budget;
     this.position = position;
     this.end = end;
@@ -160,7 +165,8 @@ export class CellReader {
    */
   read(count: number): Cell[] {
     if (count > this.budget) {
-      this.pass(count);
+      this.passCells(count);
+      this.throwFailure();
       throw tooManyObjects();
     }
     this.checkCount(count);
@@ -171,8 +177,32 @@ export class CellReader {
     return cells;
   }
 
-  /** Checks the next `count` cells and passes over them. @throws as `read`. */
-  pass(count: number): void {
+  /**
+   * Checks rows of `counts` cells each and passes over them: where each begins, for {@link readAt}.
+   * @throws as `read`.
+   */
+  passRows(counts: readonly number[]): Uint32Array {
+    const starts = new Uint32Array(counts.length);
+    for (let i = 0; i < starts.length; i++) {
+      starts[i] = this.position;
+      this.passCells(counts[i]!);
+    }
+    this.throwFailure();
+    return starts;
+  }
+
+  /** The `count` cells at a place that was passed. */
+  readAt(start: number, count: number): Cell[] {
+    this.position = start;
+    return this.read(count);
+  }
+
+  /** The row of the cell at a place that was passed. */
+  rowOf(start: number): Uint8Array {
+    return this.view(start + ROW_AT, (this.buffer[start + 12]! << 8) | this.buffer[start + 13]!);
+  }
+
+  private passCells(count: number): void {
     this.checkCount(count);
     for (let i = 0; i < count; i++) {
       const after = this.open();
@@ -181,12 +211,6 @@ export class CellReader {
       cellTypeOf(this.buffer[this.tail + 8]!);
       this.position = after;
     }
-    this.throwFailure();
-  }
-
-  /** The row of the cell that was passed last. */
-  passedRow(): Uint8Array {
-    return this.view(this.rowStart, this.rowLength);
   }
 
   private checkCount(count: number): void {
@@ -222,14 +246,16 @@ export class CellReader {
     const buffer = this.buffer;
     const start = this.position;
     if (this.end - start < 24) throw new ProtocolError('A cell block ends in the middle of a cell.');
-    const length = getInt32(buffer, start);
-    const keyLength = getInt32(buffer, start + 4);
-    const valueLength = getInt32(buffer, start + 8);
+    this.numbers ??= new DataView(this.memory, this.base, buffer.length);
+    const { numbers } = this;
+    const length = numbers.getUint32(start);
+    const keyLength = numbers.getUint32(start + 4);
+    const valueLength = numbers.getUint32(start + 8);
     if (length < 8 + keyLength + valueLength || length > this.end - start - 4) {
       throw new ProtocolError(`A cell of ${length} bytes does not fit into its cell block.`);
     }
-    const rowLength = (buffer[start + 12]! << 8) | buffer[start + 13]!;
-    const rowStart = start + 14;
+    const rowLength = numbers.getUint16(start + 12);
+    const rowStart = start + ROW_AT;
     if (rowLength + KEY_OVERHEAD > keyLength)
       throw new ProtocolError('The row of a cell is longer than its key.');
     const familyStart = rowStart + rowLength + 1;
@@ -249,8 +275,8 @@ export class CellReader {
   }
 
   private timestampAt(at: number): number {
-    const high = getInt32(this.buffer, at);
-    const low = getInt32(this.buffer, at + 4);
+    const high = this.numbers!.getUint32(at);
+    const low = this.numbers!.getUint32(at + 4);
     if (isTimestamp(high, low)) return high * TWO_32 + low;
     this.failure ??= timestampError(high, low);
     return 0;
@@ -294,10 +320,6 @@ export class CellReader {
     for (let i = length - 1; i >= 0; i--) if (bytes[i] !== buffer[start + i]) return false;
     return true;
   }
-}
-
-function getInt32(buffer: Uint8Array, at: number): number {
-  return ((buffer[at]! << 24) | (buffer[at + 1]! << 16) | (buffer[at + 2]! << 8) | buffer[at + 3]!) >>> 0;
 }
 
 function isTimestamp(high: number, low: number): boolean {

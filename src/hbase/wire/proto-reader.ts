@@ -66,6 +66,16 @@ export class ProtoReader {
     return this.longVarint();
   }
 
+  /** The next number of a field that repeats: when `tag` stands next, and behind it one byte that is a number; -1 otherwise. */
+  nextOf(tag: number): number {
+    const { buffer, position } = this;
+    if (this.end - position < 2 || buffer[position] !== tag) return -1;
+    const value = buffer[position + 1]!;
+    if (value > 127) return -1;
+    this.position = position + 2;
+    return value;
+  }
+
   /** A varint of nine or ten bytes, which can still be small when it is not canonical. */
   private longVarint(): number {
     const value = this.bigVarint();
