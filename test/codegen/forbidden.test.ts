@@ -1,16 +1,13 @@
 /** Runtimes that make no functions of text take the plain forms, by themselves, with the same results. */
 
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-
-const program = fileURLToPath(new URL('program.ts', import.meta.url));
+import { bundleOf, bundleOfText } from '../bundle.js';
 
 async function run(...flags: readonly string[]): Promise<{ generated: boolean; answers: unknown[][] }> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', program], {
-    maxBuffer: 1 << 26,
-  });
+  const program = bundleOf('test/codegen/program.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, program], { maxBuffer: 1 << 26 });
   return JSON.parse(stdout) as { generated: boolean; answers: unknown[][] };
 }
 
@@ -26,10 +23,9 @@ it('says that Avro needs it, and what to do', async () => {
   const code = `
     import { avroCodec } from './src/codec/index.ts';
     try { avroCodec('int'); console.log('made'); } catch (error) { console.log(error.code, error.message); }`;
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--disallow-code-generation-from-strings', '--import', 'tsx', '--input-type=module', '-e', code],
-    { cwd: fileURLToPath(new URL('../..', import.meta.url)) },
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--disallow-code-generation-from-strings',
+    bundleOfText(code),
+  ]);
   expect(stdout).toMatch(/^ERR_UNSUPPORTED Avro columns need functions made of text/);
 });

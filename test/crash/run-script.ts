@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { buildSync } from 'esbuild';
+import { bundleOf } from '../bundle.js';
 
 /** A child process that runs a TypeScript file of the tests and answers by lines. */
 export interface Script {
@@ -17,47 +15,6 @@ export interface Script {
   count(lines: number): Promise<void>;
   /** SIGKILL: no handler runs, nothing is flushed. */
   kill(): void;
-}
-
-/** Where the bundles of this process are. */
-let bundles: string | undefined;
-const bundled = new Map<string, string>();
-
-/**
- * The file as one of JavaScript, with the worker of the store beside it: loading a hundred files of TypeScript costs a
- * process ten times what its life in a test does.
- */
-function bundleOf(file: string): string {
-  const known = bundled.get(file);
-  if (known !== undefined) return known;
-  const folder = bundles ?? makeFolder();
-  const outfile = join(folder, `${bundled.size}.mjs`);
-  bundle(file, outfile);
-  bundled.set(file, outfile);
-  return outfile;
-}
-
-function makeFolder(): string {
-  // Inside the project, where the packages that a bundle names are found.
-  const parent = join(process.cwd(), 'node_modules/.cache');
-  mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'rowan-scripts-'));
-  process.once('exit', () => rmSync(folder, { recursive: true }));
-  bundles = folder;
-  bundle('src/store/background/worker.ts', join(folder, 'rowan-worker.mjs'));
-  return folder;
-}
-
-function bundle(file: string, outfile: string): void {
-  const entry = join(process.cwd(), file);
-  buildSync({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-  });
 }
 
 export function runScript(file: string, args: readonly string[]): Script {

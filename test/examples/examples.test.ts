@@ -79,7 +79,7 @@ describe('the quickstart', () => {
 });
 
 test('the four models of orders answer alike', async () => {
-  const { code, out, err } = await run('order-models/main.js', '300');
+  const { code, out, err } = await run('order-models/main.js', '60');
   expect([code, err]).toEqual([0, '']);
   for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
     expect(out).toContain(model);

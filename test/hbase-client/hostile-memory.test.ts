@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bundleOfText } from '../bundle.js';
 import { scaled } from '../proof/scale.js';
 import { answerFrame, FakePeer } from './fake-peer.js';
 
@@ -52,7 +53,7 @@ const CASES: readonly Case[] = [
 const PROGRAM = `
   const { connectHBase } = await import('./src/hbase/engine.ts');
   const { Get, Scan } = await import('./src/table/index.ts');
-  const [address, maxFrameSize, cases] = process.argv.slice(1).map((text) => JSON.parse(text));
+  const [address, maxFrameSize, cases] = process.argv.slice(2).map((text) => JSON.parse(text));
   const times = { operationTimeout: 600000, rpcTimeout: 600000, scannerTimeout: 600000 };
   const engine = await connectHBase({ masters: [address], pause: 1, retries: 1, maxFrameSize, ...times });
   await engine.table('warm').get(new Get('r'));
@@ -120,7 +121,7 @@ describe.runIf(process.platform === 'linux')('a process of 512 MB', () => {
       spoil(cases);
       const asked = cases.map(({ name, method }) => [name, method]);
       const given = [peer.address, LIMIT, asked].map((value) => JSON.stringify(value));
-      const flags = ['--max-old-space-size=512', '--import', 'tsx', '--input-type=module', '--eval', PROGRAM];
+      const flags = ['--max-old-space-size=512', bundleOfText(PROGRAM)];
       const { stdout } = await run(process.execPath, [...flags, ...given]);
       const { codes, neighbour, whole } = JSON.parse(stdout) as {
         codes: string[];

@@ -6,14 +6,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
 import { Scan, type Table } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { cellBlock } from './fake-cells.js';
 import { ScanResponse } from './fake-messages.js';
 import { FakePeer, type Request, readScanRequest } from './fake-peer.js';
 
 /** Of each of four ends. */
-const SCANS = 250;
+const SCANS = scaled(100, 250, 1000);
 /** Soon, as far as a busy machine allows. */
-const SOON = { timeout: 20_000 };
+const SOON = { timeout: 300_000 };
 
 describe('a scan that ends early', () => {
   let peer: FakePeer;
@@ -172,7 +173,7 @@ describe('a scan that ends early', () => {
     for await (const _ of table.scan(new Scan())) {
       collect();
       await new Promise((resolve) => setImmediate(resolve));
-      if (++rows === 20) break;
+      if (++rows === scaled(6, 20, 20)) break;
     }
     expect(opened).toBe(1);
   });

@@ -65,9 +65,9 @@ function errorOf(work: () => void): unknown {
 
 function expectCorruption(error: unknown, what: string): void {
   if (!(error instanceof RowanError)) throw new Error(`${what}: ${String(error)}`, { cause: error });
-  expect(error.code, what).toBe('ERR_CORRUPTION');
-  expect(error.details.file).toBe(PATH);
-  expect(error.details.offset).toBeTypeOf('number');
+  const { code, details } = error;
+  if (code !== 'ERR_CORRUPTION' || details.file !== PATH || typeof details.offset !== 'number')
+    throw new Error(`${what}: another error, or without its place`, { cause: error });
 }
 
 /** Blocks of each encoding that are damaged with a checksum that fits. */
@@ -82,7 +82,7 @@ describe('a changed byte', () => {
     (dataBlockEncoding, compression) => {
       const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
       useAll(bytes);
-      for (let at = 0; at < bytes.length; at += scaled(3, 1, 1)) {
+      for (let at = 0; at < bytes.length; at += scaled(7, 1, 1)) {
         for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
           bytes[at] = bytes[at]! ^ bit;
           expectCorruption(
@@ -113,7 +113,7 @@ describe('a changed byte', () => {
 describe('a file that is not what it should be', () => {
   test('cut anywhere, or with bytes behind its end', () => {
     const bytes = fileBytes({});
-    for (let length = 0; length < bytes.length; length += length < 200 ? 1 : 61)
+    for (let length = 0; length < bytes.length; length += length < 200 ? 1 : scaled(173, 61, 1))
       expectCorruption(
         errorOf(() => useAll(bytes.subarray(0, length))),
         `cut to ${length}`,
