@@ -10,7 +10,7 @@ import { seededRandom } from './seeded-random.js';
 import { STORE } from './workload.js';
 
 /** Of sorted files, every how many bytes one bit is changed. */
-const STRIDE = scaled(31, 4, 1);
+const STRIDE = scaled(31, 11, 1);
 
 describe.each([
   ['a store that was closed', true],

@@ -11,7 +11,7 @@ import { seededRandom } from './seeded-random.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Each script: seven clients and two operators. */
-const SCRIPTS = scaled(1, 6, 40);
+const SCRIPTS = scaled(1, 3, 40);
 const CHANGES = scaled(8, 12, 20);
 /** How many ways there are to lose half of what is unsynced. */
 const DRAWS = scaled(1, 2, 3);

@@ -11,7 +11,7 @@ import { runScript } from './run-script.js';
 import { seededRandom } from './seeded-random.js';
 
 /** Of each workload. */
-const KILLS = scaled(1, 50, 1250);
+const KILLS = scaled(1, 15, 1250);
 
 /** What was acknowledged in all lives of the writer. */
 interface Acknowledged {

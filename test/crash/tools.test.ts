@@ -11,7 +11,7 @@ import { runScript } from './run-script.js';
 
 /** Kills of each tool in a round, and rounds. */
 const KILLS = scaled(1, 2, 5);
-const ROUNDS = scaled(1, 2, 5);
+const ROUNDS = scaled(1, 1, 5);
 /** Turns of the event loop within which a process is killed; most have more. */
 const TURNS = 150;
 

@@ -36,7 +36,7 @@ class Account {
   @Column('d:p', text) before!: string;
 }
 
-const HISTORIES = scaled(4, 40, 500);
+const HISTORIES = scaled(4, 15, 500);
 const WORKERS = 6;
 const ROUNDS = 6;
 const OWNERS = 9;

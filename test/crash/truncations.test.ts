@@ -7,7 +7,7 @@ import { makeStore, open, readAll } from './sample-store.js';
 import { STORE } from './workload.js';
 
 /** Every how many lengths are tried of each file. */
-const STRIDE = scaled(311, 43, 1);
+const STRIDE = scaled(311, 97, 1);
 
 describe.each([
   ['a store that was closed', true],

@@ -15,7 +15,7 @@ import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js
 import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
 import { addTo, BATCHED, drawOperation, perform, repositoriesOf } from './program.js';
 
-const PROGRAMS = scaled(8, 1000, 20_000);
+const PROGRAMS = scaled(8, 120, 20_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 14;
 const START = 1_700_000_000_000;

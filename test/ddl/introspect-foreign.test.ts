@@ -167,7 +167,7 @@ test('columns read what was written', () => {
         }
       },
     ),
-    { numRuns: scaled(2, 50, 500) },
+    { numRuns: scaled(2, 12, 500) },
   );
 });
 

@@ -141,6 +141,6 @@ test('copies equal those of a model', async () => {
         await db.close();
       }
     }),
-    { numRuns: scaled(12, 150, 1500) },
+    { numRuns: scaled(10, 50, 1500) },
   );
 });

@@ -293,6 +293,6 @@ test('random writes and deletes leave no reference to what is not there', async 
         await own.close();
       },
     ),
-    { numRuns: scaled(10, 100, 1000) },
+    { numRuns: scaled(10, 40, 1000) },
   );
 });

@@ -27,7 +27,7 @@ test('a program may end behind any call: check tells exactly what is off, the ou
 test('writers of sources and of rows at once, in three programs: nothing is off once the outbox is drained', async () => {
   // Not at once: each looks for missing tables.
   const programs = [await program(), await program(), await program()];
-  const most = scaled(4, 40, 400);
+  const most = scaled(4, 15, 400);
   await writeAtOnce(
     programs.map(({ db }) => db),
     (writes) => writes < most,

@@ -60,7 +60,7 @@ test('a program may end behind any call of a delete: what is off is told, and th
 test('who names while what is named is deleted is taken along, or forgets it', async () => {
   const one = await program();
   const two = await program();
-  const rounds = scaled(6, 40, 400);
+  const rounds = scaled(6, 15, 400);
   for (let round = 0; round < rounds; round++) {
     const id = `m${round}`;
     await one.db.repository(Member).putMany([{ id }, { id: 'stays' }]);

@@ -90,7 +90,7 @@ const ROW_WRITERS = 6;
 /** Turns of each writer in a round. Behind each round copies are held against their sources. */
 const TURNS = 2;
 /** At the deep size the writers take about a minute. */
-const ROUNDS = scaled(1, 8, 120);
+const ROUNDS = scaled(1, 3, 120);
 
 /** Whole numbers below `n`, and one of several. */
 function chanceOf(seed: number) {

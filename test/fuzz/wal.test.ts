@@ -16,7 +16,7 @@ import {
 } from '../store/wal/wal-fixture.js';
 import { mutate } from './mutate.js';
 
-const RUNS = scaled(4000, 20_000, 1_000_000);
+const RUNS = scaled(3000, 12_000, 1_000_000);
 
 async function segment(): Promise<{ bytes: Uint8Array; records: SeenRecord[] }> {
   const files = new MemoryFileSystem();

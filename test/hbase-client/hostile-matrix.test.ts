@@ -332,7 +332,7 @@ describe('whatever a server sends', () => {
   it('which is framed as it should be and means nothing', () =>
     inCluster(async (good, bad) => {
       const client = await connectHBase({ masters: [good.address], ...OPTIONS, ...WELL_FOUND });
-      for (let i = 0; i < scaled(4, 60, 2000); i++) {
+      for (let i = 0; i < scaled(3, 15, 2000); i++) {
         bad.handler = ({ id, connection }) => {
           connection.raw(answerFrame(id, randomBytes(1 + (i % 40)), framed(randomBytes(i % 60))));
           return true;

@@ -298,7 +298,7 @@ describe('a client of a server that misbehaves', () => {
           if (outcome.status === 'rejected') expect(outcome.reason).toHaveProperty('code');
         }
       }),
-      { numRuns: scaled(10, 100, 1000) },
+      { numRuns: scaled(8, 40, 1000) },
     );
     expect([...damaged].sort()).toEqual(ASKED);
   });

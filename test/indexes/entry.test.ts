@@ -92,7 +92,7 @@ describe('an entry', () => {
           }
         },
       ),
-      { numRuns: scaled(25, 1000, 5000) },
+      { numRuns: scaled(25, 400, 5000) },
     );
   });
 

@@ -103,7 +103,7 @@ describe('an eventual index', () => {
   test('keeps what waits through a loss of power at any operation, and never gives a wrong row', async () => {
     let crashes = 0;
     let waited = 0;
-    for (let seed = 1; seed <= scaled(1, 12, 100); seed++) {
+    for (let seed = 1; seed <= scaled(1, 4, 100); seed++) {
       const random = new Random(seed);
       const left: MemoryFileSystem[] = [];
       let watching = false;

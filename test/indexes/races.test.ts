@@ -107,7 +107,7 @@ test('16 writers change the indexed columns of 100 rows while readers ask: no ro
   let writing = true;
   const write = async (writer: number): Promise<void> => {
     const random = new Random(writer + 1);
-    for (let i = 0; i < scaled(25, 500, 20_000); i++) {
+    for (let i = 0; i < scaled(25, 150, 20_000); i++) {
       const id = `p${random.below(100)}`;
       const change = {
         status: random.pick(STATUS),
@@ -173,7 +173,7 @@ async function expectTrueAnswers(people: Repository<typeof Person>, when: string
 
 test('after a loss of power at any operation on a file rows and entries say the same, and queries what the rows say', async () => {
   let crashes = 0;
-  for (let seed = 1; seed <= scaled(1, 4, 60); seed++) {
+  for (let seed = 1; seed <= scaled(1, 2, 60); seed++) {
     const random = new Random(seed);
     const left: MemoryFileSystem[] = [];
     let watching = false;

@@ -102,7 +102,7 @@ describe('map and reduce', () => {
           await own.engine.close();
         },
       ),
-      { numRuns: scaled(5, 40, 400) },
+      { numRuns: scaled(4, 12, 400) },
     );
   });
 

@@ -18,7 +18,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 
-const ROUNDS = scaled(2, 40, 400);
+const ROUNDS = scaled(1, 10, 400);
 const STEPS = scaled(25, 60, 120);
 
 type Row = Record<string, unknown>;

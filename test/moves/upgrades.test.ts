@@ -17,7 +17,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 
-const ROUNDS = scaled(2, 20, 400);
+const ROUNDS = scaled(2, 6, 400);
 const STEPS = scaled(20, 50, 120);
 
 type Row = Record<string, unknown>;

@@ -181,7 +181,7 @@ describe('with', () => {
           expect(product?.price ?? null).toBe(found?.price ?? null);
         }
       }),
-      { numRuns: scaled(8, 60, 1000) },
+      { numRuns: scaled(8, 25, 1000) },
     );
   });
 

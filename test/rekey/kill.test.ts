@@ -11,7 +11,7 @@ import { seededRandom } from '../crash/seeded-random.js';
 import { mayGoOn, scaled } from '../proof/scale.js';
 import { FILLED, KEYS, keyOf, New, Old, openOrders, WRITERS } from './orders.js';
 
-const ROUNDS = scaled(1, 2, 40);
+const ROUNDS = scaled(1, 1, 40);
 
 /** What the process does, the line at which it is killed, and where the change may stand then. */
 const KILLS: readonly (readonly [goal: string, line: string, states: readonly (RekeyState | undefined)[]])[] =

@@ -16,7 +16,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 
-const SEEDS = scaled(1, 30, 200);
+const SEEDS = scaled(1, 8, 200);
 const WRITERS = 8;
 
 type Any = Repository<KeyedClass>;

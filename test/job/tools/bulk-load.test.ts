@@ -89,7 +89,7 @@ test('what was exported is loaded as it was, of every format, whoever died on th
         }
       },
     ),
-    { numRuns: scaled(9, 90, 900) },
+    { numRuns: scaled(6, 25, 900) },
   );
 });
 

@@ -150,6 +150,6 @@ test('pieces of files have every line once, wherever they are cut', async () => 
         ]);
       },
     ),
-    { numRuns: scaled(15, 200, 2000) },
+    { numRuns: scaled(15, 60, 2000) },
   );
 });

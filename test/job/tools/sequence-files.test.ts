@@ -90,7 +90,7 @@ test('every version, marker and life comes back, whoever died on the way', async
         }
       },
     ),
-    { numRuns: scaled(6, 60, 600) },
+    { numRuns: scaled(6, 20, 600) },
   );
 });
 

@@ -87,7 +87,7 @@ test('two tables of any cells are the same after a sync, with hashes or without,
         }
       },
     ),
-    { numRuns: scaled(6, 40, 1000) },
+    { numRuns: scaled(5, 15, 1000) },
   );
 });
 

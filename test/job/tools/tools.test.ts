@@ -74,7 +74,7 @@ test('a table that is exported and imported has every version and marker, whoeve
         }
       },
     ),
-    { numRuns: scaled(5, 15, 400) },
+    { numRuns: scaled(3, 8, 400) },
   );
 });
 
@@ -155,7 +155,7 @@ test('copies are equal, renamed families too; verify tells every difference and 
         }
       },
     ),
-    { numRuns: scaled(5, 15, 400) },
+    { numRuns: scaled(3, 8, 400) },
   );
 });
 

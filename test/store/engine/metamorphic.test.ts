@@ -96,7 +96,7 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-const SEEDS = Array.from({ length: scaled(1, 6, 200) }, (_, i) => i + 1);
+const SEEDS = Array.from({ length: scaled(1, 4, 200) }, (_, i) => i + 1);
 const STEPS = scaled(120, 200, 300);
 
 for (const seed of SEEDS) {

@@ -8,7 +8,7 @@ import { contents, createTable, memoryStore, put, type TestStore } from './suppo
 
 const FAMILIES = { f: {}, g: {} };
 /** Turns of the microtask queue between the first operation and the second. */
-const DISTANCES = scaled([0, 11], [0, 2, 3, 5, 11, 20, 30, 45], [0, 1, 2, 3, 4, 5, 7, 11, 15, 20, 30, 45]);
+const DISTANCES = scaled([0, 11], [0, 3, 11, 30], [0, 1, 2, 3, 4, 5, 7, 11, 15, 20, 30, 45]);
 
 interface Operation {
   readonly name: string;

@@ -71,7 +71,7 @@ function expectCorruption(error: unknown, what: string): void {
 }
 
 /** Blocks of each encoding that are damaged with a checksum that fits. */
-const RUNS = scaled(150, 1000, 50_000);
+const RUNS = scaled(100, 500, 50_000);
 
 describe('a changed byte', () => {
   test.each([

@@ -191,7 +191,7 @@ describe('the short ways of reads', () => {
           compareScans(table);
         }),
       ),
-      { numRuns: scaled(8, 200, 3000) },
+      { numRuns: scaled(8, 60, 3000) },
     );
   });
 
@@ -208,7 +208,7 @@ describe('the short ways of reads', () => {
           expect(found).toEqual(expected);
         }),
       ),
-      { numRuns: scaled(4, 100, 1500) },
+      { numRuns: scaled(4, 30, 1500) },
     );
   });
 });

@@ -98,7 +98,7 @@ describe('a segment with prepared room', () => {
           expect(seen).toEqual(all.slice(0, seen.length));
         },
       ),
-      { numRuns: scaled(60, 400, 20_000) },
+      { numRuns: scaled(60, 200, 20_000) },
     );
   });
 

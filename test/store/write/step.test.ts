@@ -147,7 +147,7 @@ describe('a step of writes', () => {
         await one.store.engine.close();
         await other.store.engine.close();
       }),
-      { numRuns: scaled(40, 400, 4000) },
+      { numRuns: scaled(30, 150, 4000) },
     );
   });
 
