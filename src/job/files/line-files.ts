@@ -59,12 +59,16 @@ export class LineFiles implements JobReadable {
   }
 }
 
+/** Lines are views of what was read; nothing is ever read into the same memory again. */
 class LineScanner extends FileScanner {
   private buffer = Buffer.alloc(0);
   /** Where the buffer begins in the file. */
   private base: number;
   /** Where the next line begins in the buffer. */
   private at = 0;
+  /** Up to where the end of that line was looked for, and whether that is between quotes. */
+  private searched = 0;
+  private within = false;
   private atEnd = false;
 
   constructor(
@@ -86,10 +90,40 @@ class LineScanner extends FileScanner {
     if (begin >= this.end) return this.finish();
     const newline = await this.lineEnd();
     if (this.atEnd && this.at >= this.buffer.length) return this.finish();
-    const line = Uint8Array.from(this.buffer.subarray(this.at, withoutReturn(this.buffer, this.at, newline)));
-    this.at = newline + 1;
-    const row = rowOfPlace({ file: this.file, offset: begin });
-    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: line }]);
+    return this.lineTo(newline);
+  }
+
+  /** Waits only where more has to be read, not for each line. */
+  override async nextBatch(count: number): Promise<Result[]> {
+    const rows: Result[] = [];
+    while (rows.length < count) {
+      const row = this.lineInBuffer() ?? (await this.next());
+      if (row === undefined) break;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** The next line, if all of it is in the buffer. */
+  private lineInBuffer(): Result | undefined {
+    if (this.ended || this.handle === undefined || this.base + this.at >= this.end) return undefined;
+    const newline = this.endInBuffer();
+    return newline === undefined ? undefined : this.lineTo(newline);
+  }
+
+  private lineTo(newline: number): Result {
+    const { buffer, at } = this;
+    const row = rowOfPlace({ file: this.file, offset: this.base + at });
+    const length = withoutReturn(buffer, at, newline) - at;
+    const value = new Uint8Array(buffer.buffer, buffer.byteOffset + at, length);
+    this.moveTo(newline + 1);
+    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value }]);
+  }
+
+  private moveTo(at: number): void {
+    this.at = at;
+    this.searched = at;
+    this.within = false;
   }
 
   /** Goes to the first line that begins at the offset or behind it; behind it when the line there is done. */
@@ -98,39 +132,48 @@ class LineScanner extends FileScanner {
     if (this.inclusive && this.offset === 0) return;
     // A line begins at the offset when the byte before it is the end of one.
     if (this.inclusive) this.base = this.offset - 1;
-    this.at = (await this.lineEnd()) + 1;
+    this.moveTo((await this.lineEnd()) + 1);
   }
 
   /** Where the line that begins at `at` ends: at its newline, or at the end of the file. */
   private async lineEnd(): Promise<number> {
-    let within = false;
-    for (let from = this.at; ; ) {
-      const found = this.buffer.indexOf(NEWLINE, from);
-      const seen = found >= 0 ? found : this.buffer.length;
-      if (this.quoted && hasOddQuotes(this.buffer, from, seen)) within = !within;
-      if (found >= 0 && !within) return found;
-      if (found >= 0) {
-        from = found + 1;
-        continue;
-      }
+    for (;;) {
+      const newline = this.endInBuffer();
+      if (newline !== undefined) return newline;
       if (this.atEnd) return this.buffer.length;
       if (this.buffer.length - this.at > LONGEST_LINE) {
         throw new InvalidArgumentError(
           `The line at byte ${this.base + this.at} of ${this.path} is longer than ${LONGEST_LINE} bytes: is it a text file?`,
         );
       }
-      from = this.buffer.length - this.at;
       await this.readMore();
     }
   }
 
+  /** The newline of the line that begins at `at`; undefined when it is not in the buffer. */
+  private endInBuffer(): number | undefined {
+    const { buffer } = this;
+    for (;;) {
+      const from = this.searched;
+      const found = buffer.indexOf(NEWLINE, from);
+      const seen = found >= 0 ? found : buffer.length;
+      if (this.quoted && hasOddQuotes(buffer, from, seen)) this.within = !this.within;
+      this.searched = found >= 0 ? found + 1 : seen;
+      if (found < 0) return undefined;
+      if (!this.within) return found;
+    }
+  }
+
   private async readMore(): Promise<void> {
-    const kept = this.buffer.subarray(Math.min(this.at, this.buffer.length));
-    const chunk = Buffer.alloc(Math.max(CHUNK, kept.length));
-    const { bytesRead } = await this.handle!.read(chunk, 0, chunk.length, this.base + this.buffer.length);
+    const kept = this.buffer.subarray(this.at);
+    const next = Buffer.allocUnsafeSlow(kept.length + Math.max(CHUNK, kept.length));
+    next.set(kept);
+    const room = next.length - kept.length;
+    const { bytesRead } = await this.handle!.read(next, kept.length, room, this.base + this.buffer.length);
     this.base += this.at;
+    this.searched -= this.at;
     this.at = 0;
-    this.buffer = Buffer.concat([kept, chunk.subarray(0, bytesRead)]);
+    this.buffer = next.subarray(0, kept.length + bytesRead);
     this.atEnd = bytesRead === 0;
   }
 }

@@ -13,10 +13,19 @@ export interface FilePlace {
 
 /** A place as a row: the number of the file (4 bytes), the offset (8 bytes). */
 export function rowOfPlace({ file, offset }: FilePlace): Uint8Array {
-  const row = Buffer.alloc(12);
-  row.writeUInt32BE(file);
-  row.writeBigUInt64BE(BigInt(offset), 4);
+  // Made for each line: bytes on the heap and no bigint.
+  const row = new Uint8Array(12);
+  writeUint32(row, 0, file);
+  writeUint32(row, 4, Math.floor(offset / 2 ** 32));
+  writeUint32(row, 8, offset % 2 ** 32);
   return row;
+}
+
+function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
 }
 
 /** The place that a row is, or begins with. */

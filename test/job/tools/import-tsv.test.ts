@@ -153,3 +153,41 @@ test('pieces of files have every line once, wherever they are cut', async () => 
     { numRuns: scaled(15, 60, 2000) },
   );
 });
+
+test('lines that end where a piece of what is read ends, and longer ones, come whole, alone or many at once', async () => {
+  const chunk = 1 << 20;
+  const lines = [
+    'a',
+    'b'.repeat(chunk - 3),
+    '',
+    'c'.repeat(chunk - 1),
+    'd',
+    'e'.repeat(3 * chunk),
+    'f\r',
+    'g',
+  ];
+  const records = lines.map((line) => `"${line.slice(0, 1)}\n${line.slice(1)}",1`);
+  for (const [quoted, expected] of [
+    [false, lines],
+    [true, records],
+  ] as const) {
+    const files = await LineFiles.open([await file('long', expected.join('\n'))], { quoted });
+    const { start } = files.ranges[0]!;
+    for (const most of [1, 3, 100]) {
+      const scanner = files.scan(new Scan().withStartRow(start).withStopRow(files.ranges.at(-1)!.stop));
+      const found: string[] = [];
+      for (let rows = await scanner.nextBatch(most); rows.length > 0; rows = await scanner.nextBatch(most)) {
+        found.push(...rows.map(({ cells }) => Buffer.from(cells[0]!.value).toString()));
+        const row = most === 3 ? await scanner.next() : undefined;
+        if (row !== undefined) found.push(Buffer.from(row.cells[0]!.value).toString());
+      }
+      await scanner.close();
+      expect(found.map(({ length }) => length)).toEqual(expected.map((line) => withoutReturn(line).length));
+      expect(found.every((line, at) => line === withoutReturn(expected[at]!))).toBe(true);
+    }
+  }
+});
+
+function withoutReturn(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
+}
