@@ -1,5 +1,6 @@
 /** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
 
+import { compareSlices } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
 
 const TWO_32 = 0x100000000;
@@ -144,6 +145,14 @@ export class ByteParser {
 
   take(length: number): Buffer {
     const at = this.step(length);
+    return this.bytes.subarray(at, at + length);
+  }
+
+  /** As {@link take}; `known` itself where the bytes are the same. */
+  takeLike(known: Buffer, length: number): Buffer {
+    const at = this.step(length);
+    if (known.length === length && compareSlices(known, 0, length, this.bytes, at, length) === 0)
+      return known;
     return this.bytes.subarray(at, at + length);
   }
 

@@ -38,18 +38,41 @@ export interface CellShape {
   readonly sequence: boolean;
 }
 
-/** The cell at the parser's place. @throws CorruptionError */
-export function readCell(parser: ByteParser, shape: CellShape): Cell {
-  const keyBytes = parser.int();
-  const valueBytes = parser.int();
-  const keyEnd = parser.at + keyBytes;
-  const row = parser.take(parser.short());
-  const family = parser.take(parser.byte()).toString();
-  const qualifier = parser.take(keyEnd - parser.at - 9);
-  const timestamp = parser.long();
-  const type = parser.byte();
-  const value = parser.take(valueBytes);
-  const tags = shape.tags ? parser.take(parser.short()) : undefined;
-  if (shape.sequence) parser.vint();
-  return cellOf({ row, family, qualifier, timestamp, type, value, tags });
+const NO_BYTES: Buffer = Buffer.alloc(0);
+
+/** Reads cells one after the other; those that share a row or family with the one before it share its objects. */
+export class CellReader {
+  private row = NO_BYTES;
+  private familyBytes = NO_BYTES;
+  private family = '';
+
+  constructor(
+    private readonly parser: ByteParser,
+    private readonly shape: CellShape,
+  ) {}
+
+  /** The cell at the parser's place. @throws CorruptionError */
+  read(): Cell {
+    const { parser, shape } = this;
+    const keyBytes = parser.int();
+    const valueBytes = parser.int();
+    const keyEnd = parser.at + keyBytes;
+    this.row = parser.takeLike(this.row, parser.short());
+    this.takeFamily(parser.byte());
+    const { row, family } = this;
+    const qualifier = parser.take(keyEnd - parser.at - 9);
+    const timestamp = parser.long();
+    const type = parser.byte();
+    const value = parser.take(valueBytes);
+    const tags = shape.tags ? parser.take(parser.short()) : undefined;
+    if (shape.sequence) parser.vint();
+    return cellOf({ row, family, qualifier, timestamp, type, value, tags });
+  }
+
+  private takeFamily(length: number): void {
+    const bytes = this.parser.takeLike(this.familyBytes, length);
+    if (bytes === this.familyBytes) return;
+    this.familyBytes = bytes;
+    this.family = bytes.toString();
+  }
 }

@@ -6,7 +6,7 @@ import type { Cell } from '../../table/index.js';
 import { naming, readAt } from '../file-bytes.js';
 import { ByteParser } from '../writable.js';
 import { type BlockHead, blockHead, unpackBlock } from './block.js';
-import { type CellShape, readCell } from './cell-bytes.js';
+import { CellReader, type CellShape } from './cell-bytes.js';
 import { prepareHFileCodec } from './compression.js';
 import { type FileInfo, parseFileInfo, parseTrailer, type Trailer } from './file-info.js';
 import {
@@ -125,8 +125,9 @@ async function readBlock(
 
 function cellsOf(content: Buffer, shape: CellShape): Cell[] {
   const parser = new ByteParser(content);
+  const reader = new CellReader(parser, shape);
   const cells: Cell[] = [];
-  while (parser.left > 0) cells.push(readCell(parser, shape));
+  while (parser.left > 0) cells.push(reader.read());
   return cells;
 }
 

@@ -1,16 +1,15 @@
 /** Sorts more cells than fit into memory: sorted runs in files (HFiles, one of each family), merged afterwards. */
 
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { compareBytes, equalBytes } from '../../bytes/index.js';
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { compareBytes } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { HFileReader, HFileWriter } from '../../hadoop/hfile/index.js';
 import { type Cell, type CellStream, listOf, type Result } from '../../table/index.js';
+import { compareInRow, RowArena } from './row-arena.js';
 
 /** Bytes of cells of one split that are sorted in memory. */
 const RUN_BYTES = 32 << 20;
-/** What a cell takes beside its bytes, about. */
-const CELL_OVERHEAD = 150;
 /** Cells that are given on together. */
 const LIST = 1024;
 /** Files that are merged at once. */
@@ -27,15 +26,9 @@ function comparePlaces(a: Cell, b: Cell): number {
   return compareBytes(a.row, b.row) || compareInRow(a, b);
 }
 
-function compareInRow(a: Cell, b: Cell): number {
-  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
-  return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type;
-}
-
 /** Sorts the cells of one split into runs. */
 export class CellRuns {
-  private rows: Result[] = [];
-  private bytes = 0;
+  private readonly rows = new RowArena();
 
   private constructor(
     private readonly folder: string,
@@ -62,11 +55,8 @@ export class CellRuns {
 
   async add(rows: readonly Result[]): Promise<void> {
     for (const row of rows) {
-      this.rows.push(row);
-      for (const { qualifier, value } of row.cells) {
-        this.bytes += row.row.length + qualifier.length + value.length + CELL_OVERHEAD;
-      }
-      if (this.bytes >= this.runBytes) await this.spill();
+      this.rows.add(row);
+      if (this.rows.size >= this.runBytes) await this.spill();
     }
   }
 
@@ -75,53 +65,79 @@ export class CellRuns {
     return { files: this.files };
   }
 
+  /** Writes what is in memory in its order, each family to a file of its own. */
   private async spill(): Promise<void> {
-    const cells = sorted(this.rows);
-    this.rows = [];
-    this.bytes = 0;
-    const families = new Map<string, Cell[]>();
-    for (const cell of cells) {
-      const own = families.get(cell.family);
-      if (own === undefined) families.set(cell.family, [cell]);
-      else own.push(cell);
+    const files = new Map<string, RunFile>();
+    try {
+      for (const cells of this.rows.rows()) {
+        for (const cell of cells) {
+          let file = files.get(cell.family);
+          if (file === undefined) {
+            const number = this.files.length + files.size;
+            const name = `${this.prefix}${String(number).padStart(6, '0')}`;
+            file = await RunFile.create(join(this.folder, name), cell.family);
+            files.set(cell.family, file);
+          }
+          file.add(cell);
+          if (file.full) await file.drain();
+        }
+      }
+      for (const file of files.values()) await file.finish();
+    } finally {
+      for (const file of files.values()) await file.close();
     }
-    for (const [family, own] of families) {
-      const name = `${this.prefix}${String(this.files.length).padStart(6, '0')}`;
-      await writeRun(join(this.folder, name), family, listsOf([own]));
-      this.files = [...this.files, name];
-    }
+    this.rows.clear();
+    this.files = [...this.files, ...[...files.values()].map(({ path }) => basename(path))];
   }
 }
 
-/** The cells of rows in order, of each place the last. */
-function sorted(rows: Result[]): Cell[] {
-  rows.sort((a, b) => compareBytes(a.row, b.row));
-  const cells: Cell[] = [];
-  for (let at = 0; at < rows.length; ) {
-    const { row } = rows[at]!;
-    const own: Cell[] = [];
-    for (; at < rows.length && equalBytes(rows[at]!.row, row); at++) own.push(...rows[at]!.cells);
-    own.sort(compareInRow);
-    for (const [i, cell] of own.entries()) {
-      const next = own[i + 1];
-      if (next === undefined || compareInRow(cell, next) !== 0) cells.push(cell);
-    }
+/** A run that is written: sorted cells of one family. */
+class RunFile {
+  private constructor(
+    readonly path: string,
+    private readonly handle: FileHandle,
+    private readonly writer: HFileWriter,
+  ) {}
+
+  static async create(path: string, family: string): Promise<RunFile> {
+    const handle = await open(path, 'w');
+    const output = { append: (bytes: Uint8Array) => handle.writeFile(bytes) };
+    return new RunFile(path, handle, new HFileWriter(output, { family, bloom: false }));
   }
-  return cells;
+
+  /** Whether `drain` is to be waited for before the next cell. */
+  get full(): boolean {
+    return this.writer.full;
+  }
+
+  add(cell: Cell): void {
+    this.writer.add(cell);
+  }
+
+  drain(): Promise<void> {
+    return this.writer.drain();
+  }
+
+  async finish(): Promise<void> {
+    await this.writer.finish();
+    await this.handle.datasync();
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
 }
 
 async function writeRun(path: string, family: string, cells: CellStream): Promise<void> {
-  const file = await open(path, 'w');
+  const file = await RunFile.create(path, family);
   try {
-    const writer = new HFileWriter({ append: (bytes) => file.writeFile(bytes) }, { family, bloom: false });
     for await (const item of cells) {
       for (const cell of listOf(item)) {
-        writer.add(cell);
-        if (writer.full) await writer.drain();
+        file.add(cell);
+        if (file.full) await file.drain();
       }
     }
-    await writer.finish();
-    await file.datasync();
+    await file.finish();
   } finally {
     await file.close();
   }
@@ -179,10 +195,6 @@ async function familyOf(path: string): Promise<string> {
   } finally {
     await reader.close();
   }
-}
-
-async function* listsOf(lists: readonly (readonly Cell[])[]): AsyncGenerator<readonly Cell[], void> {
-  yield* lists;
 }
 
 /** A run that is read, at its next cell. */
