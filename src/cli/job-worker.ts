@@ -12,16 +12,19 @@ import { importModule, schemaOf } from './load-entities.js';
 /** What the thread is given. */
 export interface JobWorkerData {
   readonly module: string;
-  /** Folder of the copy. */
-  readonly store: string;
 }
+
+/** The first message to the thread: the folder of its copy, when that is there. */
+export type JobWorkerStore = string;
 
 /** Each thread has a cache of blocks of its own, and reads every block once. */
 const CACHE_BYTES = 8 << 20;
 
 async function main(): Promise<void> {
-  const { module, store } = workerData as JobWorkerData;
+  const { module } = workerData as JobWorkerData;
+  const told = new Promise<JobWorkerStore>((resolve) => parentPort!.once('message', resolve));
   const exports = await importModule(module);
+  const store = await told;
   const db = await open({
     path: store,
     entities: schemaOf(module, exports).entities.map(({ target }) => target),

@@ -10,7 +10,7 @@ import { runWithMappers } from '../job/workers/pool.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import { parseStoreFileName } from '../store/fs/index.js';
 import { jobOf } from './job-module.js';
-import type { JobWorkerData } from './job-worker.js';
+import type { JobWorkerData, JobWorkerStore } from './job-worker.js';
 
 export interface WorkersOptions {
   /** Folder of the store that `db` has open. */
@@ -35,12 +35,18 @@ export async function runInWorkers(
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
   try {
-    const stores = await copies(db.engine, folder, workers);
-    const threads = stores.map((store) => {
-      const workerData: JobWorkerData = { module: resolve(module), store };
-      return new Worker(fileURLToPath(WORKER_FILE), { name: 'rowan-job', workerData });
-    });
-    return await runWithMappers(job, threads, run);
+    // Threads load their modules while the copies are made.
+    const workerData: JobWorkerData = { module: resolve(module) };
+    const threads = Array.from(
+      { length: workers },
+      () => new Worker(fileURLToPath(WORKER_FILE), { name: 'rowan-job', workerData }),
+    );
+    const begin = async (): Promise<void> => {
+      for (const [at, store] of (await copies(db.engine, folder, workers)).entries()) {
+        threads[at]!.postMessage(store satisfies JobWorkerStore);
+      }
+    };
+    return await runWithMappers(job, threads, begin, run);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -23,15 +23,18 @@ const SPLITS_OF_A_THREAD = 2;
 
 /**
  * Runs a job whose rows are read, mapped and combined by threads; states, reduce and sink are this thread's. Ends the threads.
- * @throws as `runJob`; RowanError `ERR_JOB` when a thread ends before its time.
+ * `begin`, called when they are listened to, gives them what they wait for.
+ * @throws as `begin` and `runJob`; RowanError `ERR_JOB` when a thread ends before its time.
  */
 export async function runWithMappers(
   job: PreparedJob,
   workers: readonly Worker[],
+  begin: () => Promise<void>,
   options: JobRunOptions = {},
 ): Promise<JobOutcome> {
   const threads = workers.map((worker) => new MapperThread(worker));
   try {
+    await begin();
     const { engine, name, steps } = job;
     const { signature } = definitionOf(engine, name, steps);
     for (const thread of threads) await thread.ready(signature);

@@ -4,8 +4,8 @@
  *
  * `--rounds N` (default 3), `--rows N` (of 5 cells, default 200,000), `--json FILE`.
  * `--memory ROWS` measures something else instead: the most memory that a process had which ran a job with map, combine and
- * reduce over so many rows. `--threads` measures a job with map, combine and reduce in this thread, with one thread of mappers
- * and with two.
+ * reduce over so many rows. `--threads` measures two jobs with map, combine and reduce, one whose map adds and one whose map
+ * computes, in this thread, with one thread of mappers and with two.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -19,8 +19,9 @@ import { countCells, countRows, exportTable, importTable, verifyTables } from '.
 import { type EmbeddedEngine, openEmbedded } from '../../../src/public/table.js';
 import { type BenchRow, compare, type Measured, report, rowLine, toRow } from '../harness.js';
 import { projectRoot } from '../orm/contestant.js';
+import { job as fingerprints } from './fingerprints-job.js';
 import { CELLS_OF_A_ROW, fill, reduceAll, TABLE } from './table.js';
-import { Item, job, Sum } from './threads-job.js';
+import { Item, Sum, job as sums } from './threads-job.js';
 
 const rounds = numberOf('--rounds', 3);
 const rows = numberOf('--rows', 200_000);
@@ -77,30 +78,36 @@ async function measure(): Promise<BenchRow[]> {
   return measured;
 }
 
-/** Rows a second of one job in this thread, and with threads of mappers. */
+/** Rows a second of each job in this thread, and with threads of mappers. */
 async function measureThreads(): Promise<BenchRow[]> {
   const place = join(folder, 'store');
-  const module = fileURLToPath(new URL('./threads-job.js', import.meta.url));
-  const exports = await importModule(module);
   const db = await open({ path: place, entities: [Item, Sum] });
   await fill(db.engine, rows, false);
-  const run = async (workers: number): Promise<number> => {
-    const options = { restart: true, splitBytes: 8 << 20 } as const;
-    const { rows: read } =
-      workers === 0
-        ? await job(db).run(options)
-        : await runInWorkers(db, { place, module, exports, workers, run: options });
-    if (read !== rows) throw new Error(`${read} of ${rows} rows were read.`);
-    return read;
-  };
-  const measured = await compare(
-    { rowan: () => run(2), 'one thread': () => run(1), 'this thread': () => run(0) },
-    rounds,
-  );
-  const figures = toRow('map, combine, reduce, two threads', 'rows/s', measured);
-  console.log(rowLine(figures));
+  const measured: BenchRow[] = [];
+  for (const [title, file, job] of [
+    ['two threads, map adds', './threads-job.js', sums],
+    ['two threads, map computes', './fingerprints-job.js', fingerprints],
+  ] as const) {
+    const module = fileURLToPath(new URL(file, import.meta.url));
+    const exports = await importModule(module);
+    const run = async (workers: number): Promise<number> => {
+      const options = { restart: true, splitBytes: 8 << 20 } as const;
+      const { rows: read } =
+        workers === 0
+          ? await job(db).run(options)
+          : await runInWorkers(db, { place, module, exports, workers, run: options });
+      if (read !== rows) throw new Error(`${read} of ${rows} rows were read.`);
+      return read;
+    };
+    const compared = await compare(
+      { rowan: () => run(2), 'one thread': () => run(1), 'this thread': () => run(0) },
+      rounds,
+    );
+    measured.push(toRow(title, 'rows/s', compared));
+    console.log(rowLine(measured.at(-1)!));
+  }
   await db.close();
-  return [figures];
+  return measured;
 }
 
 /** Fills a store, and lets another process work on it. */
