@@ -17,6 +17,25 @@ export type PropertyDecoratorOf<T> = <Name extends string>(
   property: Name | ClassFieldDecoratorContext<never, T | null | undefined>,
 ) => void;
 
+/** Decorates a property that takes every `T`: one whose type has no value besides would be given what it does not hold. */
+export type PropertyDecoratorFrom<T> = <
+  Target,
+  Property extends string | symbol | ClassFieldDecoratorContext,
+>(
+  target: Target,
+  property: Property & CheckedProperty<T, Target, Property>,
+) => void;
+
+/** `unknown` when the property takes every `T`, else what says which values it takes. */
+export type CheckedProperty<T, Target, Property> =
+  Property extends ClassFieldDecoratorContext<infer _This, infer Value>
+    ? Takes<T, Value>
+    : Property extends keyof Target
+      ? Takes<T, Target[Property]>
+      : never;
+
+type Takes<T, Value> = [T] extends [Value] ? unknown : { readonly 'The property only takes': Value };
+
 /** Decorates a property of any type. */
 export type AnyPropertyDecorator = (
   target: object | undefined,

@@ -69,6 +69,7 @@ export type {
   AnyClassDecorator,
   AnyMethodDecorator,
   AnyPropertyDecorator,
+  PropertyDecoratorFrom,
   PropertyDecoratorOf,
 } from '../decorators/modes.js';
 export { Packed, type PackedOptions } from '../decorators/packed.js';
