@@ -3,7 +3,7 @@
  * in batches and in transactions, between flushes, compactions and openings with moved columns, held against a plain Map.
  */
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Database, open } from '../../src/database.js';
 import { RowanError, SchemaError } from '../../src/errors.js';
 import type { BaseQuery } from '../../src/query/base-query.js';
@@ -332,8 +332,25 @@ async function runProgram(seed: number): Promise<boolean> {
   return true;
 }
 
-it('declarations that cross features do what each of them says', async () => {
-  let run = 0;
-  for (let seed = FIRST; seed < FIRST + PROGRAMS; seed++) if (await runProgram(seed)) run++;
-  expect(run).toBeGreaterThan(PROGRAMS * 0.8);
+/** Programs of one test: few enough for its time limit on a machine that is slow and has much else to do. */
+const TOGETHER = 25;
+const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, part) => {
+  const first = FIRST + part * TOGETHER;
+  return [first, Math.min(first + TOGETHER, FIRST + PROGRAMS) - 1] as const;
+});
+
+describe('declarations that cross features do what each of them says', () => {
+  let drawn = 0;
+  let refused = 0;
+
+  it.each(parts)('programs %i to %i', async (first, last) => {
+    for (let seed = first; seed <= last; seed++) {
+      drawn++;
+      if (!(await runProgram(seed))) refused++;
+    }
+  });
+
+  it('of which few are refused', () => {
+    expect(refused).toBeLessThanOrEqual(drawn * 0.2);
+  });
 });
