@@ -234,6 +234,14 @@ describe('every filter and comparator', () => {
     expect(new Set(names).size).toBe(25);
   });
 
+  it('compares components of rows so that a row that ends before them is no error', () => {
+    const component = comparators.binaryComponent(Uint8Array.of(0x78, 0xff), 3);
+    const textOf = (operator: 'EQUAL' | 'LESS'): string =>
+      Buffer.from(encodeFilter(filters.row(operator, component))).toString('latin1');
+    expect(textOf('EQUAL')).toMatch(/filter\.RegexStringComparator.*\^\.\{3\}\\x78\\xff.*ISO-8859-1/s);
+    expect(textOf('LESS')).toMatch(/filter\.BinaryComponentComparator/);
+  });
+
   it('has its own bytes, without a word of another', () => {
     const bytes = all.map((filter) => toHex(encodeFilter(filter)));
     expect(new Set(bytes).size).toBe(all.length);

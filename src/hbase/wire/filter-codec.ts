@@ -58,14 +58,33 @@ export function comparatorMessage(comparator: Comparator): Named {
       let patternFlags = 0;
       for (const flag of comparator.flags) patternFlags |= REGEX_FLAGS[flag] ?? 0;
       const { pattern } = comparator;
-      return named('RegexStringComparator', messages.RegexStringComparator, {
-        pattern,
-        patternFlags,
-        charset: 'UTF-8',
-        engine: 'JAVA',
-      });
+      return javaRegex(pattern, patternFlags, 'UTF-8');
     }
   }
+}
+
+function javaRegex(pattern: string, patternFlags: number, charset: 'UTF-8' | 'ISO-8859-1'): Named {
+  return named('RegexStringComparator', messages.RegexStringComparator, {
+    pattern,
+    patternFlags,
+    charset,
+    engine: 'JAVA',
+  });
+}
+
+/**
+ * The comparator of a row filter. At a row that ends before its component HBase's `BinaryComponentComparator` fails the
+ * whole scan (an index out of bounds), and tables hold rows of several lengths. So where equality is asked for, bytes are
+ * taken for characters and matched by a regular expression: as the comparator answers, and at short rows as the embedded
+ * engine does.
+ */
+function rowComparatorMessage(operator: CompareOperator, comparator: Comparator): Named {
+  const matchable = operator === 'EQUAL' || operator === 'NOT_EQUAL';
+  if (comparator.kind !== 'binaryComponent' || !matchable || comparator.value.length === 0)
+    return comparatorMessage(comparator);
+  const { value, offset } = comparator;
+  const bytes = Array.from(value, (byte) => `\\x${byte.toString(16).padStart(2, '0')}`);
+  return javaRegex(`^.{${offset}}${bytes.join('')}`, REGEX_FLAGS['s']!, 'ISO-8859-1');
 }
 
 function compareFilter(compare: {
@@ -80,7 +99,6 @@ function familyBytes(family: string): Uint8Array {
 }
 
 const COMPARING = {
-  row: 'RowFilter',
   family: 'FamilyFilter',
   qualifier: 'QualifierFilter',
   value: 'ValueFilter',
@@ -89,7 +107,15 @@ const COMPARING = {
 /** A filter's message. */
 export function filterMessage(filter: Filter): Named {
   switch (filter.kind) {
-    case 'row':
+    case 'row': {
+      const { operator, comparator } = filter;
+      return named('RowFilter', messages.ComparingFilter, {
+        compareFilter: {
+          compareOp: COMPARE_TYPES[operator],
+          comparator: rowComparatorMessage(operator, comparator),
+        },
+      });
+    }
     case 'family':
     case 'qualifier':
     case 'value':
@@ -134,6 +160,7 @@ export function filterMessage(filter: Filter): Named {
 
 type ComparingKind =
   | keyof typeof COMPARING
+  | 'row'
   | 'singleColumnValue'
   | 'singleColumnValueExclude'
   | 'columnValue';
