@@ -1,6 +1,6 @@
 import type { RowanError } from '../errors.js';
 import type { Get } from './get.js';
-import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
+import type { Append, Delete, Durability, Increment, Put, RowMutation } from './mutation.js';
 import type { RawRow } from './raw-row.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
@@ -97,6 +97,16 @@ export type RowRead = (get: Get, table?: string) => Result;
 /** Scans this table, or another of the store. */
 export type RowScan = (scan: Scan, table?: string) => readonly Result[];
 
+/** A put of one cell that may wait for the end of its step. */
+export interface WaitingPut {
+  readonly table: string;
+  readonly row: Uint8Array;
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  readonly value: Uint8Array;
+  readonly durability: Durability;
+}
+
 /** A step of writes under way: what is applied is seen by what is read after it, and by nobody else before the step ends. */
 export interface AtomicStep {
   /** Sees every write so far, those of others that are not acknowledged yet, too, and those of this step. */
@@ -105,6 +115,13 @@ export interface AtomicStep {
   readonly scan: RowScan;
   /** The answers of increments and appends. @throws RowanError when the change is refused; what stands before it stays. */
   apply(change: TableChange): Result;
+  /**
+   * As `apply` of such a put, but those of one table are made together, in the order of their rows, when something else is
+   * asked of the table or the step ends: that is the cheapest way to many cells that stand apart. Absent where every
+   * change is looked at by itself.
+   * @throws RowanError when the put is refused.
+   */
+  putLater?(put: WaitingPut): void;
   /** Runs `work`; when it throws nothing that was applied in it is left, and the step can go on. */
   attempt<T>(work: () => T): T;
 }

@@ -45,7 +45,7 @@ interface Logged {
   readonly durability: SettledDurability;
 }
 
-const NOTHING_DONE = { rows: 0, cells: 0, upserts: 0 };
+const NOTHING_DONE = { rows: 0, cells: 0, upserts: 0, waiting: 0, made: 0 };
 
 export class TableWriter {
   private readonly preparation: Preparation;

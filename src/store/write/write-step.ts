@@ -14,15 +14,18 @@ import {
   EndingCell,
   type Get,
   LATEST_TIMESTAMP,
+  Put,
   type Result,
   type Scan,
   type TableChange,
+  type WaitingPut,
   type WriteObservers,
 } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 import type { CommitQueue, SettledDurability } from './commit-queue.js';
 import { CommitRecording } from './commit-recording.js';
 import { type Preparation, type PreparationCore, type PreparedRow, strictest } from './preparation.js';
+import { WaitingPuts } from './waiting-puts.js';
 import { WrittenCells } from './written-cells.js';
 
 /** What steps ask of the store. */
@@ -52,6 +55,8 @@ interface Savepoint {
   readonly rows: number;
   readonly cells: number;
   readonly upserts: number;
+  readonly waiting: number;
+  readonly made: number;
 }
 
 export class WriteStep implements AtomicStep {
@@ -62,6 +67,8 @@ export class WriteStep implements AtomicStep {
   readonly bytes: number[] = [];
   private readonly first: number;
   private recording: CommitRecording | undefined;
+  /** Of the table that was asked for last. */
+  private waiting: WaitingPuts | undefined;
   private depth = 0;
   private ended = false;
 
@@ -77,20 +84,47 @@ export class WriteStep implements AtomicStep {
 
   readonly read = (get: Get, table?: string): Result => {
     this.checkRunning();
-    return this.core.rowReader(this.stateOf(table), get.row).read(get);
+    return this.core.rowReader(this.lookedAt(table), get.row).read(get);
   };
 
   readonly scan = (scan: Scan, table?: string): readonly Result[] => {
     this.checkRunning();
-    return this.core.scanUncommitted(this.stateOf(table), scan);
+    return this.core.scanUncommitted(this.lookedAt(table), scan);
   };
 
   apply({ table, change, settled }: TableChange): Result {
     this.checkRunning();
-    const state = this.stateOf(table);
+    const state = this.lookedAt(table);
     const result = this.applyTo(state, change);
     if (settled === true) this.noteTimes(state, change);
     return result;
+  }
+
+  putLater(put: WaitingPut): void {
+    this.checkRunning();
+    const { observers, recorders } = this.core;
+    const state = this.stateOf(put.table);
+    if (observers.of(state.name) === undefined && recorders.of(state.name) === undefined) {
+      this.waiting ??= new WaitingPuts(state);
+      if (this.waiting.state === state && this.waiting.add(put)) return;
+    }
+    const { table, row, family, qualifier, value, durability } = put;
+    const change = new Put(row).setDurability(durability).addColumn(family, qualifier, value);
+    this.apply({ table, change });
+  }
+
+  /** The table, with what waited for somebody to look at it. */
+  private lookedAt(table: string | undefined): TableState {
+    const state = this.stateOf(table);
+    if (this.waiting?.state === state) this.makeWaiting(this.waiting);
+    return state;
+  }
+
+  private makeWaiting(waiting: WaitingPuts): void {
+    if (waiting.made === waiting.count) return;
+    const { state } = waiting;
+    // All of them or none: they would be lost, else, for who goes on behind the error.
+    this.attempt(() => waiting.make((put) => this.write(state, put, 0)));
   }
 
   private noteTimes(state: TableState, change: TableChange['change']): void {
@@ -152,7 +186,7 @@ export class WriteStep implements AtomicStep {
     try {
       this.bytes.push(this.add(row, this.first + rows, cells, row.upserts && upserts));
     } catch (error) {
-      this.backTo({ rows, cells: cellsBefore, upserts: upsertsBefore });
+      this.takeBack(rows, cellsBefore, upsertsBefore);
       throw error;
     }
     return row.result;
@@ -165,6 +199,7 @@ export class WriteStep implements AtomicStep {
 
   /** Has what was changed recorded, behind all of it. @throws what recorders throw. */
   record(): void {
+    if (this.waiting !== undefined) this.makeWaiting(this.waiting);
     if (this.recording === undefined) return;
     let durability: SettledDurability = 'SKIP_WAL';
     for (const row of this.rows) durability = strictest(durability, row.durability);
@@ -177,15 +212,26 @@ export class WriteStep implements AtomicStep {
   }
 
   savepoint(): Savepoint {
-    return { rows: this.rows.length, cells: this.cells.count, upserts: this.upserts.count };
+    return {
+      rows: this.rows.length,
+      cells: this.cells.count,
+      upserts: this.upserts.count,
+      waiting: this.waiting?.count ?? 0,
+      made: this.waiting?.made ?? 0,
+    };
   }
 
   /** Takes back what was applied since. */
   backTo(point: Savepoint): void {
-    this.cells.takeBackTo(point.cells, this.first + point.rows - 1);
-    this.upserts.forgetTo(point.upserts);
-    this.rows.length = point.rows;
-    this.bytes.length = Math.min(this.bytes.length, point.rows);
+    this.waiting?.backTo(point.waiting, point.made);
+    this.takeBack(point.rows, point.cells, point.upserts);
+  }
+
+  private takeBack(rows: number, cells: number, upserts: number): void {
+    this.cells.takeBackTo(cells, this.first + rows - 1);
+    this.upserts.forgetTo(upserts);
+    this.rows.length = rows;
+    this.bytes.length = Math.min(this.bytes.length, rows);
     this.depth = 0;
   }
 

@@ -27,6 +27,7 @@ async function opened(): Promise<{ store: TestStore; table: AtomicTable }> {
   return { store, table };
 }
 
+const QUALIFIER = Buffer.from('q');
 const add = (row: string, family = 'f'): Increment => new Increment(row).addColumn(family, 'n', 1n);
 const count = (table: SyncTable, row: string, family = 'f'): bigint =>
   Buffer.from(table.getSync(new Get(row)).getValue(family, 'n')!).readBigInt64BE();
@@ -149,6 +150,88 @@ describe('a step of writes', () => {
       }),
       { numRuns: scaled(30, 150, 4000) },
     );
+  });
+
+  test('puts that wait for its end are seen by who looks, and taken back with the rest, as puts that do not wait', async () => {
+    type Action = {
+      readonly kind: 'later' | 'apply' | 'delete' | 'read' | 'scan' | 'attempt' | 'fail';
+      row: string;
+    };
+    const action: fc.Arbitrary<Action> = fc.record({
+      kind: fc.constantFrom('later', 'later', 'later', 'apply', 'delete', 'read', 'scan', 'attempt', 'fail'),
+      row: fc.constantFrom('a', 'b', 'c', 'd'),
+    });
+    /** What was seen. Between an attempt and its end, failed or not, stand up to four actions. */
+    const run = (step: AtomicStep, actions: readonly Action[], waits: boolean): unknown[] => {
+      const seen: unknown[] = [];
+      for (let at = 0; at < actions.length; at++) {
+        const { kind, row } = actions[at]!;
+        const value = Buffer.from(String(at));
+        if (kind === 'later' && waits) {
+          const later = { table: 't', row: Buffer.from(row), family: 'g', qualifier: QUALIFIER, value };
+          step.putLater!({ ...later, durability: at % 3 === 0 ? 'SYNC_WAL' : 'USE_DEFAULT' });
+        } else if (kind === 'later' || kind === 'apply') {
+          step.apply({ table: 't', change: new Put(row).addColumn('g', QUALIFIER, value) });
+        } else if (kind === 'delete') step.apply({ table: 't', change: new Delete(row) });
+        else if (kind === 'read') seen.push(step.read(new Get(row)).getValue('g', 'q'));
+        else if (kind === 'scan') seen.push(step.scan(new Scan()).map((each) => each.getValue('g', 'q')));
+        else {
+          const part = actions.slice(at + 1, at + 5);
+          at += part.length;
+          try {
+            step.attempt(() => {
+              seen.push(...run(step, part, waits));
+              if (kind === 'fail') throw new Error('taken back');
+            });
+          } catch (error) {
+            expect(error).toEqual(new Error('taken back'));
+          }
+        }
+      }
+      return seen;
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 24 }), fc.boolean(), async (actions, throws) => {
+        const one = await opened();
+        const other = await opened();
+        await one.table.put(put('b', 'before', 'g'));
+        await other.table.put(put('b', 'before', 'g'));
+        const seen: unknown[] = [];
+        for (const { table } of [one, other]) {
+          const done = table.atomic((step) => {
+            seen.push(run(step, actions, table === one.table));
+            if (throws) throw new Error('all of it');
+          });
+          if (throws) await expect(done).rejects.toThrow('all of it');
+          else await done;
+        }
+        expect(seen[0]).toEqual(seen[1]);
+        expect(versions(one.table)).toEqual(versions(other.table));
+        await one.store.reopen();
+        expect(versions(one.store.engine.table('t'))).toEqual(versions(other.table));
+        await one.store.engine.close();
+        await other.store.engine.close();
+      }),
+      { numRuns: scaled(40, 300, 4000) },
+    );
+  });
+
+  test('refuses a put that waits where it would refuse it at once, and goes on', async () => {
+    const { table } = await opened();
+    const later = { table: 't', row: Buffer.from('a'), qualifier: QUALIFIER, value: QUALIFIER } as const;
+    await table.atomic((step) => {
+      step.putLater!({ ...later, family: 'f', durability: 'USE_DEFAULT' });
+      const unknown = { ...later, family: 'none', durability: 'USE_DEFAULT' } as const;
+      expect(() => step.putLater!(unknown)).toThrow('no family "none"');
+      const tooLarge = {
+        ...later,
+        family: 'f',
+        value: new Uint8Array(11 << 20),
+        durability: 'USE_DEFAULT',
+      } as const;
+      expect(() => step.putLater!(tooLarge)).toThrow('the limit is');
+    });
+    expect(versions(table)).toEqual([['a', 'f', 'q', '71']]);
   });
 
   test('what is written behind a step that was taken back survives a flush and a reopening', async () => {
