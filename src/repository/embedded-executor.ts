@@ -5,13 +5,14 @@ import {
   type AtomicStep,
   Get,
   type OperationOptions,
+  type Put,
   Result,
   type RowRead,
   type SyncTable,
 } from '../table/index.js';
 import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from './change.js';
 import { ChangeFlow } from './change-flow.js';
-import type { ChangeExecutor, ChangeOutcome, ChangeParticipant } from './executor.js';
+import type { ChangeExecutor, ChangeOutcome, ChangeParticipant, PutLater } from './executor.js';
 import { applyAction, asAction } from './row-action.js';
 import { RowImage } from './row-image.js';
 
@@ -22,6 +23,8 @@ const TURN = 1024;
 export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
 export class EmbeddedExecutor implements ChangeExecutor {
+  readonly putAll: ChangeExecutor['putAll'];
+
   constructor(
     private readonly table: CommittingTable,
     private readonly participants: readonly ChangeParticipant[],
@@ -30,7 +33,12 @@ export class EmbeddedExecutor implements ChangeExecutor {
       () => [],
       () => 0,
     ),
-  ) {}
+  ) {
+    const followNew = participants.length === 1 ? participants[0]!.followNew : undefined;
+    this.putAll =
+      followNew &&
+      ((puts, options) => this.inTurns(puts, options, (turn, step) => this.putTurn(turn, step, followNew)));
+  }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
     if (change.reads === undefined && this.participants.length === 0) return this.direct(change, options);
@@ -46,17 +54,48 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return result ?? Result.EMPTY;
   }
 
-  async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+  runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    return this.inTurns(changes, options, (turn, step) => turn.map((change) => this.attempt(change, step)));
+  }
+
+  private async inTurns<T>(
+    items: readonly T[],
+    options: OperationOptions | undefined,
+    decide: (turn: readonly T[], step: AtomicStep) => readonly ChangeOutcome[],
+  ): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
-    for (let from = 0; from < changes.length; from += TURN) {
-      const turn = changes.slice(from, from + TURN);
-      const decided = await this.table.atomic(
-        (step) => turn.map((change) => this.attempt(change, step)),
-        options,
-      );
-      outcomes.push(...decided);
+    for (let from = 0; from < items.length; from += TURN) {
+      const turn = items.slice(from, from + TURN);
+      outcomes.push(...(await this.table.atomic((step) => decide(turn, step), options)));
     }
     return outcomes;
+  }
+
+  /** Puts that make rows go a short way; the others are changes like any. */
+  private putTurn(
+    puts: readonly Put[],
+    step: AtomicStep,
+    followNew: (put: Put, putLater: PutLater) => boolean,
+  ): readonly ChangeOutcome[] {
+    const table = this.table.name;
+    const putLater: PutLater | undefined = step.putLater && ((later) => step.putLater!(later));
+    let put: Put;
+    const putNew = (): boolean => {
+      if (!followNew(put, putLater!)) return false;
+      step.apply({ table, change: put });
+      return true;
+    };
+    return puts.map((each): ChangeOutcome => {
+      put = each;
+      try {
+        if (putLater !== undefined && step.read(new Get(put.row)).isEmpty && step.attempt(putNew))
+          return DONE;
+      } catch (error) {
+        if (!(error instanceof RowanError)) throw error;
+        return { ok: false, error };
+      }
+      return this.attempt(changeOf(put), step);
+    });
   }
 
   /** One change for itself: when it is refused nothing of it is left. */
@@ -91,6 +130,22 @@ export class EmbeddedExecutor implements ChangeExecutor {
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
     return this.flow.apply({ table, operation, row, before: before!, mutations }, this.participants, step);
   }
+}
+
+const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
+
+/** A put that expects nothing, and of which nobody is told. */
+function changeOf(put: Put): Change {
+  return {
+    operation: 'put',
+    row: put.row,
+    expects: [],
+    mismatch: undefined,
+    reads: undefined,
+    resolve: () => ({ mutations: [put], seen: [] }),
+    settled: undefined,
+    failed: undefined,
+  };
 }
 
 function holds(row: Uint8Array, expectation: Expectation, read: RowRead): boolean {

@@ -2,7 +2,7 @@
 
 import type { RowanError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
-import type { Get, OperationOptions, Result, RowMutation, Scan } from '../table/index.js';
+import type { Get, OperationOptions, Put, Result, RowMutation, Scan, WaitingPut } from '../table/index.js';
 import type { Change, ChangeOperation } from './change.js';
 import type { RowImage } from './row-image.js';
 
@@ -66,7 +66,14 @@ export interface ChangeParticipant {
   /** Columns of the row itself that are other than the change leaves them, before it is applied or with it. */
   amend?(change: ChangeImage, step: ChangeStep): readonly OwnColumn[];
   follow(change: ChangeImage, step: ChangeStep): readonly (FollowUp | EntityChange)[];
+  /**
+   * The short way for a put that makes a row: true when everything that `amend` and `follow` would answer was put into
+   * the step; false when they must be asked, and nothing was. Absent: they always must.
+   */
+  readonly followNew?: ((put: Put, putLater: PutLater) => boolean) | undefined;
 }
+
+export type PutLater = (put: WaitingPut) => void;
 
 /** Applies the changes of one table. */
 export interface ChangeExecutor {
@@ -74,6 +81,10 @@ export interface ChangeExecutor {
   run(change: Change, options: OperationOptions | undefined): Promise<Result>;
   /** Each change for itself, an outcome for each; changes of one row in their order. */
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]>;
+  /** Puts of nothing but entities' cells, as `runAll` applies them; absent: they are to be given to `runAll`. */
+  readonly putAll?:
+    | ((puts: readonly Put[], options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
+    | undefined;
   /** All changes or none; each sees what stands before it. @throws the first that cannot be, or `ERR_UNSUPPORTED`. */
   runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]>;
 }

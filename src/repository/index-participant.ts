@@ -4,13 +4,21 @@
  */
 
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { decodeEntry, ENTRY_QUALIFIER, type EntityIndexes, INDEX_FAMILY } from '../indexes/index.js';
-import { Get } from '../table/index.js';
+import {
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  type EntityIndexes,
+  INDEX_FAMILY,
+  type IndexEntry,
+  NewEntries,
+} from '../indexes/index.js';
+import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../table/index.js';
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './entry-planner.js';
-import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from './executor.js';
+import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp, PutLater } from './executor.js';
 
 export class IndexParticipant implements ChangeParticipant {
   readonly name = 'indexes';
+  readonly followNew: ((put: Put, putLater: PutLater) => boolean) | undefined;
   private readonly planner: EntryPlanner;
 
   constructor(
@@ -18,6 +26,27 @@ export class IndexParticipant implements ChangeParticipant {
     now: () => number,
   ) {
     this.planner = new EntryPlanner(indexes, now);
+    const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
+    this.followNew = entries && ((put, putLater) => this.addNew(entries, put, putLater));
+  }
+
+  private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
+    if (put.ttl !== undefined || put.timestamp !== LATEST_TIMESTAMP) return false;
+    let entries: readonly IndexEntry[];
+    try {
+      entries = of.entriesOf(put);
+    } catch {
+      // The long way fails as well, and says of what.
+      return false;
+    }
+    const { watchers, tableName: table } = this.indexes;
+    if (watchers.size > 0) for (const watcher of watchers) watcher.add(toLatin1(put.row));
+    const durability = durabilityOfEntries(put.durability);
+    for (let i = 0; i < entries.length; i++) {
+      const { row, value } = entries[i]!;
+      putLater({ table, row, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
+    }
+    return true;
   }
 
   follow({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly FollowUp[] {
@@ -25,6 +54,8 @@ export class IndexParticipant implements ChangeParticipant {
     for (const watcher of this.indexes.watchers) watcher.add(toLatin1(row));
     const out: FollowUp[] = [];
     for (const change of this.planner.changes(before, after)) this.followOne(change, row, step, out);
+    const durability = durabilityOfEntries(mutations[0]!.durability);
+    for (const { mutation } of out) mutation.setDurability(durability);
     return out;
   }
 
@@ -55,4 +86,9 @@ export class IndexParticipant implements ChangeParticipant {
     const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
     return found && decodeEntry(index.index, row, found).dataRow;
   }
+}
+
+/** Entries are acknowledged with their row; but past the log they would be lost without it, or it without them. */
+function durabilityOfEntries(ofRow: Durability): Durability {
+  return ofRow === 'SKIP_WAL' ? 'USE_DEFAULT' : ofRow;
 }

@@ -4,6 +4,7 @@ import { ofItem } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Put } from '../table/index.js';
 import { checkEntity, checkRequired } from './entity-checks.js';
+import type { ChangeOutcome } from './executor.js';
 import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
 
 type Entity = Record<string, unknown>;
@@ -41,6 +42,14 @@ export class PlainPuts {
       return true;
     });
     return isPut ? puts : undefined;
+  }
+}
+
+/** @throws the first failure, with the place of its item. */
+export function checkPut(outcomes: readonly ChangeOutcome[]): void {
+  for (let i = 0; i < outcomes.length; i++) {
+    const outcome = outcomes[i]!;
+    if (!outcome.ok) throw ofItem(outcome.error, 'putMany', i);
   }
 }
 

@@ -29,6 +29,7 @@ import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
 import { NewValues } from './new-values.js';
 import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
+import { checkPut } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
@@ -90,9 +91,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    if (compiler.plain !== undefined && this.context.putsAlone) {
+    const { putsAlone, access, executor } = this.context;
+    if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
       const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
-      if (puts !== undefined) return this.context.access.table.putAll(puts, calls);
+      if (puts !== undefined && putsAlone) return access.table.putAll(puts, calls);
+      if (puts !== undefined) return checkPut(await executor.putAll!(puts, calls));
     }
     const changes: Change[] = [];
     try {

@@ -1,0 +1,160 @@
+/** Many puts in one call take a short way to the entries of rows that are new: they are those of the long way. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  bytes,
+  Column,
+  type Database,
+  date,
+  Entity,
+  Index,
+  int32,
+  part,
+  RowanError,
+  RowKey,
+  reverseTimestamp,
+  salt,
+  Table,
+  text,
+} from '../../src/index.js';
+import { Put, Scan } from '../../src/table/index.js';
+import { openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
+
+@Table({ name: 'orders', families: { d: {}, e: {} } })
+class Orders {}
+
+@Entity({ table: Orders })
+@RowKey(salt(2), part('shop', int32), part('id'))
+@Index('byStatus', [part('status'), reverseTimestamp('placedAt')], { include: ['total', 'note'] })
+@Index('byShop', [salt(3), part('shop', int32), part('total', int32)])
+@Index('byNote', [part('note')], { include: ['status'] })
+class Order {
+  declare static readonly key: ['shop', 'id'];
+  declare static readonly indexes: {
+    byStatus: ['status', 'placedAt'];
+    byShop: ['shop', 'total'];
+    byNote: ['note'];
+  };
+  shop!: number;
+  id!: string;
+  @Column('d:s', text) status?: string | null;
+  @Column('e:p', date) placedAt?: Date | null;
+  @Column('d:t', int32) total?: number | null;
+  @Column('e:n', text) note?: string | null;
+  @Column('d:b', bytes) blob?: Uint8Array | null;
+}
+type OrderRow = Pick<Order, 'shop' | 'id' | 'status' | 'placedAt' | 'total' | 'note' | 'blob'>;
+
+async function cells(db: Database, table: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { cells } of db.engine.table(table).scan(new Scan())) {
+    for (const { row, family, qualifier, value } of cells) {
+      found.push(
+        [row, Buffer.from(family), qualifier, value]
+          .map((each) => Buffer.from(each).toString('hex'))
+          .join(' '),
+      );
+    }
+  }
+  return found;
+}
+
+const value = <T>(given: fc.Arbitrary<T>) => fc.option(fc.option(given, { nil: undefined }), { nil: null });
+const order: fc.Arbitrary<OrderRow> = fc.record({
+  shop: fc.constantFrom(1, 2),
+  id: fc.constantFrom('a', 'b', 'c', 'd'),
+  status: value(fc.constantFrom('', 'open', 'sent\0', 'x'.repeat(32_767))),
+  placedAt: value(fc.constantFrom(new Date(0), new Date(7))),
+  total: value(fc.constantFrom(-1, 0, 5)),
+  note: value(fc.constantFrom('n', '')),
+  blob: value(fc.constant(Uint8Array.of(1))),
+});
+const options = fc.constantFrom(undefined, undefined, { durability: 'ASYNC_WAL' } as const, {
+  timestamp: 1000,
+});
+
+describe('putMany of an entity with indexes', () => {
+  test('writes the entries that puts one by one write, refuses what they refuse, and nothing else', async () => {
+    const step = fc.record({ orders: fc.array(order, { maxLength: 6 }), options, gone: fc.option(order) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
+        const many = await openMemory({ entities: [Order] });
+        const single = await openMemory({ entities: [Order] });
+        for (const { orders, options, gone } of steps) {
+          const refused: unknown[] = [];
+          for (const each of orders) {
+            await single
+              .repository(Order)
+              .put(each, options)
+              .catch((error: unknown) => refused.push(error));
+          }
+          const all = many.repository(Order).putMany(orders, options);
+          if (refused.length === 0) await all;
+          else {
+            const error = await all.catch((thrown: unknown) => thrown);
+            expect(error).toBeInstanceOf(RowanError);
+            expect((error as RowanError).code).toBe((refused[0] as RowanError).code);
+            expect((error as RowanError).message).toContain((refused[0] as RowanError).message);
+          }
+          for (const db of [many, single]) if (gone !== null) await db.repository(Order).delete(gone);
+          for (const table of ['orders', 'orders_idx'])
+            expect(await cells(many, table)).toEqual(await cells(single, table));
+        }
+        const { missing, extra, stale } = await many.index(Order, 'byStatus').verify();
+        expect({ missing, extra, stale }).toEqual({ missing: 0, extra: 0, stale: 0 });
+        await many.close();
+        await single.close();
+      }),
+      { numRuns: scaled(30, 200, 3000) },
+    );
+  });
+
+  test('in a transaction and with an observer of the entries, too', async () => {
+    const db = await openMemory({ entities: [Order] });
+    const orders = db.repository(Order);
+    const seen: string[] = [];
+    const end = db.engine.observe('orders_idx', {
+      after({ change }) {
+        seen.push(Buffer.from(change.row).toString('latin1'));
+        return [{ table: 'orders', change: new Put('seen').addColumn('d', 'x', '1') }];
+      },
+    });
+    await orders.putMany([
+      { shop: 1, id: 'a', note: 'one' },
+      { shop: 1, id: 'b', note: 'two' },
+    ]);
+    expect(seen.length).toBe(2);
+    end();
+    await db.transaction((tx) => tx.repository(Order).putMany([{ shop: 1, id: 'c', note: 'one' }]));
+    const found = await orders.by('byNote').find({ note: 'one' }).all();
+    expect(found.map(({ id }) => id).sort()).toEqual(['a', 'c']);
+    expect(await orders.by('byNote').find({ note: 'two' }).count()).toBe(1);
+    await db.close();
+  });
+
+  test('an index that is built meanwhile has them, and what follows a delete in the same millisecond', async () => {
+    const db = await openMemory({ entities: [Order], clock: () => 5000 });
+    const orders = db.repository(Order);
+    const rows = Array.from({ length: 300 }, (_, i) => ({
+      shop: i % 3,
+      id: `o${i}`,
+      total: i,
+      note: `n${i % 7}`,
+    }));
+    await orders.putMany(rows);
+    await orders.deleteMany(rows);
+    const built = db.index(Order, 'byNote').build();
+    await orders.putMany(rows);
+    await built;
+    expect(await orders.by('byNote').find({ note: 'n3' }).count()).toBe(
+      rows.filter(({ note }) => note === 'n3').length,
+    );
+    for (const index of ['byShop', 'byNote'] as const) {
+      const { missing, extra, stale } = await db.index(Order, index).verify();
+      expect({ missing, extra, stale }).toEqual({ missing: 0, extra: 0, stale: 0 });
+    }
+    await db.close();
+  });
+});
