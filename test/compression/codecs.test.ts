@@ -12,6 +12,7 @@ import {
 import { nativeZstd, wasmZstd } from '../../src/compression/registry.js';
 import { ZstdCodec } from '../../src/compression/zstd-codec.js';
 import { COMPRESSIONS } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { samples } from './samples.js';
 
 const CODECS = COMPRESSIONS.filter((name) => name !== 'NONE');
@@ -85,14 +86,14 @@ describe.each(CODECS)('the codec %s', (name) => {
           if (result !== 'ERR_CORRUPTION') expect(result.length).toBe(rawLength);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: scaled(150, 400, 4000) },
     );
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.nat(5000), (bytes, rawLength) => {
         const result = outcome(codec, bytes, rawLength);
         if (result !== 'ERR_CORRUPTION') expect(result.length).toBe(rawLength);
       }),
-      { numRuns: 400 },
+      { numRuns: scaled(150, 400, 4000) },
     );
   });
 

@@ -1,4 +1,5 @@
+import { scaled } from '../proof/scale.js';
 import { embeddedEngine } from './engines/embedded.js';
 import { describeVectors } from './vectors/suite.js';
 
-describeVectors(embeddedEngine);
+describeVectors(embeddedEngine, scaled(3, 1, 1));

@@ -2,5 +2,5 @@ import { modelEngine } from '../conformance/engines/model.js';
 import { describeVectors } from '../conformance/vectors/suite.js';
 import { scaled } from '../proof/scale.js';
 
-// The embedded engine, which is held against the model too, replays all of them every time.
+// The embedded engine, which is held against the model too, replays more of them.
 describeVectors(modelEngine, scaled(12, 1, 1));

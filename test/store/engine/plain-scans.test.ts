@@ -17,6 +17,7 @@ import {
   tableDescriptor,
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { scaled } from '../../proof/scale.js';
 
 const ROWS = 40;
 const rowName = (index: number): string => `row-${String(index).padStart(2, '0')}`;
@@ -83,7 +84,7 @@ it('gives what a scan on the long way gives', async () => {
       fc.array(bounds, { minLength: 3, maxLength: 3 }),
       run,
     ),
-    { numRuns: 300 },
+    { numRuns: scaled(100, 300, 3000) },
   );
 });
 

@@ -32,7 +32,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         expect(readAll(reader, true)).toEqual(cells.map(show));
         reader.close();
       }),
-      { numRuns: scaled(6, 15, 100) },
+      { numRuns: scaled(3, 15, 100) },
     );
   });
 
@@ -116,7 +116,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           if (expected) expect(shown(cursor)).toBe(show(expected));
         }
       }),
-      { numRuns: scaled(10, 25, 200) },
+      { numRuns: scaled(6, 25, 200) },
     );
   });
 });

@@ -15,6 +15,7 @@ import {
   Scan,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 
 const rows = ['a', 'ab', 'b', 'c'];
 const qualifiers = ['', '_', 'k', 'kk'];
@@ -146,7 +147,7 @@ test('raw rows hold what results hold, whatever was put, deleted, expired and fl
           expect(raws.nextRaw!(raw)).toBe(false);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: scaled(60, 150, 1500) },
     );
   } finally {
     await engine.close();
