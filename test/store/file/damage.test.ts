@@ -82,7 +82,7 @@ describe('a changed byte', () => {
     (dataBlockEncoding, compression) => {
       const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
       useAll(bytes);
-      for (let at = 0; at < bytes.length; at += scaled(7, 1, 1)) {
+      for (let at = 0; at < bytes.length; at += scaled(7, 3, 1)) {
         for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
           bytes[at] = bytes[at]! ^ bit;
           expectCorruption(
