@@ -112,7 +112,7 @@ describe.runIf(process.platform === 'linux')('a process of 512 MB', () => {
 
   const groups = scaled(
     [CASES],
-    [CASES],
+    CASES.map((one) => [one]),
     CASES.map((one) => [one]),
   );
   it.each(groups.map((cases) => ({ names: cases.map(({ name }) => name).join(', '), cases })))(
