@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Delete } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
-import { Call, Contract, endDeletesBehindCalls, Member, ruled } from './rules.js';
+import { Call, Contract, endDeletesBehindCalls, Member, nameWhileDeleted, ruled } from './rules.js';
 
 let store: SteplessStore;
 beforeEach(async () => {
@@ -60,19 +60,5 @@ test('a program may end behind any call of a delete: what is off is told, and th
 test('who names while what is named is deleted is taken along, or forgets it', async () => {
   const one = await program();
   const two = await program();
-  const rounds = scaled(6, 15, 400);
-  for (let round = 0; round < rounds; round++) {
-    const id = `m${round}`;
-    await one.db.repository(Member).putMany([{ id }, { id: 'stays' }]);
-    const outcomes = await Promise.allSettled([
-      one.db.repository(Member).delete({ id }),
-      two.db.repository(Call).put({ memberId: id, at: round }),
-      two.db.repository(Call).put({ memberId: 'stays', at: round, helperId: id }),
-      two.db.repository(Member).put({ id: `below${round}`, bossId: id }),
-    ]);
-    for (const outcome of outcomes)
-      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'ERR_REFERENCE' });
-  }
-  for (const target of [Call, Member])
-    expect(await one.db.references(target as typeof Call).check()).toMatchObject({ dangling: 0 });
+  await nameWhileDeleted(one.db, two.db, scaled(6, 15, 400));
 });

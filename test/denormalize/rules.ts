@@ -107,3 +107,23 @@ export async function endDeletesBehindCalls(
   }
   return { died, off };
 }
+
+/** Two programs, of which one deletes what the other begins to name: nothing is left that names what is gone. */
+export async function nameWhileDeleted(one: Database, two: Database, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const id = `m${round}`;
+    await one.repository(Member).putMany([{ id }, { id: 'stays' }]);
+    const outcomes = await Promise.allSettled([
+      one.repository(Member).delete({ id }),
+      two.repository(Call).put({ memberId: id, at: round }),
+      two.repository(Call).put({ memberId: 'stays', at: round, helperId: id }),
+      two.repository(Member).put({ id: `below${round}`, bossId: id }),
+    ]);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'ERR_REFERENCE' });
+    expect(await one.repository(Member).get({ id })).toBeNull();
+  }
+  for (const target of [Call, Member])
+    expect(await one.references(target as typeof Call).check()).toMatchObject({ dangling: 0 });
+  expect(await countOrphans(one)).toBe(0);
+}
