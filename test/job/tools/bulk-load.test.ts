@@ -1,36 +1,23 @@
-import { mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { HFileWriter } from '../../../src/hadoop/hfile/index.js';
 import { bulkLoad, JobBuilder, ndjsonSource } from '../../../src/job/index.js';
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/job/tools/bulk-load.js';
 import type { BulkFormat } from '../../../src/job/tools/bulk-reading.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTsv } from '../../../src/job/tools/import-tsv.js';
-import type { JobRunOptions } from '../../../src/job/types.js';
 import { type Engine, Get, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { familyCells, textOf } from '../../hadoop/cells.js';
 import { scaled } from '../../proof/scale.js';
-import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
+import { onStage, SMALL, stageOfEachTest } from './support.js';
 
-let store: TestStore;
-let folder: string;
-let sorting: string;
-beforeEach(async () => {
-  store = await memoryStore();
-  folder = await mkdtemp(join(tmpdir(), 'rowan-bulk-'));
-  sorting = join(folder, 'sorting');
-});
-afterEach(async () => {
-  await store.engine.close();
-  await rm(folder, { recursive: true });
-});
+const stage = stageOfEachTest();
+const sorting = (): string => join(stage.folder, 'sorting');
 
 const TABLE = tableDescriptor('t', { f: { versions: 1000, keepDeletedCells: 'TRUE' } });
-const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
 
 async function stored(engine: Engine, table = 't'): Promise<string[]> {
   const found: string[] = [];
@@ -59,12 +46,10 @@ test('what was exported is loaded as it was, of every format, whoever died on th
                 value,
               }))
             : all;
-        const [from, into] = [await memoryStore(), await memoryStore()];
-        const own = await mkdtemp(join(folder, 'own-'));
-        try {
-          await from.engine.admin.createTable(TABLE, [Buffer.from([0x55]), Buffer.from([0xaa])]);
-          await into.engine.admin.createTable(TABLE, [Buffer.from([0x80])]);
-          await from.engine.bulkLoad('t', cells);
+        await onStage(async ({ engine: from, other: into, folder: own }) => {
+          await from.admin.createTable(TABLE, [Buffer.from([0x55]), Buffer.from([0xaa])]);
+          await into.admin.createTable(TABLE, [Buffer.from([0x80])]);
+          await from.bulkLoad('t', cells);
           let paths = [own];
           if (format === 'hfile') {
             paths = [join(own, 'file')];
@@ -76,17 +61,14 @@ test('what was exported is loaded as it was, of every format, whoever died on th
             for (const cell of cells) writer.add(cell);
             await writer.finish();
             await file.close();
-          } else await exportTable(from.engine, 't', own, { format });
+          } else await exportTable(from, 't', own, { format });
           const load = (engine: Engine): Promise<unknown> =>
-            bulkLoadFiles(engine, 't', paths, { format, folder: sorting, run: SMALL });
-          for (const lives of deaths) await load(workerOn(into.engine, { lives }).engine).catch(() => 0);
-          await load(into.engine);
-          expect(await stored(into.engine)).toEqual(await stored(from.engine));
-          expect(await readdir(sorting)).toEqual([]);
-        } finally {
-          await from.engine.close();
-          await into.engine.close();
-        }
+            bulkLoadFiles(engine, 't', paths, { format, folder: sorting(), run: SMALL });
+          for (const lives of deaths) await load(workerOn(into, { lives }).engine).catch(() => 0);
+          await load(into);
+          expect(await stored(into)).toEqual(await stored(from));
+          expect(await readdir(sorting())).toEqual([]);
+        });
       },
     ),
     { numRuns: scaled(6, 25, 900) },
@@ -94,16 +76,20 @@ test('what was exported is loaded as it was, of every format, whoever died on th
 });
 
 test('delimited text is loaded as importtsv imports it, and seen when all of it is there', async () => {
-  const { engine } = store;
-  const path = join(folder, 'lines.tsv');
+  const { engine } = stage;
+  const path = join(stage.folder, 'lines.tsv');
   const lines = Array.from(
     { length: 300 },
     (_, i) => `r${(i * 7919) % 300}\tv${i}\t${i % 3 === 0 ? 5_000_000 : ''}`,
   );
   await writeFile(path, `${lines.join('\n')}\nbad\tline\twith\tmore\n`);
-  const tsv = { columns: ['HBASE_ROW_KEY', 'f:q', 'HBASE_CELL_TTL'], timestamp: store.engine.now() };
+  const tsv = { columns: ['HBASE_ROW_KEY', 'f:q', 'HBASE_CELL_TTL'], timestamp: stage.engine.now() };
   for (const name of ['loaded', 'imported']) await engine.admin.createTable(tableDescriptor(name, { f: {} }));
-  const { counters } = await bulkLoadFiles(engine, 'loaded', [path], { format: 'tsv', tsv, folder: sorting });
+  const { counters } = await bulkLoadFiles(engine, 'loaded', [path], {
+    format: 'tsv',
+    tsv,
+    folder: sorting(),
+  });
   const imported = await importTsv(engine, 'imported', [path], tsv);
   expect(await stored(engine, 'loaded')).toEqual(await stored(engine, 'imported'));
   expect(counters).toMatchObject({ ...imported.counters, files: 1 });
@@ -111,7 +97,7 @@ test('delimited text is loaded as importtsv imports it, and seen when all of it 
 });
 
 test('records and objects are loaded as the same delimited text is, and tell what cannot be read', async () => {
-  const { engine } = store;
+  const { engine } = stage;
   for (const name of ['tsv', 'csv', 'named', 'ndjson', 'mapped'])
     await engine.admin.createTable(tableDescriptor(name, { f: {} }));
   const rows = Array.from({ length: 40 }, (_, i) => ({
@@ -152,9 +138,9 @@ test('records and objects are loaded as the same delimited text is, and tell wha
     format: BulkFormat,
     change: Partial<BulkLoadToolOptions> = {},
   ): Promise<unknown> => {
-    const path = join(folder, name);
+    const path = join(stage.folder, name);
     await writeFile(path, files[name].map((line) => `${line}\n`).join(''));
-    const { counters } = await bulkLoadFiles(engine, name, [path], { format, folder: sorting, ...change });
+    const { counters } = await bulkLoadFiles(engine, name, [path], { format, folder: sorting(), ...change });
     return counters;
   };
   const onBadLine = ({ why }: { why: string }): void => void bad.push(why);
@@ -197,14 +183,14 @@ test('records and objects are loaded as the same delimited text is, and tell wha
 });
 
 test('a table is a sink: unsorted puts of several splits become visible together, and win over older ones', async () => {
-  const { engine } = store;
+  const { engine } = stage;
   await engine.admin.createTable(TABLE, [Buffer.from('5')]);
   const table = engine.table('t');
   await table.put(new Put('7').addColumn('f', 'n', 'old', 3));
   const ids = new Set([7]);
   const files: string[] = [];
   for (let file = 0; file < 3; file++) {
-    files.push(join(folder, `items-${file}.ndjson`));
+    files.push(join(stage.folder, `items-${file}.ndjson`));
     const items = Array.from({ length: 20 }, (_, i) => ({ id: (i * 3 + file * 7) % 40, file }));
     for (const { id } of items) ids.add(id);
     await writeFile(files[file]!, items.map((item) => `${JSON.stringify(item)}\n`).join(''));
@@ -217,23 +203,23 @@ test('a table is a sink: unsorted puts of several splits become visible together
       emit(0, new Put(String(id)).addColumn('f', 'n', String(file), 3).setTtl(file === 1 ? 5e12 : undefined));
       seen = Math.max(seen, (await stored(engine)).length);
     })
-    .to(bulkLoad(engine, 't', { folder: sorting }));
+    .to(bulkLoad(engine, 't', { folder: sorting() }));
   const { counters } = await job.run({ ...SMALL, restart: true });
   expect(seen).toBe(1);
   expect(counters['files']).toBe(2);
   expect(Buffer.from((await table.get(new Get('7')))!.getValue('f', 'n')!).toString()).not.toBe('old');
   expect(new Set((await stored(engine)).map((text) => text.split(' ')[0])).size).toBe(ids.size);
-  expect(await readdir(sorting)).toEqual([]);
+  expect(await readdir(sorting())).toEqual([]);
 });
 
 test('what cannot be loaded says why, and loads nothing', async () => {
-  const { engine } = store;
+  const { engine } = stage;
   await engine.admin.createTable(TABLE);
-  const path = join(folder, 'lines.tsv');
+  const path = join(stage.folder, 'lines.tsv');
   await writeFile(path, 'a\tb\n');
   const tsv = { columns: ['HBASE_ROW_KEY', 'f:q'] };
   const load = (change: object, table = 't'): Promise<unknown> =>
-    bulkLoadFiles(engine, table, [path], { format: 'tsv', tsv, folder: sorting, ...change } as never);
+    bulkLoadFiles(engine, table, [path], { format: 'tsv', tsv, folder: sorting(), ...change } as never);
   await expect(load({ folder: '' })).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
   await expect(load({ format: 'xml' })).rejects.toMatchObject({ message: expect.stringContaining('"xml"') });
   await expect(load({ tsv: undefined })).rejects.toMatchObject({
@@ -244,7 +230,7 @@ test('what cannot be loaded says why, and loads nothing', async () => {
   });
   await expect(load({ format: 'hfile' })).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
   await expect(load({}, 'absent')).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
-  await expect(bulkLoadFiles(engine, 't', [], { format: 'hbase', folder: sorting })).rejects.toMatchObject({
+  await expect(bulkLoadFiles(engine, 't', [], { format: 'hbase', folder: sorting() })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
   expect(await stored(engine)).toEqual([]);

@@ -1,35 +1,25 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { LineFiles } from '../../../src/job/files/line-files.js';
 import { type ImportTsvOptions, importTsv } from '../../../src/job/tools/import-tsv.js';
 import { type Result, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
+import { stageOfEachTest } from './support.js';
 
-let store: TestStore;
-let folder: string;
-beforeEach(async () => {
-  store = await memoryStore();
-  folder = await mkdtemp(join(tmpdir(), 'rowan-tsv-'));
-});
-afterEach(async () => {
-  await store.engine.close();
-  await rm(folder, { recursive: true });
-});
+const stage = stageOfEachTest();
 
 async function file(name: string, text: string | Uint8Array): Promise<string> {
-  const path = join(folder, name);
+  const path = join(stage.folder, name);
   await writeFile(path, text);
   return path;
 }
 
 async function cells(): Promise<string[]> {
   const found: string[] = [];
-  for await (const { cells } of store.engine.table('t').scan(new Scan().readAllVersions())) {
+  for await (const { cells } of stage.engine.table('t').scan(new Scan().readAllVersions())) {
     for (const cell of cells) {
       const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
       found.push(
@@ -42,14 +32,14 @@ async function cells(): Promise<string[]> {
 
 test('columns go where they are told, with the timestamp and the life of their line', async () => {
   const path = await file('a.tsv', 'r1\t5\t100000\tx\ty:z\r\nr2\t6\t\t\té\nr3\t7\t0\tw');
-  const { counters } = await importTsv(store.engine, 't', [path], {
+  const { counters } = await importTsv(stage.engine, 't', [path], {
     columns: ['HBASE_ROW_KEY', 'HBASE_TS_KEY', 'HBASE_CELL_TTL', 'f:a', 'g'],
     create: true,
     skipEmptyColumns: true,
   });
   expect(counters).toEqual({ lines: 3, cells: 4 });
   expect(await cells()).toEqual(['r2 g:@6=é', 'r3 f:a@7=w']);
-  const families = (await store.engine.admin.getDescriptor('t')).families.map(({ name }) => name);
+  const families = (await stage.engine.admin.getDescriptor('t')).families.map(({ name }) => name);
   expect(families).toEqual(['f', 'g']);
 });
 
@@ -61,7 +51,7 @@ test('lines that cannot be read are counted and told with their place, or end th
     create: true,
   };
   const bad: string[] = [];
-  const { counters } = await importTsv(store.engine, 't', [path], {
+  const { counters } = await importTsv(stage.engine, 't', [path], {
     ...options,
     onBadLine: ({ offset, why }) => bad.push(`${offset}: ${why}`),
   });
@@ -69,15 +59,15 @@ test('lines that cannot be read are counted and told with their place, or end th
   expect(bad).toEqual(['7: "x" is no timestamp', '14: No timestamp', '15: No row', '20: Excessive columns']);
   expect(await cells()).toEqual(['r1 f:q@1=a']);
   await expect(
-    importTsv(store.engine, 't', [path], { ...options, skipBadLines: false, name: 'strict' }),
+    importTsv(stage.engine, 't', [path], { ...options, skipBadLines: false, name: 'strict' }),
   ).rejects.toThrow(`The line at byte 7 of ${path} cannot be read: "x" is no timestamp`);
 });
 
 test('a dry run writes nothing and needs no table', async () => {
   const path = await file('c.tsv', 'a\tb\n');
   const options = { columns: ['HBASE_ROW_KEY', 'f:q'], dryRun: true, create: true };
-  expect((await importTsv(store.engine, 't', [path], options)).counters).toEqual({ lines: 1, cells: 1 });
-  expect(await store.engine.admin.tableExists('t')).toBe(false);
+  expect((await importTsv(stage.engine, 't', [path], options)).counters).toEqual({ lines: 1, cells: 1 });
+  expect(await stage.engine.admin.tableExists('t')).toBe(false);
 });
 
 test.each([
@@ -88,26 +78,26 @@ test.each([
   [['HBASE_ROW_KEY', ':q'], '":q" names no family'],
   [['HBASE_ROW_KEY', 'f:q', 'HBASE_CELL_VISIBILITY'], 'HBASE_CELL_VISIBILITY is not supported'],
 ])('columns %j are refused: %s', async (columns, why) => {
-  await expect(importTsv(store.engine, 't', [join(folder, 'none')], { columns })).rejects.toThrow(why);
+  await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], { columns })).rejects.toThrow(why);
 });
 
 test('a job that dies anywhere and is resumed writes every line once, at one timestamp', async () => {
   const text = Array.from({ length: 60 }, (_, i) => `row${i}\tv${i}\n`).join('');
   const path = await file('d.tsv', text);
   for (let lives = 4; lives < 30; lives += scaled(9, 4, 1)) {
-    await store.engine.admin.createTable(tableDescriptor('t', { f: { versions: 9 } }));
+    await stage.engine.admin.createTable(tableDescriptor('t', { f: { versions: 9 } }));
     const options = {
       columns: ['HBASE_ROW_KEY', 'f:q'],
       name: `j${lives}`,
       run: { batchRows: 5, checkpointRows: 5, parallel: 1 },
     };
-    await importTsv(workerOn(store.engine, { lives }).engine, 't', [path], options).catch(() => {});
-    await importTsv(store.engine, 't', [path], options);
+    await importTsv(workerOn(stage.engine, { lives }).engine, 't', [path], options).catch(() => {});
+    await importTsv(stage.engine, 't', [path], options);
     const found = await cells();
     expect(found.length).toBe(60);
     expect(new Set(found.map((cell) => /@(\d+)/.exec(cell)![1])).size).toBe(1);
-    await store.engine.admin.disableTable('t');
-    await store.engine.admin.deleteTable('t');
+    await stage.engine.admin.disableTable('t');
+    await stage.engine.admin.deleteTable('t');
   }
 });
 

@@ -1,35 +1,20 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTable } from '../../../src/job/tools/import.js';
-import type { JobRunOptions } from '../../../src/job/types.js';
 import { Cell, CellType, type Engine, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { familyCells, textOf } from '../../hadoop/cells.js';
 import { scaled } from '../../proof/scale.js';
-import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
+import { onStage, SMALL, stageOfEachTest } from './support.js';
 
-let from: TestStore;
-let into: TestStore;
-let folder: string;
-beforeEach(async () => {
-  from = await memoryStore();
-  into = await memoryStore();
-  folder = await mkdtemp(join(tmpdir(), 'rowan-sequence-'));
-});
-afterEach(async () => {
-  await from.engine.close();
-  await into.engine.close();
-  await rm(folder, { recursive: true });
-});
+const stage = stageOfEachTest();
 
 const TABLE = tableDescriptor('t', { f: { versions: 1000, keepDeletedCells: 'TRUE' } });
-const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
 
-async function stored({ engine }: { readonly engine: Engine }): Promise<string[]> {
+async function stored(engine: Engine): Promise<string[]> {
   const found: string[] = [];
   for await (const { cells } of engine.table('t').scan(new Scan().setRaw(true).readAllVersions())) {
     found.push(...cells.map(textOf));
@@ -60,34 +45,27 @@ test('every version, marker and life comes back, whoever died on the way', async
       fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
       fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
       async (cells, exportDeaths, importDeaths) => {
-        const [one, other] = [await memoryStore(), await memoryStore()];
-        const own = await mkdtemp(join(folder, 'own-'));
-        try {
-          for (const { engine } of [one, other]) {
+        await onStage(async ({ engine: one, other, folder: own }) => {
+          for (const engine of [one, other]) {
             await engine.admin.createTable(TABLE, [Buffer.from([0x55]), Buffer.from([0xaa])]);
           }
-          await one.engine.bulkLoad('t', cells);
+          await one.bulkLoad('t', cells);
           const as = { format: 'hbase', table: 't' } as const;
           for (const lives of exportDeaths) {
-            await exportTable(workerOn(one.engine, { lives }).engine, 't', own, { ...as, run: SMALL }).catch(
+            await exportTable(workerOn(one, { lives }).engine, 't', own, { ...as, run: SMALL }).catch(
               () => 0,
             );
           }
           const left = await sizesIn(own);
-          const exported = await exportTable(one.engine, 't', own, { ...as, run: SMALL });
+          const exported = await exportTable(one, 't', own, { ...as, run: SMALL });
           if (left.has('_SUCCESS')) expect(await sizesIn(own)).toEqual(left);
           for (const lives of importDeaths) {
-            await importTable(workerOn(other.engine, { lives }).engine, own, { ...as, run: SMALL }).catch(
-              () => 0,
-            );
+            await importTable(workerOn(other, { lives }).engine, own, { ...as, run: SMALL }).catch(() => 0);
           }
-          const imported = await importTable(other.engine, own, { ...as, run: SMALL });
+          const imported = await importTable(other, own, { ...as, run: SMALL });
           expect(await stored(other)).toEqual(await stored(one));
           expect(imported.counters).toEqual(exported.counters);
-        } finally {
-          await one.engine.close();
-          await other.engine.close();
-        }
+        });
       },
     ),
     { numRuns: scaled(6, 20, 600) },
@@ -95,9 +73,9 @@ test('every version, marker and life comes back, whoever died on the way', async
 });
 
 test('files of an earlier export into the folder are not taken for part of this one', async () => {
-  const { engine } = from;
+  const { engine, folder, other } = stage;
   await engine.admin.createTable(TABLE, [Buffer.from('m')]);
-  await into.engine.admin.createTable(TABLE);
+  await other.admin.createTable(TABLE);
   await engine.table('t').putAll(['a', 'z'].map((row) => new Put(row).addColumn('f', 'q', row, 1)));
   await exportTable(engine, 't', folder, { format: 'hbase' });
   await writeFile(join(folder, '_logs'), 'not a sequence file');
@@ -107,14 +85,15 @@ test('files of an earlier export into the folder are not taken for part of this 
     range: { start: Buffer.from('a'), stop: Buffer.from('b') },
     name: 'other',
   });
-  await importTable(into.engine, folder, { format: 'hbase', table: 't' });
-  expect((await stored(into)).length).toBe(1);
+  await importTable(other, folder, { format: 'hbase', table: 't' });
+  expect((await stored(other)).length).toBe(1);
 });
 
 test('what cannot be imported says why, before anything is written', async () => {
-  await into.engine.admin.createTable(TABLE);
+  const { folder, other } = stage;
+  await other.admin.createTable(TABLE);
   const load = (path: string, options = {}): Promise<unknown> =>
-    importTable(into.engine, path, { format: 'hbase', table: 't', ...options });
+    importTable(other, path, { format: 'hbase', table: 't', ...options });
   await expect(load(folder)).rejects.toMatchObject({ message: expect.stringContaining('no file to read') });
   await expect(load(join(folder, 'absent'))).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
   await expect(load(folder, { create: true })).rejects.toMatchObject({

@@ -1,39 +1,23 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { hashTable } from '../../../src/job/tools/hash.js';
 import { syncTables } from '../../../src/job/tools/sync.js';
 import { type RowDifference, verifyTables } from '../../../src/job/tools/verify.js';
-import type { JobRunOptions } from '../../../src/job/types.js';
 import { Delete, type Engine, Put } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
 import { cellsOf, changes, fill, rowName } from './random-table.js';
+import { onStage, SMALL, stageOfEachTest } from './support.js';
 
-let store: TestStore;
-let other: TestStore;
-let folder: string;
-beforeEach(async () => {
-  store = await memoryStore();
-  other = await memoryStore();
-  folder = await mkdtemp(join(tmpdir(), 'rowan-sync-'));
-});
-afterEach(async () => {
-  await store.engine.close();
-  await other.engine.close();
-  await rm(folder, { recursive: true });
-});
-
-const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
+const stage = stageOfEachTest();
 const put = (engine: Engine, row: string, value: string, timestamp: number, column = 'x') =>
   engine.table('t').put(new Put(row).addColumn('a', column, value, timestamp));
 const tables = () =>
   [
-    { engine: store.engine, table: 't' },
-    { engine: other.engine, table: 't' },
+    { engine: stage.engine, table: 't' },
+    { engine: stage.other, table: 't' },
   ] as const;
 
 test('two tables of any cells are the same after a sync, with hashes or without, whoever died on the way', async () => {
@@ -45,25 +29,22 @@ test('two tables of any cells are the same after a sync, with hashes or without,
       fc.integer({ min: 1, max: 400 }),
       fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
       async (here, there, hashed, chunkBytes, deaths) => {
-        const from = await memoryStore();
-        const into = await memoryStore();
-        const own = await mkdtemp(join(tmpdir(), 'rowan-sync-'));
-        try {
-          await fill(from.engine, here);
-          await fill(into.engine, there, [5]);
-          const target = { engine: into.engine, table: 't' };
+        await onStage(async ({ engine: from, other: into, folder: own }) => {
+          await fill(from, here);
+          await fill(into, there, [5]);
+          const target = { engine: into, table: 't' };
           const options = { run: SMALL, ...(hashed ? { hashes: own } : {}) };
           for (const lives of hashed ? [...deaths, undefined] : []) {
-            const { engine } = workerOn(from.engine, lives === undefined ? {} : { lives });
+            const { engine } = workerOn(from, lives === undefined ? {} : { lives });
             const made = hashTable(engine, 't', own, { chunkBytes, run: SMALL });
             if (lives === undefined) await made;
             else await made.catch(() => 0);
           }
           for (const lives of deaths) {
-            const { engine } = workerOn(from.engine, { lives });
+            const { engine } = workerOn(from, { lives });
             await syncTables({ engine, table: 't' }, target, options).catch(() => 0);
           }
-          const source = { engine: from.engine, table: 't' };
+          const source = { engine: from, table: 't' };
           const { counters } = await syncTables(source, target, options);
           const differ = ['missing', 'extra', 'different'].reduce(
             (sum, kind) => sum + (counters[kind] ?? 0),
@@ -74,17 +55,13 @@ test('two tables of any cells are the same after a sync, with hashes or without,
           const told: RowDifference[] = [];
           await verifyTables(source, target, { ...options, onDifference: (each) => told.push(each) });
           expect(told.length).toBe(left);
-          await into.engine.admin.flush('t');
-          await into.engine.admin.majorCompact('t');
+          await into.admin.flush('t');
+          await into.admin.majorCompact('t');
           for (let round = 0; round < 2; round++) await syncTables(source, target, options);
-          if (!(await hasKeptMarkers(into.engine))) {
-            expect(await cellsOf(into.engine, 't', false)).toEqual(await cellsOf(from.engine, 't', false));
+          if (!(await hasKeptMarkers(into))) {
+            expect(await cellsOf(into, 't', false)).toEqual(await cellsOf(from, 't', false));
           }
-        } finally {
-          await from.engine.close();
-          await into.engine.close();
-          await rm(own, { recursive: true });
-        }
+        });
       },
     ),
     { numRuns: scaled(5, 15, 1000) },
@@ -97,56 +74,56 @@ async function hasKeptMarkers(engine: Engine): Promise<boolean> {
 }
 
 test('a sync writes what lacks, deletes what is too much, and brings older versions to light no further than they are wanted', async () => {
-  await fill(store.engine, []);
-  await fill(other.engine, []);
-  await put(store.engine, 'row001', 'same', 5);
-  await put(other.engine, 'row001', 'same', 5);
-  await put(store.engine, 'row002', 'right', 5);
-  await put(other.engine, 'row002', 'wrong', 5);
-  await put(store.engine, 'row003', 'missing', 5);
-  await put(other.engine, 'row004', 'extra', 5);
-  await put(store.engine, 'row025', 'one', 5);
+  await fill(stage.engine, []);
+  await fill(stage.other, []);
+  await put(stage.engine, 'row001', 'same', 5);
+  await put(stage.other, 'row001', 'same', 5);
+  await put(stage.engine, 'row002', 'right', 5);
+  await put(stage.other, 'row002', 'wrong', 5);
+  await put(stage.engine, 'row003', 'missing', 5);
+  await put(stage.other, 'row004', 'extra', 5);
+  await put(stage.engine, 'row025', 'one', 5);
   // Eight versions of a family that shows five: what is deleted brings older ones to light.
-  for (let time = 7; time < 15; time++) await put(other.engine, 'row025', 'other time', time);
+  for (let time = 7; time < 15; time++) await put(stage.other, 'row025', 'other time', time);
   const first = await syncTables(...tables());
   expect(first.counters).toEqual({ different: 2, equal: 1, extra: 1, missing: 1, repaired: 4, rows: 4 });
   const again = await verifyTables(...tables());
   expect(again.counters).toEqual({ equal: 4, rows: 4 });
-  expect(await cellsOf(other.engine, 't', false)).toEqual(await cellsOf(store.engine, 't', false));
+  expect(await cellsOf(stage.other, 't', false)).toEqual(await cellsOf(stage.engine, 't', false));
 });
 
 test('what a marker of the second table hides counts as not repaired', async () => {
-  await fill(store.engine, []);
-  await fill(other.engine, []);
-  await put(store.engine, 'row001', 'v', 5);
-  await other.engine.table('t').delete(new Delete('row001').addFamily('a', 9));
+  await fill(stage.engine, []);
+  await fill(stage.other, []);
+  await put(stage.engine, 'row001', 'v', 5);
+  await stage.other.table('t').delete(new Delete('row001').addFamily('a', 9));
   expect((await syncTables(...tables())).counters).toEqual({ equal: 0, missing: 1, repaired: 0, rows: 1 });
 });
 
 test('puts or deletes alone are done where the other is not wished', async () => {
-  await fill(store.engine, []);
-  await fill(other.engine, []);
-  await put(store.engine, 'row003', 'missing', 5);
-  await put(other.engine, 'row004', 'extra', 5);
+  await fill(stage.engine, []);
+  await fill(stage.other, []);
+  await put(stage.engine, 'row003', 'missing', 5);
+  await put(stage.other, 'row004', 'extra', 5);
   const added = await syncTables(...tables(), { deletes: false });
   expect(added.counters).toEqual({ equal: 0, extra: 1, missing: 1, repaired: 1, rows: 1 });
-  expect(await cellsOf(other.engine, 't', false)).toHaveLength(2);
+  expect(await cellsOf(stage.other, 't', false)).toHaveLength(2);
   const deleted = await syncTables(...tables(), { puts: false });
   expect(deleted.counters).toEqual({ equal: 1, extra: 1, repaired: 1, rows: 1 });
-  expect(await cellsOf(other.engine, 't', false)).toEqual(await cellsOf(store.engine, 't', false));
+  expect(await cellsOf(stage.other, 't', false)).toEqual(await cellsOf(stage.engine, 't', false));
 });
 
 test('with hashes the first table is read where they differ only, rows behind its last too', async () => {
-  await fill(store.engine, []);
-  await fill(other.engine, [], [3]);
+  await fill(stage.engine, []);
+  await fill(stage.other, [], [3]);
   for (let i = 0; i < 31; i++)
-    for (const engine of [store.engine, other.engine]) await put(engine, rowName(i), `v${i}`, 5);
-  await hashTable(store.engine, 't', folder, { chunkBytes: 40 });
-  await put(other.engine, rowName(7), 'changed', 6);
-  await put(other.engine, 'zzz', 'extra', 6);
+    for (const engine of [stage.engine, stage.other]) await put(engine, rowName(i), `v${i}`, 5);
+  await hashTable(stage.engine, 't', stage.folder, { chunkBytes: 40 });
+  await put(stage.other, rowName(7), 'changed', 6);
+  await put(stage.other, 'zzz', 'extra', 6);
   const told: string[] = [];
   const { counters } = await verifyTables(...tables(), {
-    hashes: folder,
+    hashes: stage.folder,
     onDifference: ({ row, kind }) => told.push(`${kind} ${Buffer.from(row).toString()}`),
   });
   expect(told.sort()).toEqual(['different row007', 'extra zzz']);
@@ -155,27 +132,27 @@ test('with hashes the first table is read where they differ only, rows behind it
 });
 
 test('hashes that are not whole, damaged, of another table or of another selection are refused', async () => {
-  await fill(store.engine, []);
-  await fill(other.engine, []);
-  await put(store.engine, 'row001', 'v', 5);
+  await fill(stage.engine, []);
+  await fill(stage.other, []);
+  await put(stage.engine, 'row001', 'v', 5);
   const refused = (options: object) =>
-    verifyTables(...tables(), { hashes: folder, ...options }).then(
+    verifyTables(...tables(), { hashes: stage.folder, ...options }).then(
       () => 'taken',
       (error: { code: string }) => error.code,
     );
   expect(await refused({})).toBe('ERR_INVALID_ARGUMENT');
-  await hashTable(store.engine, 't', folder, { raw: true });
+  await hashTable(stage.engine, 't', stage.folder, { raw: true });
   expect(await refused({ versions: 1 })).toBe('ERR_INVALID_ARGUMENT');
   await expect(
-    verifyTables({ engine: other.engine, table: 'x' }, tables()[1], { hashes: folder }),
+    verifyTables({ engine: stage.other, table: 'x' }, tables()[1], { hashes: stage.folder }),
   ).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
-  const manifest = await readFile(join(folder, 'hashes.json'), 'utf8');
-  await writeFile(join(folder, 'hashes.json'), manifest.replace('"selection"', '"other"'));
+  const manifest = await readFile(join(stage.folder, 'hashes.json'), 'utf8');
+  await writeFile(join(stage.folder, 'hashes.json'), manifest.replace('"selection"', '"other"'));
   expect(await refused({})).toBe('ERR_INVALID_ARGUMENT');
-  await writeFile(join(folder, 'hashes.json'), manifest.replace(/part-\d+/, '../secret'));
+  await writeFile(join(stage.folder, 'hashes.json'), manifest.replace(/part-\d+/, '../secret'));
   expect(await refused({})).toBe('ERR_INVALID_ARGUMENT');
-  await writeFile(join(folder, 'hashes.json'), manifest);
-  const file = join(folder, 'part-00000.ndjson');
+  await writeFile(join(stage.folder, 'hashes.json'), manifest);
+  const file = join(stage.folder, 'part-00000.ndjson');
   const whole = await readFile(file, 'utf8');
   for (const damaged of [
     whole.replace('{', '['),
@@ -187,7 +164,7 @@ test('hashes that are not whole, damaged, of another table or of another selecti
       await refused({ name: `n${damaged.length}` }),
     );
   }
-  await expect(hashTable(store.engine, 't', folder, { chunkBytes: 0 })).rejects.toMatchObject({
+  await expect(hashTable(stage.engine, 't', stage.folder, { chunkBytes: 0 })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
 });

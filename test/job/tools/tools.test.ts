@@ -1,35 +1,19 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { copyTable } from '../../../src/job/tools/copy.js';
 import { countCells, countRows } from '../../../src/job/tools/count.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTable } from '../../../src/job/tools/import.js';
 import { type RowDifference, verifyTables } from '../../../src/job/tools/verify.js';
-import type { JobRunOptions } from '../../../src/job/types.js';
 import { Put } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { memoryStore, type TestStore } from '../../store/engine/support.js';
 import { workerOn } from '../support.js';
 import { cellsOf, changes, fill, rowName } from './random-table.js';
+import { onStage, SMALL, stageOfEachTest } from './support.js';
 
-let store: TestStore;
-let other: TestStore;
-let folder: string;
-beforeEach(async () => {
-  store = await memoryStore();
-  other = await memoryStore();
-  folder = await mkdtemp(join(tmpdir(), 'rowan-export-'));
-});
-afterEach(async () => {
-  await store.engine.close();
-  await other.engine.close();
-  await rm(folder, { recursive: true });
-});
-
-const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
+const stage = stageOfEachTest();
 
 test('a table that is exported and imported has every version and marker, whoever died on the way', async () => {
   await fc.assert(
@@ -38,40 +22,29 @@ test('a table that is exported and imported has every version and marker, whoeve
       fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
       fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 3 }),
       async (all, exportDeaths, importDeaths) => {
-        const from = await memoryStore();
-        const into = await memoryStore();
-        const own = await mkdtemp(join(tmpdir(), 'rowan-export-'));
-        try {
-          await fill(from.engine, all);
+        await onStage(async ({ engine: from, other: into, folder: own }) => {
+          await fill(from, all);
           for (const lives of exportDeaths) {
-            await exportTable(workerOn(from.engine, { lives }).engine, 't', own, { run: SMALL }).catch(
-              () => 0,
-            );
+            await exportTable(workerOn(from, { lives }).engine, 't', own, { run: SMALL }).catch(() => 0);
           }
-          const exported = await exportTable(from.engine, 't', own, { run: SMALL });
+          const exported = await exportTable(from, 't', own, { run: SMALL });
           for (const lives of importDeaths) {
-            await importTable(workerOn(into.engine, { lives }).engine, own, {
+            await importTable(workerOn(into, { lives }).engine, own, {
               create: true,
               run: SMALL,
             }).catch(() => 0);
           }
-          const imported = await importTable(into.engine, own, { create: true, run: SMALL });
-          expect(await cellsOf(into.engine)).toEqual(await cellsOf(from.engine));
+          const imported = await importTable(into, own, { create: true, run: SMALL });
+          expect(await cellsOf(into)).toEqual(await cellsOf(from));
           expect(imported.counters).toEqual(exported.counters);
-          expect(await into.engine.admin.getDescriptor('t')).toEqual(
-            await from.engine.admin.getDescriptor('t'),
-          );
+          expect(await into.admin.getDescriptor('t')).toEqual(await from.admin.getDescriptor('t'));
           const { counters } = await verifyTables(
-            { engine: from.engine, table: 't' },
-            { engine: into.engine, table: 't' },
+            { engine: from, table: 't' },
+            { engine: into, table: 't' },
             { raw: true, run: SMALL },
           );
           expect(counters['equal'] ?? 0).toBe(counters['rows'] ?? 0);
-        } finally {
-          await from.engine.close();
-          await into.engine.close();
-          await rm(own, { recursive: true });
-        }
+        });
       },
     ),
     { numRuns: scaled(3, 8, 400) },
@@ -80,7 +53,7 @@ test('a table that is exported and imported has every version and marker, whoeve
 
 test('what is not a whole export, or is damaged, is refused with its place', async () => {
   await fill(
-    store.engine,
+    stage.engine,
     Array.from({ length: 31 }, (_, row) => ({
       row,
       family: 'a',
@@ -91,28 +64,30 @@ test('what is not a whole export, or is damaged, is refused with its place', asy
     })),
     [],
   );
-  await expect(importTable(other.engine, folder, { create: true })).rejects.toMatchObject({
+  await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
-  await exportTable(store.engine, 't', folder);
-  const name = (await readdir(folder)).find((file) => file.endsWith('.cells'))!;
-  const whole = await readFile(join(folder, name));
+  await exportTable(stage.engine, 't', stage.folder);
+  const name = (await readdir(stage.folder)).find((file) => file.endsWith('.cells'))!;
+  const whole = await readFile(join(stage.folder, name));
   for (let at = 0; at < whole.length; at++) {
     const damaged = Buffer.from(whole);
     damaged[at]! ^= 0x10;
-    await writeFile(join(folder, name), damaged);
-    await expect(importTable(other.engine, folder, { create: true, name: `n${at}` })).rejects.toMatchObject({
+    await writeFile(join(stage.folder, name), damaged);
+    await expect(
+      importTable(stage.other, stage.folder, { create: true, name: `n${at}` }),
+    ).rejects.toMatchObject({
       code: 'ERR_CORRUPTION',
       message: expect.stringContaining(name) as string,
     });
   }
-  await writeFile(join(folder, name), whole.subarray(0, whole.length - 1));
-  await expect(importTable(other.engine, folder, { create: true })).rejects.toMatchObject({
+  await writeFile(join(stage.folder, name), whole.subarray(0, whole.length - 1));
+  await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
-  await writeFile(join(folder, name), whole);
-  await importTable(other.engine, folder, { create: true });
-  expect(await cellsOf(other.engine)).toEqual(await cellsOf(store.engine));
+  await writeFile(join(stage.folder, name), whole);
+  await importTable(stage.other, stage.folder, { create: true });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
 });
 
 test('copies are equal, renamed families too; verify tells every difference and mends it', async () => {
@@ -121,23 +96,18 @@ test('copies are equal, renamed families too; verify tells every difference and 
       fc.array(changes, { maxLength: 40 }),
       fc.array(changes, { maxLength: 10 }),
       async (all, drift) => {
-        const from = await memoryStore();
-        const into = await memoryStore();
-        try {
-          await fill(from.engine, all);
-          const source = { engine: from.engine, table: 't' };
-          const target = { engine: into.engine, table: 'copied' };
+        await onStage(async ({ engine: from, other: into }) => {
+          await fill(from, all);
+          const source = { engine: from, table: 't' };
+          const target = { engine: into, table: 'copied' };
           await copyTable(source, target, { create: true, run: SMALL });
-          expect(await cellsOf(into.engine, 'copied')).toEqual(await cellsOf(from.engine));
+          expect(await cellsOf(into, 'copied')).toEqual(await cellsOf(from));
 
-          const table = into.engine.table('copied');
+          const table = into.table('copied');
           for (const { row, family, column, timestamp, value } of drift) {
             await table.put(new Put(rowName(row)).addColumn(family, column, value, timestamp));
           }
-          const naive = differences(
-            await cellsOf(from.engine, 't', false),
-            await cellsOf(into.engine, 'copied', false),
-          );
+          const naive = differences(await cellsOf(from, 't', false), await cellsOf(into, 'copied', false));
           const told: RowDifference[] = [];
           const { counters } = await verifyTables(source, target, {
             run: SMALL,
@@ -149,10 +119,7 @@ test('copies are equal, renamed families too; verify tells every difference and 
           expect((counters['missing'] ?? 0) + (counters['extra'] ?? 0) + (counters['different'] ?? 0)).toBe(
             naive.length,
           );
-        } finally {
-          await from.engine.close();
-          await into.engine.close();
-        }
+        });
       },
     ),
     { numRuns: scaled(3, 8, 400) },
@@ -180,15 +147,15 @@ function differences(first: readonly string[], second: readonly string[]): strin
 }
 
 test('counts rows and what they consist of', async () => {
-  await fill(store.engine, []);
-  const table = store.engine.table('t');
+  await fill(stage.engine, []);
+  const table = stage.engine.table('t');
   for (let i = 0; i < 25; i++) {
     await table.put(new Put(rowName(i)).addColumn('a', 'x', 'v', 1).addColumn('a', 'x', 'w', 2));
     if (i % 5 === 0) await table.put(new Put(rowName(i)).addColumn('b', 'y', 'abc', 1));
   }
-  expect((await countRows(store.engine, 't')).counters).toEqual({ rows: 25 });
-  expect((await countRows(store.engine, 't', { families: ['b'] })).counters).toEqual({ rows: 5 });
-  expect((await countCells(store.engine, 't')).counters).toEqual({
+  expect((await countRows(stage.engine, 't')).counters).toEqual({ rows: 25 });
+  expect((await countRows(stage.engine, 't', { families: ['b'] })).counters).toEqual({ rows: 5 });
+  expect((await countCells(stage.engine, 't')).counters).toEqual({
     rows: 25,
     cells: 55,
     bytes: 65,
@@ -201,8 +168,8 @@ test('counts rows and what they consist of', async () => {
     'column:b:y rows': 5,
     'column:b:y cells': 5,
   });
-  await expect(countRows(store.engine, 'nope')).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
-  await expect(countRows(store.engine, 't', { families: ['zz'] })).rejects.toMatchObject({
+  await expect(countRows(stage.engine, 'nope')).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
+  await expect(countRows(stage.engine, 't', { families: ['zz'] })).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });
 });
