@@ -75,6 +75,11 @@ export class FrameAssembler {
     }
   }
 
+  /** As {@link push}, of bytes that are only lent: those of a frame that goes on behind them are copied once, to where they stay. */
+  pushLent(chunk: Buffer): void {
+    this.push(this.isBeginning(chunk) ? chunk : Buffer.from(chunk));
+  }
+
   /**
    * Where the next bytes of a large frame can be put; undefined while none is collected, for its last few, and for one so large that
    * its memory grows with it: chunks have the collector of garbage look after what earlier ones have left.
@@ -115,6 +120,13 @@ export class FrameAssembler {
     this.wanted = wanted;
     this.filled = 0;
     return start;
+  }
+
+  /** Whether all of `chunk` is the beginning of one frame, which is to be kept. */
+  private isBeginning(chunk: Buffer): boolean {
+    if (this.length > 0 || this.skipping > 0 || this.prefix.length > 0 || chunk.length < 4) return false;
+    const length = chunk.readInt32BE(0);
+    return length > chunk.length - 4 && length <= this.maxFrameSize;
   }
 
   private collect(chunk: Buffer, at: number): number {

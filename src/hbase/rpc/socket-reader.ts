@@ -40,7 +40,7 @@ export class SocketReader {
   private take(count: number): void {
     this.owner.onArrival();
     try {
-      if (this.space === undefined) this.frames.push(Buffer.from(SHARED.subarray(0, count)));
+      if (this.space === undefined) this.frames.pushLent(SHARED.subarray(0, count));
       else this.frames.fill(count);
     } catch (error) {
       this.owner.onUnreadable(error);
