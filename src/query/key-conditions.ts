@@ -2,6 +2,7 @@
 
 import { toHex } from '../bytes/index.js';
 import { KeyError, QueryError } from '../errors.js';
+import { checkCondition, checkPartNames } from '../key/index.js';
 import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
 import { describe } from '../table/checks.js';
 
@@ -24,25 +25,19 @@ export function parseKeyConditions(
       { details: { entity } },
     );
   }
-  for (const name of Object.keys(input)) {
-    if (!layout.parts.some((part) => part.name === name)) {
-      throw new KeyError(
-        `${entity} has no key part "${name}". Its parts are ${layout.parts.map((part) => part.name).join(', ')}; ` +
-          'conditions on columns go into where().',
-        { details: { entity, property: name } },
-      );
-    }
-  }
+  checkPartNames(layout.parts, Object.keys(input), entity);
   // In the order of the key, so that the text of the conditions does not depend on how they were written.
   const conditions: Record<string, PartCondition> = {};
   for (const { name } of layout.parts) {
-    if (Object.hasOwn(input, name)) conditions[name] = parsePart(entity, name, input[name]);
+    if (!Object.hasOwn(input, name)) continue;
+    const condition = parsePart(entity, name, input[name]);
+    checkCondition(name, condition, entity);
+    conditions[name] = condition;
   }
   return conditions;
 }
 
 function parsePart(entity: string, name: string, value: unknown): PartCondition {
-  checkPresent(entity, name, value);
   if (!isOperators(value)) return { kind: 'eq', value: copied(value) };
   const given = Object.keys(value);
   for (const operator of given) {
@@ -52,7 +47,6 @@ function parsePart(entity: string, name: string, value: unknown): PartCondition 
         { details: { entity, property: name } },
       );
     }
-    checkPresent(entity, `${name}.${operator}`, value[operator]);
   }
   const only = given[0];
   if (given.length === 1 && (only === 'startsWith' || only === 'endsWith')) {
@@ -68,7 +62,6 @@ function parseIn(entity: string, name: string, values: unknown): PartCondition {
       details: { entity, property: name },
     });
   }
-  for (const value of values) checkPresent(entity, name, value);
   return { kind: 'in', values: values.map(copied) };
 }
 
@@ -87,17 +80,13 @@ function parseRange(entity: string, name: string, value: Readonly<Record<string,
   const upper = 'lt' in value || 'lte' in value;
   return {
     kind: 'range',
-    lower: lower ? { value: copied(value['gt'] ?? value['gte']), inclusive: 'gte' in value } : undefined,
-    upper: upper ? { value: copied(value['lt'] ?? value['lte']), inclusive: 'lte' in value } : undefined,
+    lower: lower
+      ? { value: copied(value['gt' in value ? 'gt' : 'gte']), inclusive: 'gte' in value }
+      : undefined,
+    upper: upper
+      ? { value: copied(value['lt' in value ? 'lt' : 'lte']), inclusive: 'lte' in value }
+      : undefined,
   };
-}
-
-function checkPresent(entity: string, name: string, value: unknown): void {
-  if (value !== undefined && value !== null) return;
-  throw new KeyError(
-    `${entity}.${name} is ${String(value)}. Give it a value, or leave the part out to mean every value.`,
-    { details: { entity, property: name } },
-  );
 }
 
 /** The caller's own objects may change before the query runs. */

@@ -5,7 +5,7 @@ import { KeyError } from '../../errors.js';
 import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import type { KeyConditions, KeyPart, PartCondition } from '../types.js';
-import { partError, requirePresent } from './part-values.js';
+import { partError } from './part-values.js';
 
 /** A condition that is neither equality nor `in`. */
 export type SpanCondition = Extract<PartCondition, { kind: 'range' | 'startsWith' | 'endsWith' }>;
@@ -21,17 +21,64 @@ export interface OrderedConditions {
 /** How many single ranges a plan may have. */
 export const MAX_RANGES = 65536;
 
-/** @throws KeyError on an unknown part, a hole, a part after a range, a missing value, too long lists. */
-export function orderConditions(parts: readonly KeyPart[], conditions: KeyConditions): OrderedConditions {
-  const names = parts.map(({ name }) => name);
-  for (const name of Object.keys(conditions)) {
-    if (!names.includes(name)) {
-      throw queryError(
-        name,
-        `is no part of the row key. Its parts are ${names.join(', ')}; use where() for other columns`,
-      );
+/**
+ * Refuses what is no part of the key. This and `checkCondition` are the only places that say what single conditions must
+ * be. `entity`: whose key it is, in messages.
+ * @throws KeyError on any other name.
+ */
+export function checkPartNames(
+  parts: readonly { readonly name: string }[],
+  names: readonly string[],
+  entity?: string,
+): void {
+  for (const name of names)
+    if (!parts.some((part) => part.name === name)) throw unknownPart(parts, name, entity);
+}
+
+/** @throws KeyError on values that are undefined or null: neither ever means "all". */
+export function checkCondition(name: string, condition: PartCondition, entity?: string): void {
+  switch (condition.kind) {
+    case 'eq':
+      checkValue(entity, name, '', condition.value);
+      break;
+    case 'in':
+      for (const value of condition.values) checkValue(entity, name, '', value);
+      break;
+    case 'range': {
+      const { lower, upper } = condition;
+      if (lower !== undefined) checkValue(entity, name, lower.inclusive ? '.gte' : '.gt', lower.value);
+      if (upper !== undefined) checkValue(entity, name, upper.inclusive ? '.lte' : '.lt', upper.value);
+      break;
     }
+    default:
+      checkValue(entity, name, `.${condition.kind}`, condition.value);
   }
+}
+
+function checkValue(entity: string | undefined, name: string, operator: string, value: unknown): void {
+  if (value !== undefined && value !== null) return;
+  const whose = entity === undefined ? `Key part "${name}"${operator}` : `${entity}.${name}${operator}`;
+  throw new KeyError(
+    `${whose} is ${value === null ? 'null' : 'undefined'}. Give it a value, or leave the part out to mean every value.`,
+    { details: { ...(entity === undefined ? {} : { entity }), property: name } },
+  );
+}
+
+function unknownPart(
+  parts: readonly { readonly name: string }[],
+  name: string,
+  entity: string | undefined,
+): KeyError {
+  return new KeyError(
+    `${entity ?? 'The row key'} has no key part "${name}". Its parts are ${parts.map((part) => part.name).join(', ')}; ` +
+      'conditions on columns go into where().',
+    { details: { ...(entity === undefined ? {} : { entity }), property: name } },
+  );
+}
+
+/** @throws KeyError as `checkPartNames` and `checkCondition`, on a hole, a part after a range, too long lists. */
+export function orderConditions(parts: readonly KeyPart[], conditions: KeyConditions): OrderedConditions {
+  checkPartNames(parts, Object.keys(conditions));
   const fixed = new Map<string, readonly unknown[]>();
   let span: OrderedConditions['span'];
   let missing: string | undefined;
@@ -53,30 +100,20 @@ export function orderConditions(parts: readonly KeyPart[], conditions: KeyCondit
         `stands after a range on "${span.name}": only the last part of a prefix may be a range`,
       );
     }
-    if (condition.kind === 'eq') fixed.set(name, [requirePresent(name, condition.value)]);
-    else if (condition.kind === 'in')
-      fixed.set(
-        name,
-        condition.values.map((value) => requirePresent(name, value)),
-      );
-    else span = checkSpan(name, condition);
-    if (span === undefined && !fixed.has(name)) missing ??= name;
+    checkCondition(name, condition);
+    if (condition.kind === 'eq') fixed.set(name, [condition.value]);
+    else if (condition.kind === 'in') fixed.set(name, condition.values);
+    else if (asksForLess(condition)) span = { name, condition };
+    else missing ??= name;
   }
   return { fixed, span };
 }
 
-/** The span, or undefined when it asks for nothing. */
-function checkSpan(name: string, condition: SpanCondition): OrderedConditions['span'] {
-  if (condition.kind !== 'range') {
-    const value = requirePresent(name, condition.value);
-    return value === '' || (value instanceof Uint8Array && value.length === 0)
-      ? undefined
-      : { name, condition };
-  }
-  const { lower, upper } = condition;
-  if (lower !== undefined) requirePresent(name, lower.value);
-  if (upper !== undefined) requirePresent(name, upper.value);
-  return lower === undefined && upper === undefined ? undefined : { name, condition };
+/** Whether a condition leaves out anything at all. */
+function asksForLess(condition: SpanCondition): boolean {
+  if (condition.kind === 'range') return condition.lower !== undefined || condition.upper !== undefined;
+  const { value } = condition;
+  return !(value === '' || (value instanceof Uint8Array && value.length === 0));
 }
 
 /** Every combination of the fixed values. @throws KeyError when they are more than a plan may have. */

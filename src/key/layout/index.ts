@@ -1,1 +1,2 @@
 export { type CodecResolver, compileKeyLayout, type LayoutOptions } from './compile.js';
+export { checkCondition, checkPartNames } from './conditions.js';
