@@ -41,6 +41,16 @@ const TYPES_FROM_ABOVE: ReadonlySet<string> = new Set([
   'decorators -> schema',
 ]);
 
+/** What still has several classes in one file, in rooms that have one a file else. */
+const SEVERAL_CLASSES: ReadonlySet<string> = new Set([
+  'src/query/index-read.ts',
+  'src/repository/changes/entry.ts',
+  'src/repository/denormalize/followers.ts',
+  'src/repository/denormalize/participants.ts',
+  'src/repository/references/followers.ts',
+  'src/repository/references/participants.ts',
+]);
+
 interface Import {
   readonly file: string;
   readonly from: string;
@@ -139,10 +149,13 @@ describe('the house', () => {
     expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
-  test('one class a file, where keys are made', () => {
+  test('one class a file, where keys are made, rows are mapped and queries and writes run', () => {
+    const rooms = ['key', 'mapper', 'query', 'repository'];
     const classes = (file: string): number =>
       readFileSync(join(root, file), 'utf8').match(/^(export )?(abstract )?class /gm)?.length ?? 0;
-    expect(files.filter((file) => roomOf(file) === 'key' && classes(file) > 1)).toEqual([]);
+    const several = files.filter((file) => rooms.includes(roomOf(file)) && classes(file) > 1);
+    // The two sides of one rule, or of one format, and the cursors of index reads.
+    expect(several.filter((file) => !SEVERAL_CLASSES.has(file))).toEqual([]);
   });
 
   test('no file is a default export, and none is longer than 400 lines', () => {

@@ -1,29 +1,11 @@
 import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import type { ColumnSchema, ColumnWindow, ValueCodec } from '../schema/types.js';
+import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
+import { ExpectedColumn } from './expected-column.js';
 import { generateRawReader, type RawReader } from './reader-code.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
 import { shapeCode } from './shape-code.js';
-
-/** One expected column. Of one class, so that the loop over cells stays monomorphic. */
-class ExpectedColumn {
-  /** The qualifier object that was last found equal: engines may share one between rows, and then nothing is compared. */
-  seen: Uint8Array;
-
-  constructor(
-    readonly schema: ColumnSchema,
-    readonly slot: number,
-    readonly qualifier: Uint8Array,
-    readonly codec: ValueCodec<unknown>,
-    /** One cell makes the value; otherwise a Map (`columns`) or a history (`versions`) is filled. */
-    readonly single: boolean,
-    /** The qualifier is what all cells of the property begin with. */
-    readonly prefix: boolean,
-  ) {
-    this.seen = qualifier;
-  }
-}
 
 /** The expected columns of one family stand at `from` to `to` - 1. */
 interface FamilySpan {

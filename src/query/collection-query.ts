@@ -11,22 +11,13 @@ import { conjuncts } from './condition.js';
 import { explainCollection } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
+import { Groups } from './groups.js';
 import { parseKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
-import type { CollectionSpec, QuerySpec } from './query-spec.js';
-import { emptySpec, identityOf } from './query-spec.js';
+import type { Predicate } from './predicate.js';
+import { type CollectionSpec, emptySpec, identityOf, type QuerySpec } from './query-spec.js';
 import { resolverOf } from './resolver.js';
-import { type Predicate, type Where, WhereBuilder } from './where.js';
-
-/** The rows of a collection, by class. */
-export class Groups {
-  constructor(private readonly items: readonly object[]) {}
-
-  /** The instances of one class, in the order of their keys. */
-  of<C extends EntityClass>(target: C): EntityOf<C>[] {
-    return this.items.filter((item): item is EntityOf<C> => item instanceof target);
-  }
-}
+import { type Where, WhereBuilder } from './where.js';
 
 /** Members of a union but the one type; classes that extend it stay. */
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;

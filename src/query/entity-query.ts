@@ -37,6 +37,7 @@ import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery } from './plan.js';
+import type { Predicate } from './predicate.js';
 import { identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import {
@@ -51,7 +52,7 @@ import { resolverOf } from './resolver.js';
 import type { RowSource } from './row-source.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
-import { type Predicate, type Where, WhereBuilder } from './where.js';
+import { type Where, WhereBuilder } from './where.js';
 
 /** The properties of an entity that are Maps, and the keys of each. */
 export type MapsOf<E> = {

@@ -1,7 +1,7 @@
 export { checkReadSettings, type Reading, type ReadSettings, type TableAccess } from './access.js';
-export { decimalText, quotient } from './aggregate/exact-sum.js';
+export { decimalText, quotient } from './aggregate/running-sum.js';
 export { timeRangeAt } from './base-query.js';
-export { CollectionQuery, Groups } from './collection-query.js';
+export { CollectionQuery } from './collection-query.js';
 export { EntityQuery, type MapsOf } from './entity-query.js';
 export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
@@ -19,6 +19,7 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
+export { Groups } from './groups.js';
 export {
   compileKeptWhere,
   type EntryRepair,
@@ -32,8 +33,9 @@ export { parseKeyConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Page, type PageOptions } from './page.js';
+export type { Predicate } from './predicate.js';
 export { emptySpec } from './query-spec.js';
 export { resolverOf } from './resolver.js';
 export type { SliceBounds } from './slice.js';
 export { type TablesPage, TablesQuery } from './tables-query.js';
-export type { ColumnOperators, Predicate, Where, WhereBuilder } from './where.js';
+export type { ColumnOperators, Where, WhereBuilder } from './where.js';

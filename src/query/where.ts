@@ -4,6 +4,7 @@ import { QueryError } from '../errors.js';
 import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
 import { describe } from '../table/checks.js';
 import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
+import { BuiltPredicate, type Predicate } from './predicate.js';
 
 /** Values that are compared as a whole; other objects are embedded ones. */
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
@@ -43,16 +44,6 @@ export type Where<C extends KeyedClass> = WhereProperties<EntityOf<C>>;
 type WhereProperties<E> = {
   readonly [P in PropertiesOf<E> & keyof E]?: ColumnTest<NonNullable<E[P]>> | null;
 };
-
-/** A condition made by {@link WhereBuilder}. */
-export interface Predicate<C extends KeyedClass> {
-  /** Only in types: keeps the predicates of two entities apart. */
-  readonly $entity?: (entity: C) => void;
-  readonly condition: Condition;
-}
-
-/** How deep `and`, `or` and `not` may be put into each other. */
-const MAX_DEPTH = 64;
 
 /** Combines conditions: `query.where((w) => w.or({ status: 'open' }, w.not({ total: { gt: 5 } })))`. */
 export class WhereBuilder<C extends KeyedClass> {
@@ -94,27 +85,11 @@ export class WhereBuilder<C extends KeyedClass> {
   }
 }
 
-class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
-  declare readonly $entity?: (entity: C) => void;
-  private readonly depth: number;
-
-  constructor(
-    readonly condition: Condition,
-    parts: readonly unknown[],
-  ) {
-    const depths = parts.map((part) => (part instanceof BuiltPredicate ? part.depth : 0));
-    this.depth = 1 + Math.max(0, ...depths);
-    if (this.depth > MAX_DEPTH) {
-      throw new QueryError(
-        `where: conditions are put into each other more than ${MAX_DEPTH} deep. and() and or() take any number of parts.`,
-      );
-    }
-  }
-}
-
 /** The properties of an entity that are Maps. */
 type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
 }[keyof E & string];
+
 type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
+
 type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;

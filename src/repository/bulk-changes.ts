@@ -3,8 +3,8 @@
 import type { FoundRow, RowAction, RowChanger } from '../query/bulk-change.js';
 import type { Filter } from '../table/index.js';
 import { type Change, settle } from './change.js';
-import { Unmet } from './conditional.js';
 import type { RepositoryContext } from './row-access.js';
+import { Unmet } from './unmet.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 export class BulkChanges implements RowChanger {

@@ -1,6 +1,6 @@
 /** Writes that take effect only if the row is as it was expected: one atomic step on the engine. */
 
-import { QueryError, RowanError } from '../errors.js';
+import { QueryError, type RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
 import { livingFilter, resolverOf } from '../query/index.js';
 import { pushCondition } from '../query/pushdown.js';
@@ -14,6 +14,7 @@ import type { WriteOptions } from './options.js';
 import type { RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { CheckOutcome } from './types.js';
+import { Unmet } from './unmet.js';
 import type { WriteCompiler } from './write-compiler.js';
 
 /** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
@@ -30,13 +31,6 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
     );
   }
   return filter;
-}
-
-/** The condition did not hold. Callers get an outcome in its place. */
-export class Unmet extends RowanError {
-  constructor() {
-    super('ERR_CONFLICT', 'The condition of a check did not hold.');
-  }
 }
 
 /** The second half of `check(key, condition)`: what is to be done if the condition holds. */

@@ -1,16 +1,15 @@
 export {
   BatchBuilder,
-  type BatchItem,
-  type CheckedItem,
-  type CompileItem,
   compileItems,
   type RepositoryBatchOptions,
   runBatch,
   settledOutcome,
 } from './batch.js';
+export type { BatchItem, CompileItem } from './batch-item.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ChangeFlow, MOST_FOLLOWING } from './change-flow.js';
 export * from './changes/index.js';
+export type { CheckedItem } from './checked-item.js';
 export { ConditionalWrite } from './conditional.js';
 export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';

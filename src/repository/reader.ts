@@ -19,8 +19,8 @@ import {
   timeRangeAt,
 } from '../query/index.js';
 import { parseKeyConditions } from '../query/key-conditions.js';
+import { loadTexts } from '../query/load-texts.js';
 import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '../query/projection.js';
-import { loadTexts } from '../query/range-source.js';
 import { applyHints } from '../query/read-plan.js';
 import { giveBackRawRow, takeRawRow } from '../query/row.js';
 import type {

@@ -15,13 +15,8 @@ import type {
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
-import {
-  BatchBuilder,
-  type CompileItem,
-  compileItems,
-  type RepositoryBatchOptions,
-  runBatch,
-} from './batch.js';
+import { BatchBuilder, compileItems, type RepositoryBatchOptions, runBatch } from './batch.js';
+import type { CompileItem } from './batch-item.js';
 import { BulkChanges } from './bulk-changes.js';
 import { cellChanges } from './cell-changes.js';
 import { type Change, settle } from './change.js';

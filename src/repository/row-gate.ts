@@ -5,20 +5,10 @@
  */
 
 import { toLatin1 } from '../bytes/index.js';
+import { Entry } from './row-entrance.js';
 
 /** Milliseconds for which a row is kept after a delete. Two: the end of a tick of the server's clock is not known. */
 const TICK = 2;
-
-interface Waiting {
-  readonly alone: boolean;
-  readonly enter: () => void;
-}
-
-class Entry {
-  inside = 0;
-  alone = false;
-  readonly waiting: Waiting[] = [];
-}
 
 /** Writers of a row go together, or one alone; in the order in which they came. It measures no clock, so none can stall it. */
 export class RowGate {

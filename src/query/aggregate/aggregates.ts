@@ -5,7 +5,9 @@ import { zeroOf } from '../../schema/sum-kind.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../compare.js';
-import { type RunningSum, sumFor } from './exact-sum.js';
+import { Aggregate, type Fold } from './aggregate.js';
+import { sumFor } from './exact-sum.js';
+import type { RunningSum } from './running-sum.js';
 
 /** Properties that have an order. */
 export type OrderedOf<E> = {
@@ -21,21 +23,6 @@ export type SummableOf<E> = {
 
 /** The type of a sum: texts are decimals. */
 export type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;
-
-/** Works on the values of one group. */
-export interface Fold<T> {
-  add(entity: Readonly<Record<string, unknown>>): void;
-  result(): T;
-}
-
-/** One figure to be worked out. Made by the functions of {@link Aggregates}. */
-export class Aggregate<T> {
-  constructor(
-    /** The property that is read; undefined: only the row itself. */
-    readonly property: string | undefined,
-    readonly start: () => Fold<T>,
-  ) {}
-}
 
 /** Adds up the values that are there; undefined for none. */
 function foldedSum<T>(

@@ -2,13 +2,8 @@
 
 import { QueryError } from '../../errors.js';
 import type { QuerySpec } from '../query-spec.js';
-import {
-  type Aggregate,
-  type AggregateResults,
-  type AggregateSet,
-  Aggregates,
-  checkAggregates,
-} from './aggregates.js';
+import type { Aggregate } from './aggregate.js';
+import { type AggregateResults, type AggregateSet, Aggregates, checkAggregates } from './aggregates.js';
 import { GroupedQuery } from './grouped-query.js';
 import { Grouping } from './groups.js';
 

@@ -6,14 +6,8 @@ import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { ValueComparator } from '../compare.js';
 import { checkNames } from '../option-checks.js';
-import {
-  type AggregateSet,
-  codecOf,
-  comparatorOf,
-  type Fold,
-  readerOf,
-  type ValueReader,
-} from './aggregates.js';
+import type { Fold } from './aggregate.js';
+import { type AggregateSet, codecOf, comparatorOf, readerOf, type ValueReader } from './aggregates.js';
 
 /** Groups held in memory unless more are allowed. */
 export const DEFAULT_MAX_GROUPS = 100_000;
