@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { toStringBinary } from '../../src/bytes/index.js';
-import { createScript } from '../../src/ddl/index.js';
+import { createScript, javaSource } from '../../src/ddl/index.js';
 import { type Engine, FOREVER, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
 import { connectShared } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runShell } from './server/shell.js';
+import { runJava } from './server/tool.js';
 import { uniqueTable } from './tables.js';
 
 const namespace = uniqueTable('ddl');
@@ -158,6 +159,54 @@ describe('generated DDL in the real HBase shell', () => {
     },
   );
 });
+
+describe('generated Java', () => {
+  const own = uniqueTable('java');
+  const declared = DECLARED.map(({ descriptor, splitKeys }) => ({
+    descriptor: { ...descriptor, name: descriptor.name.replace(namespace, own) },
+    splitKeys,
+  }));
+  let engine: Engine;
+
+  beforeAll(async () => {
+    engine = await connectShared();
+  });
+  afterAll(async () => {
+    for (const { descriptor } of declared) {
+      await engine.admin.disableTable(descriptor.name);
+      await engine.admin.deleteTable(descriptor.name);
+    }
+    await engine.admin.deleteNamespace(own);
+    await engine.close();
+  });
+
+  it('compiles without a warning, and makes the tables that were declared, with their regions', async () => {
+    const sources = { CreateTables: javaSource(declared), Main: MAIN };
+    await runJava(new InstanceLayout(inject('hbase').instance), sources, 'Main');
+    for (const { descriptor, splitKeys } of declared) {
+      expect(await engine.admin.getDescriptor(descriptor.name)).toEqual(descriptor);
+      const regions = await engine.admin.getRegions(descriptor.name);
+      const starts = regions.map(({ startKey }) => toStringBinary(startKey)).filter((key) => key !== '');
+      expect(starts).toEqual(splitKeys.map((key) => toStringBinary(key)));
+    }
+  }, 900_000);
+});
+
+const MAIN = `
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+
+public final class Main {
+  public static void main(String[] args) throws Exception {
+    try (Connection connection = ConnectionFactory.createConnection(HBaseConfiguration.create());
+        Admin admin = connection.getAdmin()) {
+      CreateTables.create(admin);
+    }
+  }
+}
+`;
 
 /** What the shell printed after it echoed a command, up to the next prompt. */
 function sectionOf(output: string, command: string): string {

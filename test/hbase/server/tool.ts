@@ -1,4 +1,6 @@
-import { delimiter } from 'node:path';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { classPath, run } from './class-path.js';
 import { MODULE_FLAGS } from './jvm.js';
 import type { InstanceLayout } from './layout.js';
@@ -15,7 +17,34 @@ export async function runTool(
   return runMain(layout, mainClass, args, [await classPath('server')]);
 }
 
-/** The same of one of HBase's jobs, run in the one process (Hadoop's LocalJobRunner). */
+/**
+ * Compiles Java sources against HBase's jars with javac, and runs a class of them with the configuration of an instance.
+ * @throws Error with what javac, or the program, printed when it fails.
+ */
+export async function runJava(
+  layout: InstanceLayout,
+  sources: Readonly<Record<string, string>>,
+  mainClass: string,
+): Promise<string> {
+  const jars = await classPath('server');
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-java-'));
+  try {
+    const files = Object.entries(sources).map(([name, text]) => ({
+      path: join(folder, `${name}.java`),
+      text,
+    }));
+    for (const { path, text } of files) await writeFile(path, text);
+    const flags = ['-Xlint:all,-processing,-path,-classfile', '-Werror', '-cp', jars, '-d', folder];
+    const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
+    if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
+    if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
+    return await runMain(layout, mainClass, [], [folder, jars]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs one of HBase's jobs like a tool, in the one process (Hadoop's LocalJobRunner). */
 export async function runHBaseJob(
   layout: InstanceLayout,
   name: string,
