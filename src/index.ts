@@ -192,6 +192,7 @@ export {
   type RecordedStep,
   type SchemaPlan,
   type SchemaStep,
+  type SnapshotPlan,
   type StepClass,
   type StepKind,
   schemaScript,

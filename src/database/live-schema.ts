@@ -7,6 +7,8 @@ import {
   type ApplyOptions,
   adoptMarkers,
   applySchema,
+  checkSnapshot,
+  metadataWithout,
   movedStamp,
   type PlanOptions,
   planSchema,
@@ -14,7 +16,9 @@ import {
   readSchemaState,
   type SchemaPlan,
   schemaHistory,
+  type SnapshotPlan,
   subjectStates,
+  snapshotOf,
   systemTables,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
@@ -65,6 +69,25 @@ export class SchemaTools {
 
   /**
    * What the declarations smell of, by rules of thumb (docs/lint.md); warnings first.
+  /**
+   * The declarations as the text of a file for the repository, which `check` holds later ones against. `before` is the
+   * text of the one that it replaces: the Avro schemas in it are kept, since values written with them still have to be read.
+   * @throws InvalidArgumentError when `before` is no snapshot.
+   */
+  snapshot(before?: string): string {
+    return snapshotOf(this.declared(), before);
+  }
+
+  /**
+   * The steps from a snapshot, the text of its file, to the declarations, and the tables that are declared no more. Neither
+   * reads nor changes a table.
+   * @throws InvalidArgumentError when the text is no snapshot.
+   */
+  async check(snapshot: string, options: PlanOptions = {}): Promise<SnapshotPlan> {
+    checkOptions('check', options, { prune: true });
+    return checkSnapshot(this.declared(), snapshot, options);
+  }
+
    * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
    */
   lint(options: LintOptions = {}): LintFinding[] {

@@ -17,11 +17,12 @@ export { introspectForeign } from './introspect/foreign.js';
 export { type IntrospectedTable, introspect } from './introspect/introspect.js';
 export { type Admission, type Allowance, admit } from './plan/admission.js';
 export { type SubjectState, subjectStates } from './plan/avro.js';
+export { checkSnapshot, type SnapshotPlan, snapshotOf } from './plan/check-snapshot.js';
 export { allowanceOf, describePlan } from './plan/describe.js';
 export { readSchemaState } from './plan/live-state.js';
 export { planSchema } from './plan/plan.js';
 export { planScript } from './plan/shell-script.js';
-export { readSnapshot, snapshotRegistry, writeSnapshot } from './plan/snapshot.js';
+export { readSnapshot, writeSnapshot } from './plan/snapshot.js';
 export type {
   Contradiction,
   PlanOptions,

@@ -193,6 +193,58 @@ describe('history', () => {
   });
 });
 
+describe('check', () => {
+  it('holds the declarations against a snapshot, without a table of either', async () => {
+    const text = toolsOf(noteIn({ d: { versions: 3 } })).snapshot();
+    expect(await toolsOf(noteIn({ d: { versions: 3 } })).check(text)).toMatchObject({
+      same: true,
+      steps: [],
+    });
+    const less = await toolsOf(noteIn({ d: {} })).check(text);
+    expect(less).toMatchObject({ same: false, steps: [{ id: 'versions:ns:notes/d', class: 'data-loss' }] });
+    const gone = await toolsOf(noteIn({ d: { versions: 3 } })).check(text.replaceAll('ns:notes', 'ns:gone'));
+    expect(gone).toMatchObject({ same: false, undeclared: ['ns:gone'], steps: [{ kind: 'create-table' }] });
+    expect(await engine.admin.listTables()).toEqual([]);
+  });
+
+  it('keeps the Avro schemas of the snapshot before, with which values may have been written', async () => {
+    const withSchema = (name: string) =>
+      compileSchema([
+        defineEntity({
+          name: 'Note',
+          table: defineTable({ name: 'notes', families: { d: {} } }),
+          key: [part('id')],
+          columns: (c) => ({
+            body: c.column(
+              'd:b',
+              avroCodec({ type: 'record', name: 'Body', fields: [{ name, type: 'string', default: '' }] }),
+            ),
+          }),
+        }),
+      ]);
+    const [a, b] = ['a', 'b'].map((name) => new Database(withSchema(name), engine).schema);
+    const first = a!.snapshot();
+    expect((await b!.check(first)).steps).toMatchObject([{ kind: 'register-schema' }]);
+    const both = b!.snapshot(first);
+    expect(await b!.check(both)).toMatchObject({ same: true });
+    expect(await a!.check(both)).toMatchObject({ same: true });
+  });
+
+  it.each([
+    undefined,
+    5,
+    'no JSON',
+    'null',
+    '{"format":2}',
+    '{"format":1,"tables":[null]}',
+    '{"format":1,"tables":[{"name":"a b"}]}',
+  ])('tells what is no snapshot: %j', async (text) => {
+    const tools = toolsOf(noteIn({ d: {} }));
+    await expect(tools.check(text as string)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+    await expect(tools.check(tools.snapshot(), { prun: true } as object)).rejects.toThrow('prun');
+  });
+});
+
 it('an open database plans and applies its own schema', async () => {
   const Note = noteIn({ d: {}, more: {} });
   await toolsOf(noteIn({ d: {} })).apply();

@@ -6,19 +6,14 @@ import type { SchemaTools } from '../../database/live-schema.js';
 import { Database } from '../../database.js';
 import {
   type Allowance,
-  adoptMarkers,
   allowanceOf,
+  checkSnapshot,
   describePlan,
-  planSchema,
   planScript,
   type ReadPlanRecord,
-  readSnapshot,
   type SchemaPlan,
   schemaHistory,
-  snapshotRegistry,
-  subjectStates,
-  systemTables,
-  writeSnapshot,
+  snapshotOf,
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { CliContext } from '../context.js';
@@ -178,25 +173,19 @@ async function check(
   context: CliContext,
 ): Promise<void> {
   const declared = await loadSchema(module);
-  const before = existsSync(file) ? readSnapshot(readFileSync(file, 'utf8')) : undefined;
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   if (flags.snapshot === true) {
-    writeFileSync(file, writeSnapshot([...declared.tables, ...systemTables(declared)], before?.schemas));
+    writeFileSync(file, snapshotOf(declared, before));
     return;
   }
   if (before === undefined) {
     throw new InvalidArgumentError(`There is no snapshot ${file}. Write it with --snapshot, and commit it.`);
   }
-  const descriptors = new Map([...before.state.tables].map(([name, { descriptor }]) => [name, descriptor]));
-  const schema = adoptMarkers(declared, descriptors);
-  const subjects = await subjectStates(await snapshotRegistry(before.schemas), schema.entities);
-  const tables = [...schema.tables, ...systemTables(schema)];
-  const plan = planSchema(tables, before.state, subjects, pruning(flags));
-  const names = new Set(tables.map(({ descriptor }) => descriptor.name));
-  const gone = [...before.state.tables.keys()].filter((name) => !names.has(name));
+  const { undeclared, same, ...plan } = await checkSnapshot(declared, before, pruning(flags));
   print(context, plan, flags);
-  for (const name of gone)
+  for (const name of undeclared)
     context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);
-  if (differs(plan) || gone.length > 0) {
+  if (!same) {
     throw new InvalidArgumentError(
       `The declarations are not those of ${file}. If the change is meant, write it anew with --snapshot and commit it.`,
     );

@@ -78,19 +78,26 @@ function schemasOf(declared: readonly TableSchema[], before: Snapshot['schemas']
   return schemas;
 }
 
-/** @throws InvalidArgumentError when the text is no snapshot; SchemaError when a table in it cannot be one. */
+/** @throws InvalidArgumentError when the text is no snapshot, or not of tables that there can be. */
 export function readSnapshot(text: string): ReadSnapshot {
-  const { tables, schemas } = parse(text);
-  const states = new Map(
-    tables.map(({ name, options, families, splitKeys, records }): [string, TableState] => {
-      const stamps = Object.entries(records).map(([stamp, value]) => [stamp, stampText(value)]);
-      const metadata = { ...options.metadata, ...Object.fromEntries(stamps) };
-      const descriptor = tableDescriptor(name, families, { ...options, metadata });
-      return [name, { descriptor, splitKeys: splitKeys.map(fromHex), enabled: true }];
-    }),
-  );
-  const namespaces = new Set([...states.keys()].map((name) => parseTableName(name).namespace));
-  return { state: { namespaces, tables: states }, schemas };
+  try {
+    const { tables, schemas } = parse(text);
+    const states = new Map(tables.map((table) => [table.name, stateOf(table)]));
+    const namespaces = new Set([...states.keys()].map((name) => parseTableName(name).namespace));
+    return { state: { namespaces, tables: states }, schemas };
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      `The file is no snapshot of a schema: ${(cause as Error).message}. Write it anew with --snapshot.`,
+      { cause },
+    );
+  }
+}
+
+function stateOf({ name, options, families, splitKeys, records }: SnapshotTable): TableState {
+  const stamps = Object.entries(records).map(([stamp, value]) => [stamp, stampText(value)]);
+  const metadata = { ...options.metadata, ...Object.fromEntries(stamps) };
+  const descriptor = tableDescriptor(name, families, { ...options, metadata });
+  return { descriptor, splitKeys: splitKeys.map(fromHex), enabled: true };
 }
 
 /** A stamp as it is written to a table, whatever the order in the file. */
@@ -101,16 +108,9 @@ function stampText(value: unknown): string {
 }
 
 function parse(text: string): Snapshot {
-  try {
-    const read = JSON.parse(text) as Snapshot;
-    if (read.format === FORMAT && Array.isArray(read.tables)) return { ...read, schemas: read.schemas ?? {} };
-    throw new Error(`its format is ${String(read.format)}, and this version of Rowan reads ${FORMAT}`);
-  } catch (cause) {
-    throw new InvalidArgumentError(
-      `The file is no snapshot of a schema: ${(cause as Error).message}. Write it anew with --snapshot.`,
-      { cause },
-    );
-  }
+  const read = JSON.parse(text) as Snapshot;
+  if (read.format === FORMAT && Array.isArray(read.tables)) return { ...read, schemas: read.schemas ?? {} };
+  throw new Error(`its format is ${String(read.format)}, and this version of Rowan reads ${FORMAT}`);
 }
 
 /** The schemas of a snapshot, to hold those of a program against. */
