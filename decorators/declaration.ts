@@ -94,6 +94,11 @@ export interface EntityDeclaration {
    * version before one of this.
    */
   readonly schemaVersion?: number;
+  /**
+   * Whether the entity is used no more: its rows are neither read nor written, and a step of the plan removes them when it is
+   * allowed. docs/schema.md. Default false.
+   */
+  readonly retired?: boolean;
   /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
   readonly inheritable?: boolean;
 }

@@ -13,12 +13,13 @@ import {
   type PlanOptions,
   planSchema,
   type ReadPlanRecord,
+  readIndexes,
   readSchemaState,
   type SchemaPlan,
-  schemaHistory,
   type SnapshotPlan,
-  subjectStates,
+  schemaHistory,
   snapshotOf,
+  subjectStates,
   systemTables,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
@@ -26,6 +27,7 @@ import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import { removeIndex } from '../job/indexes/index.js';
 import { moveColumns } from '../job/moves/move-columns.js';
+import { removeRows } from '../job/moves/remove-rows.js';
 import { upgradeRows } from '../job/moves/upgrade-rows.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
@@ -68,8 +70,6 @@ export class SchemaTools {
   }
 
   /**
-   * What the declarations smell of, by rules of thumb (docs/lint.md); warnings first.
-  /**
    * The declarations as the text of a file for the repository, which `check` holds later ones against. `before` is the
    * text of the one that it replaces: the Avro schemas in it are kept, since values written with them still have to be read.
    * @throws InvalidArgumentError when `before` is no snapshot.
@@ -88,6 +88,8 @@ export class SchemaTools {
     return checkSnapshot(this.declared(), snapshot, options);
   }
 
+  /**
+   * What the declarations smell of, by rules of thumb (docs/lint.md); warnings first.
    * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
    */
   lint(options: LintOptions = {}): LintFinding[] {
@@ -167,6 +169,18 @@ export class SchemaTools {
     await admin.modifyTable({ ...live, metadata });
   }
 
+  private async retire(entity: EntitySchema): Promise<void> {
+    await removeRows(this.engine, entity);
+    const { admin } = this.engine;
+    const table = entity.table.descriptor.name;
+    const stored = (await readIndexes(admin, [entity.table])).get(table) ?? new Map();
+    for (const [id, index] of stored) {
+      if (index.entity === entity.name) await removeIndex(this.engine, indexTableName(table), id);
+    }
+    const live = await admin.getDescriptor(table);
+    await admin.modifyTable({ ...live, metadata: metadataWithout(entity, live) });
+  }
+
   private applicable(options: PlanOptions): Applicable {
     return {
       engine: this.engine,
@@ -181,6 +195,10 @@ export class SchemaTools {
       },
       upgradeRows: async (table, name) => {
         await this.upgradeRows(this.entitiesIn(table).find((each) => each.name === name)!.target);
+      },
+      retire: async (table, name) => {
+        const { retired } = this.declared().tables.find(({ descriptor }) => descriptor.name === table)!;
+        await this.retire(retired.find((each) => each.name === name)!);
       },
       buildIndex: async (table, name) => {
         for (const entity of this.entitiesIn(table)) {
@@ -221,6 +239,11 @@ export class LiveSchema extends SchemaTools {
   /** In the order of their names. */
   get tables(): readonly TableSchema[] {
     return this.current().tables;
+  }
+
+  /** Entities whose rows are to be removed, in the order of their tables. */
+  get retired(): readonly EntitySchema[] {
+    return this.current().retired;
   }
 
   /** What breaks no rule but is likely to cost: each a sentence. */

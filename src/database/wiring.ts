@@ -100,7 +100,7 @@ export class Wiring {
 
   /** Entities beside those that it has; when their tables are not as declared, it is as before. */
   async add(entities: readonly EntityClass[]): Promise<void> {
-    const known = this.declared.entities.map(({ target }) => target);
+    const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
     const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
     this.following.checkAdded(this.declared, schema);
     if (this.handling === 'ignore') this.take(schema);

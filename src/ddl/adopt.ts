@@ -10,7 +10,7 @@ export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDe
   const markers = storedMarkers(declared.entities, live);
   if (markers.size === 0) return declared;
   return compileSchema(
-    declared.entities.map(({ target }) => target),
+    [...declared.entities, ...declared.retired].map(({ target }) => target),
     markers,
     declared.subscribers,
   );

@@ -28,6 +28,7 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
   return descriptors.map((descriptor) => ({
     descriptor,
     entities: [],
+    retired: [],
     splitKeys: [],
     signature: '',
     declaration: undefined,

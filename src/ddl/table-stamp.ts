@@ -59,7 +59,7 @@ export function storedMarkers(
 
 /** How declarations contradict what the table was written with; each a sentence. Columns may be added and left out. */
 export function stampProblems(table: TableSchema, live: TableDescriptor): string[] {
-  return table.entities.flatMap((entity) => {
+  return [...table.entities, ...table.retired].flatMap((entity) => {
     const mixed = mixedRecords(entity, live);
     if (mixed !== undefined) return [mixed];
     const text = live.metadata[stampName(entity.key.recordType)];
@@ -70,6 +70,7 @@ export function stampProblems(table: TableSchema, live: TableDescriptor): string
         `${entity.name}: the stamp of what its rows were written with cannot be read: ${stamp}. Open the table with the version of Rowan that wrote it, or one that is newer.`,
       ];
     }
+    if (table.retired.includes(entity)) return retirementProblems(entity, stamp);
     return contradictions(entity, stamp, stampOfEntity(entity));
   });
 }
@@ -151,6 +152,25 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     );
   }
   return problems;
+}
+
+/** What would make the rows that are to be removed others than those that are meant. */
+function retirementProblems({ name, key }: EntitySchema, before: RecordStamp): string[] {
+  if (before.entity !== undefined && before.entity !== name) {
+    return [
+      `${name}: it is retired, and the rows of its record type were written by ${before.entity}. Declare that one as retired, or leave ${name} out.`,
+    ];
+  }
+  if (isReadableKey(before.key, key.signature)) return [];
+  return [
+    `${name}: it is retired, and its row keys were written as [${before.key}] and are declared as [${key.signature}]; rows would be told from others wrongly. Restore @RowKey.`,
+  ];
+}
+
+/** The metadata without what it notes of an entity. */
+export function metadataWithout(entity: EntitySchema, live: TableDescriptor): TableDescriptor['metadata'] {
+  const { [stampName(entity.key.recordType)]: _, ...rest } = live.metadata;
+  return rest;
 }
 
 /** Rows of a version that the declarations cannot read. */

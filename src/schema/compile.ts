@@ -51,6 +51,7 @@ export function compileDeclarations(
   for (const target of order) {
     const entity = compileEntity(target, problems, markers.get(target), told);
     if (entity === undefined) continue;
+    checkRetired(entity, problems);
     const other = names.get(entity.source.name);
     if (other !== undefined) {
       problems.add(
@@ -78,11 +79,31 @@ export function compileDeclarations(
     schemas.flatMap((table) => table.entities).map((entity) => [entity.target, entity]),
   );
   return new Schema(
-    Object.freeze(order.map((target) => byTarget.get(target)!)),
+    Object.freeze(order.flatMap((target) => byTarget.get(target) ?? [])),
     Object.freeze(schemas),
     Object.freeze([...warningsOf(schemas), ...tables.flatMap((table) => table!.warnings)]),
     told,
   );
+}
+
+/** What goes with the rows of an entity that is used no more: its indexes do, summaries are others' figures too. */
+function checkRetired({ source, summaries }: CompiledEntity, problems: Problems): void {
+  const { retired = false } = source.declaration;
+  if (typeof retired !== 'boolean') {
+    problems.add(
+      source.name,
+      undefined,
+      `Its \`retired\` is ${describe(retired)}.`,
+      'Give true, or leave it out.',
+    );
+  } else if (retired && summaries.length > 0) {
+    problems.add(
+      source.name,
+      undefined,
+      'It is retired, and has summaries.',
+      'Leave the summaries out and apply that, then retire it.',
+    );
+  }
 }
 
 /** Of what smells, what costs in nearly every program. */
@@ -94,8 +115,9 @@ function warningsOf(tables: readonly TableSchema[]): string[] {
 
 function linkTable(table: CompiledTable, mapperOf: MapperFactory): TableSchema {
   const entities: EntitySchema[] = [];
+  const retired: EntitySchema[] = [];
   const { descriptor, declaration, splitKeys } = table;
-  const schema = { descriptor, declaration, entities, splitKeys, signature: '' };
+  const schema = { descriptor, declaration, entities, retired, splitKeys, signature: '' };
   for (const { source, key, columns, marker, ...rest } of table.entities) {
     const families = new Set(columns.columns.map((column) => column.family));
     if (marker !== undefined) families.add(marker.family);
@@ -113,10 +135,13 @@ function linkTable(table: CompiledTable, mapperOf: MapperFactory): TableSchema {
       marker,
       ...rest,
     };
-    entities.push(Object.freeze({ ...unmapped, table: schema, mapper: mapperOf(unmapped) }));
+    const into = source.declaration.retired === true ? retired : entities;
+    into.push(Object.freeze({ ...unmapped, table: schema, mapper: mapperOf(unmapped) }));
   }
-  entities.sort((a, b) => (a.key.recordType ?? 0) - (b.key.recordType ?? 0) || (a.name < b.name ? -1 : 1));
-  Object.freeze(entities);
+  for (const each of [entities, retired]) {
+    each.sort((a, b) => (a.key.recordType ?? 0) - (b.key.recordType ?? 0) || (a.name < b.name ? -1 : 1));
+    Object.freeze(each);
+  }
   schema.signature = schemaSignature(schema);
   return Object.freeze(schema);
 }

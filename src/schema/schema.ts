@@ -25,6 +25,12 @@ export class Schema {
   entity<E extends object>(target: EntityClass<E>): EntitySchema<E> {
     const found = this.byClass.get(target);
     if (found !== undefined) return found as unknown as EntitySchema<E>;
+    const gone = this.retired.find((entity) => entity.target === target);
+    if (gone !== undefined) {
+      throw new SchemaError(
+        `${gone.name} is retired: its rows are neither read nor written, and rowan schema apply removes them. Leave out { retired: true } to use it.`,
+      );
+    }
     throw new SchemaError(
       `${typeof target === 'function' ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
     );
@@ -39,6 +45,11 @@ export class Schema {
   entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
     const table = this.tables.find(({ descriptor }) => descriptor.name === tableName);
     return table?.entities.find(({ key }) => key.matches(row));
+  }
+
+  /** Entities whose rows are to be removed, in the order of their tables. */
+  get retired(): readonly EntitySchema[] {
+    return this.tables.flatMap((table) => table.retired);
   }
 
   has(target: EntityClass): boolean {

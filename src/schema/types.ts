@@ -118,6 +118,8 @@ export interface TableSchema {
   readonly declaration: DeclaredOptions | undefined;
   /** Entities of the table, in the order of their record types, then names. */
   readonly entities: readonly EntitySchema[];
+  /** Entities whose rows are to be removed: declared with `retired`. In the same order. */
+  readonly retired: readonly EntitySchema[];
   /** Where the table is to be split when it is created; strictly increasing, may be empty. */
   readonly splitKeys: readonly Uint8Array[];
   /** A text of everything that decides the bytes of the table's entities; see `schemaSignature`. */

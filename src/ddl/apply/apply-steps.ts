@@ -15,6 +15,8 @@ export interface StepTools {
   readonly moveColumns: (table: string, entity: string) => Promise<void>;
   /** Writes the rows of an entity of a table as its present version. */
   readonly upgradeRows: (table: string, entity: string) => Promise<void>;
+  /** Removes the rows of a retired entity of a table, and what the table notes of it. */
+  readonly retire: (table: string, entity: string) => Promise<void>;
   /** Builds an index of a table's entity: `Entity.index`. */
   readonly buildIndex: (table: string, index: string) => Promise<void>;
   /** Removes an index that is not declared, by its id in hex. */
@@ -66,6 +68,9 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
       return;
     case 'upgrade-rows':
       await tools.upgradeRows(table, step.option!);
+      return;
+    case 'retire':
+      await tools.retire(table, step.option!);
       return;
     case 'build-index':
       await tools.buildIndex(table, step.option!);

@@ -40,7 +40,10 @@ export interface AppliedPlan {
 
 /** What is applied, and how it is planned: made anew once the lock is held. */
 export interface Applicable
-  extends Pick<StepTools, 'register' | 'moveColumns' | 'upgradeRows' | 'buildIndex' | 'dropIndex'> {
+  extends Pick<
+    StepTools,
+    'register' | 'moveColumns' | 'upgradeRows' | 'retire' | 'buildIndex' | 'dropIndex'
+  > {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
 }
@@ -86,6 +89,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
         register: target.register,
         moveColumns: target.moveColumns,
         upgradeRows: target.upgradeRows,
+        retire: target.retire,
         buildIndex: target.buildIndex,
         dropIndex: target.dropIndex,
         guard: () => lock.check(),

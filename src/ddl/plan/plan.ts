@@ -58,8 +58,16 @@ export function planSchema(
   return { steps, unmanaged, contradictions, checksum: checksumOf(steps, contradictions) };
 }
 
+const SLOW: ReadonlySet<SchemaStep['kind']> = new Set([
+  'split',
+  'compact',
+  'move-columns',
+  'upgrade-rows',
+  'retire',
+]);
+
 function isSlow({ kind }: SchemaStep): boolean {
-  return kind === 'split' || kind === 'compact' || kind === 'move-columns' || kind === 'upgrade-rows';
+  return SLOW.has(kind);
 }
 
 function isSplit({ kind }: SchemaStep): boolean {

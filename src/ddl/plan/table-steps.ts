@@ -3,9 +3,15 @@
 import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
-import { placeOf, readStamp, stampTexts } from '../stamp-format.js';
+import { placeOf, readStamp, stampName, stampTexts } from '../stamp-format.js';
 import { tableDifferences } from '../table-difference.js';
-import { stampChanges, stampedDescriptor, unmovedColumns, unupgradedFrom } from '../table-stamp.js';
+import {
+  liveStamp,
+  stampChanges,
+  stampedDescriptor,
+  unmovedColumns,
+  unupgradedFrom,
+} from '../table-stamp.js';
 import { expires, judge, needsCompaction } from './option-rules.js';
 import type { PlanOptions, SchemaStep, TableState, UnmanagedSetting } from './types.js';
 
@@ -34,6 +40,7 @@ export function alterSteps(table: TableSchema, state: TableState, options: PlanO
           ...splitSteps(table, state),
           ...moveSteps(table, state.descriptor),
           ...upgradeSteps(table, state.descriptor),
+          ...retireSteps(table, state.descriptor),
           ...compactSteps(table.descriptor, sets),
         ]
       : []),
@@ -157,7 +164,10 @@ function isKeptByOthers(name: string, stamps: ReadonlySet<string>): boolean {
 
 /** Record types that the table was written with and that nobody declares. */
 export function undeclaredRecords(table: TableSchema, live: TableDescriptor): UnmanagedSetting[] {
-  const declared = new Set(Object.keys(stampedDescriptor(table).metadata));
+  const declared = new Set([
+    ...Object.keys(stampedDescriptor(table).metadata),
+    ...table.retired.map(({ key }) => stampName(key.recordType)),
+  ]);
   return stampTexts(live.metadata)
     .filter(([name]) => !declared.has(name))
     .map(([name, text]) => {
@@ -245,6 +255,24 @@ function upgradeSteps({ entities, descriptor }: TableSchema, live: TableDescript
         option: name,
         from,
         to: version,
+      },
+    ];
+  });
+}
+
+function retireSteps({ retired, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
+  return retired.flatMap((entity): SchemaStep[] => {
+    const stamp = liveStamp(entity, live);
+    if (stamp === undefined) return [];
+    return [
+      {
+        id: `retire:${descriptor.name}/${entity.name}`,
+        kind: 'retire',
+        class: 'data-loss',
+        why: `${entity.name} is retired: each of its rows is removed, with every version; then every row is looked at again, its indexes are removed, and what the table notes of it is forgotten.`,
+        table: descriptor.name,
+        option: entity.name,
+        from: stamp.key,
       },
     ];
   });

@@ -20,6 +20,8 @@ export type StepKind =
   | 'move-columns'
   /** Rows of an entity that were written as an older version. */
   | 'upgrade-rows'
+  /** The rows of an entity that is used no more. */
+  | 'retire'
   /** Entries of an index for the rows that are there. */
   | 'build-index'
   /** The entries of an index that is not declared. */
