@@ -1,5 +1,5 @@
 import type { AvroCodecOptions, AvroSchema, AvroType, AvroValue } from '../src/codec/index.js';
-import type { AvroRecordDeclaration, ColumnName, NestedType } from './declaration.js';
+import type { AvroRecordDeclaration, ColumnName, ColumnOptions, NestedType } from './declaration.js';
 import type { ClassOf } from './json.js';
 import {
   type AnyClassDecorator,
@@ -12,8 +12,11 @@ import {
 /** A class behind a function in a list: the type is a list of its instances. */
 export type ListOf<T> = () => readonly [abstract new (...args: never[]) => T];
 
+/** Options of a column of Avro whose values are `T`. */
+export interface AvroColumnOptions<T> extends AvroCodecOptions, ColumnOptions<T> {}
+
 /** Options of a column whose schema comes from a class. */
-export type AvroClassOptions = Omit<AvroCodecOptions, 'classes'>;
+export type AvroClassOptions<T> = Omit<AvroColumnOptions<T>, 'classes'>;
 
 /**
  * Stores a property as Avro in one cell: single-object encoding, with the fingerprint of the writer's schema. Values
@@ -32,30 +35,38 @@ export type AvroClassOptions = Omit<AvroCodecOptions, 'classes'>;
 export function Avro<T extends object>(
   column: ColumnName,
   type: ListOf<T>,
-  options?: AvroClassOptions,
+  options?: AvroClassOptions<T[]>,
 ): PropertyDecoratorOf<readonly T[]>;
 export function Avro<T extends object>(
   column: ColumnName,
   type: ClassOf<T>,
-  options?: AvroClassOptions,
+  options?: AvroClassOptions<T>,
 ): PropertyDecoratorOf<T>;
 export function Avro<A extends AvroType<unknown>>(
   column: ColumnName,
   type: A,
-  options?: AvroCodecOptions,
+  options?: AvroColumnOptions<AvroValue<A>>,
 ): PropertyDecoratorOf<AvroValue<A>>;
 export function Avro(
   column: ColumnName,
   schema: AvroSchema,
-  options?: AvroCodecOptions,
+  options?: AvroColumnOptions<unknown>,
 ): AnyPropertyDecorator;
 export function Avro(
   column: ColumnName,
   type: NestedType | AvroType<unknown> | AvroSchema,
-  options: AvroCodecOptions = {},
+  { was, ...options }: AvroColumnOptions<unknown> = {},
 ): AnyPropertyDecorator {
   return memberDecorator('Avro', 'field', (declaration, property) => {
-    declaration.properties.push({ kind: 'avro', decorator: 'Avro', property, column, type, options });
+    declaration.properties.push({
+      kind: 'avro',
+      decorator: 'Avro',
+      property,
+      column,
+      type,
+      options,
+      ...(was && { was }),
+    });
   });
 }
 

@@ -1,5 +1,4 @@
 import {
-  type AvroCodecOptions,
   type AvroSchema,
   type AvroType,
   type AvroValue,
@@ -8,7 +7,8 @@ import {
   text,
   type ValueCodec,
 } from '../src/codec/index.js';
-import type { AvroClassOptions, ListOf } from './avro.js';
+import type { AvroClassOptions, AvroColumnOptions, ListOf } from './avro.js';
+import type { ColumnsOptions } from './columns.js';
 import type {
   AvroDeclaration,
   ClassDeclaration,
@@ -20,6 +20,7 @@ import type {
 import type { EmbedOptions } from './embedded.js';
 import type { ClassOf } from './json.js';
 import { declarationOn } from './metadata.js';
+import type { PackedOptions } from './packed.js';
 import type { Versioned } from './versions.js';
 
 /** A property of `defineEntity`: `T` is its type. */
@@ -75,27 +76,29 @@ export interface ColumnBuilder<Name extends string> {
   json<T extends object>(column: Name, type: ClassOf<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
   json<T = unknown>(column: Name, type: undefined, options: ColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
-  avro<T extends object>(column: Name, type: ListOf<T>, options?: AvroClassOptions): PropertyDefinition<T[]>;
-  avro<T extends object>(column: Name, type: ClassOf<T>, options?: AvroClassOptions): PropertyDefinition<T>;
+  avro<T extends object>(
+    column: Name,
+    type: ListOf<T>,
+    options?: AvroClassOptions<T[]>,
+  ): PropertyDefinition<T[]>;
+  avro<T extends object>(
+    column: Name,
+    type: ClassOf<T>,
+    options?: AvroClassOptions<T>,
+  ): PropertyDefinition<T>;
   avro<A extends AvroType<unknown>>(
     column: Name,
     type: A,
-    options?: AvroCodecOptions,
+    options?: AvroColumnOptions<AvroValue<A>>,
   ): PropertyDefinition<AvroValue<A>>;
   /** Of a schema given as JSON say the type. */
-  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroCodecOptions): PropertyDefinition<T>;
+  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Counter`. */
-  counter(column: Name): PropertyDefinition<bigint, true>;
+  counter(column: Name, options?: ColumnOptions<bigint>): PropertyDefinition<bigint, true>;
   /** As `@Columns`. */
-  columns<V, K = string>(
-    column: Name,
-    options: { readonly key?: ValueCodec<K>; readonly value: ValueCodec<V> },
-  ): PropertyDefinition<Map<K, V | null>>;
+  columns<V, K = string>(column: Name, options: ColumnsOptions<K, V>): PropertyDefinition<Map<K, V | null>>;
   /** As `@Packed`. */
-  packed<V>(
-    column: Name,
-    options: { readonly part: string; readonly value: ValueCodec<V> },
-  ): PropertyDefinition<Map<number, V | null>>;
+  packed<V>(column: Name, options: PackedOptions<V>): PropertyDefinition<Map<number, V | null>>;
   /** As `@Versions`. */
   versions<T>(
     column: Name,
@@ -202,12 +205,22 @@ const builder = {
     needed('column', { kind: 'column', column, codec, ...moveOf(options) }),
   json: (column: string, type?: ClassOf<object>, options?: ColumnOptions<unknown>) =>
     needed('json', { kind: 'json', column, type, ...moveOf(options) }),
-  avro: (column: string, type: AvroDeclaration['type'], options: AvroCodecOptions = {}) =>
-    needed('avro', { kind: 'avro', column, type, options }),
-  counter: (column: string) => stored('counter', { kind: 'counter', column }),
-  columns: (column: string, options: { key?: ValueCodec<unknown>; value: ValueCodec<unknown> }) =>
-    stored('columns', { kind: 'columns', column, key: options.key ?? text, value: options.value }),
-  packed: (column: string, options: { part: string; value: ValueCodec<unknown> }) =>
+  avro: (
+    column: string,
+    type: AvroDeclaration['type'],
+    { was, ...options }: AvroColumnOptions<unknown> = {},
+  ) => needed('avro', { kind: 'avro', column, type, options, ...(was && { was }) }),
+  counter: (column: string, options?: ColumnOptions<unknown>) =>
+    stored('counter', { kind: 'counter', column, ...moveOf(options) }),
+  columns: (column: string, options: ColumnsOptions<unknown, unknown>) =>
+    stored('columns', {
+      kind: 'columns',
+      column,
+      key: options.key ?? text,
+      value: options.value,
+      ...moveOf(options),
+    }),
+  packed: (column: string, options: PackedOptions<unknown>) =>
     stored('packed', { kind: 'packed', column, ...options }),
   versions: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
     stored('versions', { kind: 'versions', column, codec, ...moveOf(options) }),

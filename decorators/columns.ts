@@ -1,9 +1,10 @@
 import type { ValueCodec } from '../src/codec/index.js';
 import { text } from '../src/codec/index.js';
-import type { ColumnName } from './declaration.js';
+import type { ColumnName, ColumnOptions } from './declaration.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
-export interface ColumnsOptions<K, V> {
+/** `was` names the family and prefix that the entries stood behind before, with the same keys. */
+export interface ColumnsOptions<K, V> extends ColumnOptions<V> {
   /** The codec of the Map's keys, which stand in the qualifiers behind the prefix. Default text. */
   readonly key?: ValueCodec<K>;
   /** The codec of the Map's values. */
@@ -26,6 +27,7 @@ export function Columns<V, K = string>(
   options: ColumnsOptions<K, V>,
 ): PropertyDecoratorOf<ReadonlyMap<K, V | null>> {
   return memberDecorator('Columns', 'field', (declaration, property) => {
+    const was = options?.was;
     declaration.properties.push({
       kind: 'columns',
       decorator: 'Columns',
@@ -33,6 +35,7 @@ export function Columns<V, K = string>(
       column,
       key: options?.key ?? text,
       value: options?.value,
+      ...(was && { was }),
     });
   });
 }

@@ -140,6 +140,7 @@ export interface AvroDeclaration extends StoredProperty {
   /** A class with `@AvroRecord`, a list of its instances, or an Avro type or schema. */
   readonly type: NestedType | AvroType<unknown> | AvroSchema;
   readonly options: AvroCodecOptions;
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** What `@AvroRecord` takes. */
@@ -162,6 +163,7 @@ export interface AvroFieldDeclaration {
 export interface CounterDeclaration extends StoredProperty {
   readonly kind: 'counter';
   readonly column: ColumnName;
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** An object whose properties are columns of their own. */
@@ -179,6 +181,8 @@ export interface ColumnsDeclaration extends StoredProperty {
   readonly column: ColumnName;
   readonly key: ValueCodec<unknown>;
   readonly value: ValueCodec<unknown>;
+  /** Of the values, with the same keys. */
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** A Map from times (ms) in the row's time bucket to values: one cell for each, the offset in the qualifier. */
@@ -188,6 +192,8 @@ export interface PackedDeclaration extends StoredProperty {
   /** The part of the key that the bucket is made of. */
   readonly part: string;
   readonly value: ValueCodec<unknown>;
+  /** Of the values, at the same times. */
+  readonly was?: ColumnOptions<unknown>['was'];
 }
 
 /** The kept versions of one column. */

@@ -1,8 +1,9 @@
 import type { ValueCodec } from '../src/codec/index.js';
-import type { ColumnName } from './declaration.js';
+import type { ColumnName, ColumnOptions } from './declaration.js';
 import { memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
-export interface PackedOptions<V> {
+/** `was` names the family and prefix that the values stood behind before, at the same times. */
+export interface PackedOptions<V> extends ColumnOptions<V> {
   /** The part of the key that `timeBucket(...)` makes the row's span of time of. */
   readonly part: string;
   /** The codec of the Map's values. */
@@ -33,6 +34,15 @@ export function Packed<V>(
   return memberDecorator('Packed', 'field', (declaration, property) => {
     const part = options?.part;
     const value = options?.value;
-    declaration.properties.push({ kind: 'packed', decorator: 'Packed', property, column, part, value });
+    const was = options?.was;
+    declaration.properties.push({
+      kind: 'packed',
+      decorator: 'Packed',
+      property,
+      column,
+      part,
+      value,
+      ...(was && { was }),
+    });
   });
 }

@@ -87,6 +87,7 @@ export function stampOfFormer(
     qualifier: toHex(qualifier),
     kind: column.kind,
     codec: codec.name,
+    ...(column.qualifierCodec === undefined ? {} : { keyCodec: column.qualifierCodec.name }),
     property: column.property,
   };
 }

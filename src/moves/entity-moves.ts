@@ -1,7 +1,17 @@
 /** The moved columns of one entity: its cells as they are stored, and as they are declared. */
 
-import { compareBytes, equalBytes, toHex, toStringBinary } from '../bytes/index.js';
+import {
+  compareBytes,
+  concatBytes,
+  equalBytes,
+  startsWithBytes,
+  toHex,
+  toLatin1,
+  toStringBinary,
+} from '../bytes/index.js';
+import { counter } from '../codec/index.js';
 import { RowanError } from '../errors.js';
+import { isCounted } from '../schema/former-places.js';
 import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js';
 import { Cell, type Result, Result as Row, StaleResult } from '../table/index.js';
 
@@ -16,6 +26,19 @@ export interface ColumnMove {
    * hidden with it, and the newest cell counts wherever it stands.
    */
   readonly removes: boolean;
+  /** Whether what stands at all places is added up: increments of either place count. */
+  readonly adds: boolean;
+}
+
+type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
+
+/** A cell of a moved column, and where it belongs. */
+export interface Moved {
+  readonly move: ColumnMove;
+  /** Where it stands; undefined: where it belongs. */
+  readonly origin: FormerPlace | undefined;
+  /** In the column's family: its own, or of a Map that of the entry. */
+  readonly qualifier: Uint8Array;
 }
 
 export class EntityMoves {
@@ -34,6 +57,7 @@ export class EntityMoves {
         origins: column.was,
         kept: kept.get(column.family) ?? 1,
         removes: column.kind !== 'versions' && column.was.every(({ family }) => kept.get(family) === 1),
+        adds: isCounted(column),
       }));
   }
 
@@ -42,56 +66,77 @@ export class EntityMoves {
     return this.schema.key.matches(row);
   }
 
-  /** The move whose origin, or whose column, a cell is of. */
-  moveFrom(family: string, qualifier: Uint8Array): ColumnMove | undefined {
-    return this.moves.find(({ origins }) => origins.some((place) => isAt(place, family, qualifier)));
+  /** What a cell at a former place is of. */
+  movedFrom(family: string, qualifier: Uint8Array): Moved | undefined {
+    for (const move of this.moves) {
+      for (const origin of move.origins) {
+        const rest = behind(move, origin, family, qualifier);
+        if (rest !== undefined) return { move, origin, qualifier: concatBytes(move.column.qualifier, rest) };
+      }
+    }
+    return undefined;
   }
 
-  moveTo(family: string, qualifier: Uint8Array): ColumnMove | undefined {
-    return this.moves.find(({ column }) => isAt(column, family, qualifier));
+  /** What a cell is of that stands where it is declared. */
+  movedTo(family: string, qualifier: Uint8Array): Moved | undefined {
+    for (const move of this.moves) {
+      if (behind(move, move.column, family, qualifier) !== undefined)
+        return { move, origin: undefined, qualifier };
+    }
+    return undefined;
+  }
+
+  /** Where the values of a column that is declared at a qualifier may still stand. */
+  formerOf({ move, qualifier }: Moved): Place[] {
+    const rest = behind(move, move.column, move.column.family, qualifier)!;
+    return move.origins.map((origin) => ({
+      family: origin.family,
+      qualifier: concatBytes(origin.qualifier, rest),
+    }));
   }
 
   /**
    * The row as it is declared: cells of origins become cells of their columns, with their times; of two of the same time
-   * the column's own counts. At most `versions` of each moved column.
+   * the column's own counts. At most `versions` of each moved column. Counters are added up.
    * @throws RowanError `ERR_CODEC` when an old value cannot be read or migrated.
    */
   declared(result: Result, versions: number): Result {
-    if (!result.cells.some(({ family, qualifier }) => this.moveFrom(family, qualifier) !== undefined)) {
+    if (!result.cells.some(({ family, qualifier }) => this.movedFrom(family, qualifier) !== undefined)) {
       return result;
     }
     const cells: Cell[] = [];
-    const moved = new Map<ColumnMove, Map<number, Cell>>();
+    const moved = new Map<string, { readonly move: ColumnMove; readonly byTime: Map<number, Cell> }>();
     for (const cell of result.cells) {
-      const from = this.moveFrom(cell.family, cell.qualifier);
-      const move = from ?? this.moveTo(cell.family, cell.qualifier);
-      if (move === undefined) {
+      const from = this.movedFrom(cell.family, cell.qualifier);
+      const found = from ?? this.movedTo(cell.family, cell.qualifier);
+      if (found === undefined) {
         cells.push(cell);
         continue;
       }
-      const byTime = moved.get(move) ?? new Map<number, Cell>();
-      moved.set(move, byTime);
-      if (from === undefined) byTime.set(cell.timestamp, cell);
-      else if (!byTime.has(cell.timestamp)) byTime.set(cell.timestamp, this.moveCell(move, cell));
+      const { move } = found;
+      const id = `${move.column.family}:${toLatin1(found.qualifier)}`;
+      const known = moved.get(id) ?? { move, byTime: new Map<number, Cell>() };
+      moved.set(id, known);
+      const own = from === undefined ? cell : this.moveCell(from, cell);
+      if (move.adds) addUp(known.byTime, own);
+      else if (from === undefined || !known.byTime.has(cell.timestamp)) known.byTime.set(cell.timestamp, own);
     }
-    for (const [{ kept }, byTime] of moved) {
+    for (const { move, byTime } of moved.values()) {
       const newestFirst = [...byTime.values()].sort((a, b) => b.timestamp - a.timestamp);
-      cells.push(...newestFirst.slice(0, Math.min(versions, kept)));
+      cells.push(...newestFirst.slice(0, Math.min(versions, move.kept)));
     }
     return rowLike(result, cells);
   }
 
   /** An origin's cell as one of the column. */
-  moveCell(move: ColumnMove, cell: Cell): Cell {
-    const { column, origins } = move;
-    const origin = origins.find((place) => isAt(place, cell.family, cell.qualifier))!;
+  moveCell({ move: { column }, origin, qualifier }: Moved, cell: Cell): Cell {
     return new Cell(
       cell.row,
       column.family,
-      column.qualifier,
+      qualifier,
       cell.timestamp,
       cell.type,
-      origin.migrate === undefined ? cell.value : this.migrated(column, origin, cell),
+      origin!.migrate === undefined ? cell.value : this.migrated(column, origin!, cell),
     );
   }
 
@@ -119,6 +164,35 @@ export class EntityMoves {
       );
     }
   }
+}
+
+/** What of a qualifier stands behind that of a place: of a Map its key; undefined: the cell is not there. */
+function behind(
+  { column }: ColumnMove,
+  place: Place,
+  family: string,
+  qualifier: Uint8Array,
+): Uint8Array | undefined {
+  if (place.family !== family) return undefined;
+  const isThere =
+    column.kind === 'columns'
+      ? startsWithBytes(qualifier, place.qualifier)
+      : equalBytes(qualifier, place.qualifier);
+  return isThere ? qualifier.subarray(place.qualifier.length) : undefined;
+}
+
+/** The sum of what stands at the places of a counter, at the time of the newest. */
+function addUp(sum: Map<number, Cell>, cell: Cell): void {
+  const [before] = sum.values();
+  if (before === undefined) {
+    sum.set(cell.timestamp, cell);
+    return;
+  }
+  const { row, family, qualifier, type } = cell;
+  const time = Math.max(before.timestamp, cell.timestamp);
+  const value = counter.encode(BigInt.asIntN(64, counter.decode(before.value) + counter.decode(cell.value)));
+  sum.clear();
+  sum.set(time, new Cell(row, family, qualifier, time, type, value));
 }
 
 export function isAt(

@@ -21,7 +21,7 @@ import type {
   Table,
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
-import { unsettled, upgradeChecked } from './settle-row.js';
+import { moveCounts, unsettled, upgradeChecked } from './settle-row.js';
 import type { Change, TableMoves } from './table-moves.js';
 
 /** Of an engine whose calls go somewhere else. */
@@ -43,12 +43,15 @@ export class MovedTable<T extends Table = Table> implements Table {
    */
   protected async settle(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
     const rows: Uint8Array[] = [];
+    const counted: Uint8Array[] = [];
     for (const item of items) {
       if (!this.moves.mustSettle(item)) continue;
-      if (this.moves.upgradesOf(item.row) === undefined) throw unsettled(this.name);
-      rows.push(item.row);
+      if (this.moves.upgradesOf(item.row) !== undefined) rows.push(item.row);
+      else if (this.moves.onlyCounts(item)) counted.push(item.row);
+      else throw unsettled(this.name);
     }
     if (rows.length > 0) await this.writeBack(rows);
+    if (counted.length > 0) await moveCounts(this.inner, this.moves, counted);
   }
 
   /** Writes rows of entities with upgrades as they are declared. */

@@ -5,12 +5,15 @@ import {
   type AtomicStep,
   CheckAndMutate,
   Get,
+  type Result,
+  type RowMutation,
   RowMutations,
   type RowRead,
   type Table,
 } from '../table/index.js';
+import type { EntityMoves } from './entity-moves.js';
 import type { EntityUpgrades } from './entity-upgrades.js';
-import { moveMutations, readMoved, type TableMoves } from './table-moves.js';
+import { countMutations, countTransfer, moveMutations, readMoved, type TableMoves } from './table-moves.js';
 
 /** Times that a row is read and tried again when others write it. */
 const ATTEMPTS = 16;
@@ -22,11 +25,32 @@ export function settleRow(step: AtomicStep, table: string, moves: TableMoves, ro
   let change: RowMutations | undefined;
   if (upgrades !== undefined) change = upgradeOf(upgrades, row, step.read, table);
   else if (moved !== undefined) {
-    const mutations = moveMutations(moved, step.read(readMoved(new Get(row), [moved]), table));
+    const mutations = stepMutations(moved, step.read(readMoved(new Get(row), [moved]), table));
     if (mutations.length > 0 && moved.ends) throw unsettled(table);
     change = mutations.length === 0 ? undefined : new RowMutations(row).add(...mutations);
   }
   if (change !== undefined) step.apply({ table, change });
+}
+
+/** What moves all of a row's columns in a step, as they were read in it. */
+export function stepMutations(entity: EntityMoves, row: Result): RowMutation[] {
+  return [...moveMutations(entity, row), ...countMutations(entity, row)];
+}
+
+/** Moves the counters of rows of a table without steps, before they are added to. */
+export async function moveCounts(
+  table: Table,
+  moves: TableMoves,
+  rows: readonly Uint8Array[],
+): Promise<void> {
+  const gets = rows.map((row) => readMoved(new Get(row), [moves.entityOf(row)!]));
+  const found = await table.getAll(gets);
+  await Promise.all(
+    found.map(async (row) => {
+      const transfer = row.isEmpty ? undefined : countTransfer(moves.entityOf(row.row)!, row);
+      if (transfer !== undefined) await table.increment(transfer);
+    }),
+  );
 }
 
 /** What upgrades the row; undefined: it is of the present version, or not there. */

@@ -3,15 +3,19 @@
  * stand, answers are made of both, and writes go to the new place and take the old cells away.
  */
 
+import { toLatin1 } from '../bytes/index.js';
+import { counter } from '../codec/index.js';
 import { UnsupportedError } from '../errors.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { isGet } from '../table/get.js';
 import {
+  type Cell,
   CellType,
   type CheckAndMutate,
   Delete,
   type Filter,
   type Get,
+  Increment,
   LATEST_TIMESTAMP,
   type MutationCell,
   Put,
@@ -21,7 +25,7 @@ import {
   RowMutations,
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
-import { type ColumnMove, EntityMoves, isAt } from './entity-moves.js';
+import { type ColumnMove, EntityMoves } from './entity-moves.js';
 import { EntityUpgrades } from './entity-upgrades.js';
 
 /** A change of one row. */
@@ -64,15 +68,28 @@ export class TableMoves {
     const wide = query.copy();
     let added = false;
     const asked = new Map(query.copy().families);
-    for (const { moves } of this.entities) {
-      for (const { column, origins } of moves) {
+    const whole = new Set([...asked].filter(([, columns]) => columns === null).map(([family]) => family));
+    const add = (family: string, qualifier?: Uint8Array): void => {
+      if (whole.has(family)) return;
+      added = true;
+      if (qualifier !== undefined) {
+        wide.addColumn(family, qualifier);
+        return;
+      }
+      whole.add(family);
+      wide.addFamily(family);
+    };
+    for (const entity of this.entities) {
+      for (const { column, origins } of entity.moves) {
         const columns = asked.get(column.family);
-        if (columns === undefined) continue;
-        if (columns !== null && !columns.some((each) => isAt(column, column.family, each))) continue;
-        for (const { family, qualifier } of origins) {
-          if (asked.get(family) === null) continue;
-          wide.addColumn(family, qualifier);
-          added = true;
+        if (columns === null) {
+          for (const { family, qualifier } of origins)
+            add(family, column.kind === 'columns' ? undefined : qualifier);
+        }
+        for (const qualifier of columns ?? []) {
+          const found = entity.movedTo(column.family, qualifier);
+          if (found?.move.column !== column) continue;
+          for (const former of entity.formerOf(found)) add(former.family, former.qualifier);
         }
       }
     }
@@ -115,6 +132,16 @@ export class TableMoves {
     return asked || this.mustSettle(action);
   }
 
+  /** Whether it is only increments of moved counters that need the row to be settled. */
+  onlyCounts(item: Get | Change | CheckAndMutate): boolean {
+    if (isGet(item) || isCheckAndMutate(item)) return false;
+    const entity = this.entityOf(item.row);
+    return (
+      entity !== undefined &&
+      mutationsOf(item).every((mutation) => mutation.kind !== 'append' || !addsTo(entity, mutation))
+    );
+  }
+
   /** The change with what removes the old cells of the columns that it writes. */
   settled<C extends Change>(change: C): C | RowMutations {
     const entity = this.entityOf(change.row);
@@ -135,7 +162,7 @@ function mutationsOf(change: Change): readonly RowMutation[] {
 }
 
 function isMoved(entity: EntityMoves, column: Column): boolean {
-  return entity.moveTo(column.family, column.qualifier) !== undefined;
+  return entity.movedTo(column.family, column.qualifier) !== undefined;
 }
 
 function addsTo(entity: EntityMoves, mutation: RowMutation): boolean {
@@ -157,16 +184,17 @@ function removeOld(entity: EntityMoves, cell: MutationCell, gone: Delete): void 
       if (column.family !== family) continue;
       for (const origin of origins) {
         if (origin.family === family) continue;
+        if (column.kind === 'columns') throw entriesOf(column, entity.schema);
         if (type === CellType.DeleteFamily) gone.addColumns(origin.family, origin.qualifier, timestamp);
         else gone.addColumn(origin.family, origin.qualifier, timestamp);
       }
     }
     return;
   }
-  const move = entity.moveTo(family, qualifier);
-  if (move === undefined || (type === CellType.Put && !move.removes)) return;
-  if (type === CellType.Delete && timestamp === LATEST_TIMESTAMP) throw newestOf(move, entity.schema);
-  for (const origin of move.origins) {
+  const found = entity.movedTo(family, qualifier);
+  if (found === undefined || (type === CellType.Put && !found.move.removes)) return;
+  if (type === CellType.Delete && timestamp === LATEST_TIMESTAMP) throw newestOf(found.move, entity.schema);
+  for (const origin of entity.formerOf(found)) {
     if (type === CellType.Delete) gone.addColumn(origin.family, origin.qualifier, timestamp);
     else gone.addColumns(origin.family, origin.qualifier, timestamp);
   }
@@ -180,42 +208,111 @@ function newestOf({ column }: ColumnMove, { name }: EntitySchema): UnsupportedEr
   );
 }
 
+function entriesOf({ property }: ColumnSchema, { name }: EntitySchema): UnsupportedError {
+  return new UnsupportedError(
+    `${name}.${property} is moving from one family to another, so the family alone cannot be deleted. ` +
+      'Delete the row, or the entries; or have the move done first: rowan schema apply.',
+    { details: { entity: name, property } },
+  );
+}
+
 /**
  * What moves the old cells of a row as it was read (every version of the moved columns and of their origins): puts at their
- * times, and deletes up to them, so that what is written later is left alone. Empty when there is nothing to move.
+ * times, and deletes up to them, so that what is written later is left alone. Counters are not among them. Empty when there is
+ * nothing to move.
  */
 export function moveMutations(entity: EntityMoves, row: Result): RowMutation[] {
   if (row.isEmpty) return [];
   const put = new Put(row.row);
   const gone = new Delete(row.row);
-  for (const move of entity.moves) {
-    const { column, origins } = move;
-    const taken = new Set(
-      row.getColumnCells(column.family, column.qualifier).map(({ timestamp }) => timestamp),
-    );
-    for (const origin of origins) {
-      const cells = row.getColumnCells(origin.family, origin.qualifier);
-      if (cells.length === 0) continue;
-      for (const cell of cells) {
-        if (taken.has(cell.timestamp)) continue;
-        taken.add(cell.timestamp);
-        put.addColumn(column.family, column.qualifier, entity.moveCell(move, cell).value, cell.timestamp);
-      }
-      gone.addColumns(origin.family, origin.qualifier, cells[0]!.timestamp);
+  const taken = new Map<string, Set<number>>();
+  for (const cell of row.cells) {
+    const found = entity.movedFrom(cell.family, cell.qualifier);
+    if (found === undefined || found.move.adds) continue;
+    const { family } = found.move.column;
+    const id = `${family}:${toLatin1(found.qualifier)}`;
+    const times =
+      taken.get(id) ?? new Set(row.getColumnCells(family, found.qualifier).map(({ timestamp }) => timestamp));
+    taken.set(id, times);
+    if (!times.has(cell.timestamp)) {
+      times.add(cell.timestamp);
+      put.addColumn(family, found.qualifier, entity.moveCell(found, cell).value, cell.timestamp);
     }
+    // The newest of its column comes first.
+    const newest = row.getLatest(cell.family, cell.qualifier) === cell;
+    if (newest) gone.addColumns(cell.family, cell.qualifier, cell.timestamp);
   }
   if (gone.cells.length === 0) return [];
   return put.cells.length === 0 ? [gone] : [put, gone];
 }
 
-/** Asks for all that `moveMutations` must see. */
+/** A counter's cell at a former place. */
+interface OldCount {
+  readonly cell: Cell;
+  /** Where it belongs. */
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  readonly count: bigint;
+}
+
+/** The counters of a row that stand at former places. */
+function oldCounts(entity: EntityMoves, row: Result): OldCount[] {
+  return row.cells.flatMap((cell) => {
+    const found = entity.movedFrom(cell.family, cell.qualifier);
+    if (found?.move.adds !== true) return [];
+    const { column } = found.move;
+    return [{ cell, family: column.family, qualifier: found.qualifier, count: counter.decode(cell.value) }];
+  });
+}
+
+/**
+ * What moves the counters of a row in a step: they are added to what stands where they belong, and deleted. Their time is that of the
+ * move.
+ */
+export function countMutations(entity: EntityMoves, row: Result): RowMutation[] {
+  return oldCounts(entity, row).flatMap(({ cell, family, qualifier, count }) => [
+    new Increment(row.row).addColumn(family, qualifier, count),
+    new Delete(row.row).addColumns(cell.family, cell.qualifier, cell.timestamp),
+  ]);
+}
+
+/**
+ * What moves the counters of a row without looking: they are added where they belong, and taken away where they stood, where zero stays.
+ * However many do so, and whoever counts meanwhile, the sum is right. Undefined when there is nothing to move.
+ */
+export function countTransfer(entity: EntityMoves, row: Result): Increment | undefined {
+  const counts = oldCounts(entity, row).filter(({ count }) => count !== 0n);
+  if (counts.length === 0) return undefined;
+  const transfer = new Increment(row.row).setReturnResults(false);
+  for (const { cell, family, qualifier, count } of counts) {
+    transfer.addColumn(family, qualifier, count);
+    transfer.addColumn(cell.family, cell.qualifier, BigInt.asIntN(64, -count));
+  }
+  return transfer;
+}
+
+/** Whether a row has cells at former places; `zeros`: whether counters that are zero are such. */
+export function hasOldCells(entity: EntityMoves, row: Result, zeros: boolean): boolean {
+  return row.cells.some(({ family, qualifier, value }) => {
+    const found = entity.movedFrom(family, qualifier);
+    return found !== undefined && (zeros || !found.move.adds || counter.decode(value) !== 0n);
+  });
+}
+
+/** Asks for all that moves must see. */
 export function readMoved<Q extends Query>(query: Q, entities: readonly EntityMoves[]): Q {
   query.readAllVersions();
-  for (const { moves } of entities) {
-    for (const { column, origins } of moves) {
-      query.addColumn(column.family, column.qualifier);
-      for (const origin of origins) query.addColumn(origin.family, origin.qualifier);
-    }
-  }
+  const places = entities.flatMap(({ moves }) =>
+    moves.flatMap(({ column, origins }) =>
+      [column, ...origins].map(({ family, qualifier }) => ({
+        family,
+        qualifier,
+        whole: column.kind === 'columns',
+      })),
+    ),
+  );
+  const whole = new Set(places.filter((place) => place.whole).map(({ family }) => family));
+  for (const family of whole) query.addFamily(family);
+  for (const { family, qualifier } of places) if (!whole.has(family)) query.addColumn(family, qualifier);
   return query;
 }

@@ -66,7 +66,7 @@ class ColumnCompiler {
     private readonly problems: Problems,
   ) {
     this.families = Object.keys(entity.table.families ?? {});
-    this.former = new FormerPlaces(entity.table.name, this.families);
+    this.former = new FormerPlaces(entity.table.name, entity.table.families ?? {});
   }
 
   compile(): CompiledColumns {

@@ -1,7 +1,7 @@
 /** One entity's declarations -> its key layout, columns, marker, lifecycle and time to live. */
 
 import { emittedType, type IndexDeclaration } from '../../decorators/index.js';
-import { toBytes } from '../bytes/index.js';
+import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { describe } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
@@ -324,12 +324,14 @@ function markerOf(
   const first = inOrder.find((column) => families.includes(column.family))?.family ?? families[0] ?? '';
   const kept = stored !== undefined && families.includes(stored) ? stored : first;
   const family = typeof marker === 'string' ? marker : kept;
-  const taken = columns.find(
-    (column) =>
-      column.kind !== 'columns' &&
-      [column, ...column.was].some(
-        (place) => place.family === family && Buffer.compare(place.qualifier, MARKER_QUALIFIER) === 0,
-      ),
+  const taken = columns.find((column) =>
+    (column.kind === 'columns' ? column.was : [column, ...column.was]).some(
+      (place) =>
+        place.family === family &&
+        (column.kind === 'columns'
+          ? startsWithBytes(MARKER_QUALIFIER, place.qualifier)
+          : equalBytes(MARKER_QUALIFIER, place.qualifier)),
+    ),
   );
   if (taken !== undefined) {
     problems.add(

@@ -1,6 +1,6 @@
 /** `was` of a property -> the places where its column stood, with every rule that they can break. */
 
-import type { PropertyDeclaration } from '../../decorators/index.js';
+import type { PropertyDeclaration, TableDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toStringBinary } from '../bytes/index.js';
 import { describe } from '../table/checks.js';
 import { parseColumnName } from './column-name.js';
@@ -9,27 +9,31 @@ import type { ColumnSchema, FormerPlace, ValueCodec } from './types.js';
 type Report = (rule: string, mend: string) => void;
 type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
+type Counted = Pick<ColumnSchema, 'kind' | 'codec'> & Partial<Pick<ColumnSchema, 'window'>>;
+
+/** Whether a column holds counters: alone, or as the entries of a Map. What stands at several places is added up then. */
+export function isCounted({ kind, codec, window }: Counted): boolean {
+  return kind === 'counter' || (kind === 'columns' && window === undefined && codec.name === 'counter');
+}
+
 const NONE: readonly FormerPlace[] = Object.freeze([]);
 
 /** Of one entity. */
 export class FormerPlaces {
   constructor(
     private readonly table: string,
-    private readonly families: readonly string[],
+    /** As they are declared. */
+    private readonly families: TableDeclaration['families'],
   ) {}
 
-  of(
-    declared: PropertyDeclaration,
-    place: Place,
-    { codec }: { readonly codec: ValueCodec<unknown> },
-    report: Report,
-  ): readonly FormerPlace[] {
+  of(declared: PropertyDeclaration, place: Place, storage: Counted, report: Report): readonly FormerPlace[] {
     const was: unknown = 'was' in declared ? declared.was : undefined;
     if (was === undefined) return NONE;
     if (!Array.isArray(was) || was.length === 0) {
       report(`Its \`was\` is ${describe(was)}.`, "Give a list of columns: { was: ['d:name'] }.");
       return NONE;
     }
+    const { codec } = storage;
     const places: FormerPlace[] = [];
     for (const one of was as readonly unknown[]) {
       const former = this.parse(one, codec, report);
@@ -45,6 +49,7 @@ export class FormerPlaces {
       }
       places.push(Object.freeze(former));
     }
+    if (isCounted(storage)) this.checkCounts([place, ...places], report);
     return Object.freeze(places);
   }
 
@@ -59,7 +64,7 @@ export class FormerPlaces {
       );
       return undefined;
     }
-    if (!this.families.includes(parsed.family)) {
+    if (!Object.hasOwn(this.families, parsed.family)) {
       report(
         `Its \`was\` names ${nameOf(parsed)}, and table "${this.table}" declares no family "${parsed.family}".`,
         'Leave the family in @Table({ families }) until the column has been moved.',
@@ -86,6 +91,21 @@ export class FormerPlaces {
     };
   }
 
+  /** Counts at several places are added up. */
+  private checkCounts(places: readonly (Place & Partial<FormerPlace>)[], report: Report): void {
+    if (places.some(({ migrate }) => migrate !== undefined))
+      report(
+        'It is a counter, and its `was` gives a function that migrates.',
+        'Name the place of a counter alone: counts of both places are added up.',
+      );
+    const kept = places.find(({ family }) => (this.families[family]?.versions ?? 1) > 1);
+    if (kept !== undefined)
+      report(
+        `It is a counter that moves, and the family "${kept.family}" keeps several versions, which cannot be added up.`,
+        'Leave the counter where it is, or declare versions: 1.',
+      );
+  }
+
   /** What stands at a former place is taken for the moved column's: nothing else may stand there. */
   checkFree(
     columns: readonly ColumnSchema[],
@@ -95,11 +115,8 @@ export class FormerPlaces {
       for (const former of column.was) {
         const taken = columns.find(
           (other) =>
-            (other.family === former.family &&
-              (other.kind === 'columns'
-                ? startsWithBytes(former.qualifier, other.qualifier)
-                : equalBytes(former.qualifier, other.qualifier))) ||
-            (other !== column && other.was.some((its) => isSame(its, former))),
+            overlap(column, former, other, other) ||
+            (other !== column && other.was.some((its) => overlap(column, former, other, its))),
         );
         if (taken === undefined) continue;
         report(
@@ -110,6 +127,16 @@ export class FormerPlaces {
       }
     }
   }
+}
+
+/** Whether a cell can be of both: a Map's is any behind its prefix. */
+function overlap(column: ColumnSchema, place: Place, other: ColumnSchema, its: Place): boolean {
+  if (place.family !== its.family) return false;
+  return (
+    equalBytes(place.qualifier, its.qualifier) ||
+    (column.kind === 'columns' && startsWithBytes(its.qualifier, place.qualifier)) ||
+    (other.kind === 'columns' && startsWithBytes(place.qualifier, its.qualifier))
+  );
 }
 
 function isSame(a: Place, b: Place): boolean {

@@ -21,7 +21,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 
 function thing(columns: (c: ColumnBuilder<string>) => PropertyDefinitions, more: object = {}): KeyedClass {
-  const table = defineTable({ name: 'things', families: { d: {}, e: {} } });
+  const table = defineTable({ name: 'things', families: { d: {}, e: {}, v: { versions: 3 } } });
   return defineEntity({ name: 'Thing', table, key: [part('id')], columns, ...more } as never) as never;
 }
 
@@ -55,6 +55,44 @@ describe('declarations', () => {
       map: c.columns('e:m.', { value: text }),
     }));
     expect(problems).toMatch(message);
+  });
+
+  it.each<[string, (c: ColumnBuilder<string>) => PropertyDefinitions, RegExp]>([
+    [
+      'a Map from among other columns',
+      (c) => ({ a: c.column('d:x', text), m: c.columns('e:', { value: text, was: ['d:'] }) }),
+      /is also that of "a"/,
+    ],
+    [
+      'a Map from within itself',
+      (c) => ({ m: c.columns('e:', { value: text, was: ['e:m.'] }) }),
+      /is also that of "m"/,
+    ],
+    [
+      'a Map from where the marker stands',
+      (c) => ({ a: c.column('d:a', text), m: c.columns('e:', { value: text, was: ['d:_'] }) }),
+      /marker cell/,
+    ],
+    [
+      'a column from within a Map that moves',
+      (c) => ({
+        m: c.columns('e:', { value: text, was: ['d:m.'] }),
+        b: c.column('v:b', text, { was: ['d:m.x'] }),
+      }),
+      /is also that of/,
+    ],
+    [
+      'a counter that is migrated',
+      (c) => ({ n: c.counter('d:n', { was: [formerly('d:o', text, BigInt)] }) }),
+      /Name the place of a counter alone/,
+    ],
+    [
+      'a counter of several versions',
+      (c) => ({ n: c.counter('v:n', { was: ['d:o'] }) }),
+      /"v" keeps several versions/,
+    ],
+  ])('refuses %s', (_, columns, message) => {
+    expect(problemsOf(columns)).toMatch(message);
   });
 
   it('refuses one place for two properties', () => {

@@ -1,7 +1,14 @@
 /** Moves the values of an entity's columns from where they stood before, while the application goes on writing. */
 
 import { ConflictError } from '../../errors.js';
-import { EntityMoves, moveMutations, readMoved } from '../../moves/index.js';
+import {
+  countTransfer,
+  EntityMoves,
+  hasOldCells,
+  moveMutations,
+  readMoved,
+  stepMutations,
+} from '../../moves/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   CheckAndMutate,
@@ -35,7 +42,9 @@ export async function moveColumns(
   const { name } = schema.table.descriptor;
   const table = engine.table(name);
   const entity = new EntityMoves(schema);
-  const move = 'commit' in table ? moveInStep(table as StepTable, entity) : moveChecked(table, entity);
+  const move = moverOf(table, entity);
+  // Without steps a counter stays where it stood, as zero.
+  const zeros = 'atomic' in table;
   const phase = (
     work: (rows: readonly Result[], context: SplitContext) => void | Promise<void>,
   ): JobPhase => ({
@@ -45,7 +54,7 @@ export async function moveColumns(
     open: (context) => ({
       rows: (rows) =>
         work(
-          rows.filter((row) => entity.matches(row.row) && moveMutations(entity, row).length > 0),
+          rows.filter((row) => entity.matches(row.row) && hasOldCells(entity, row, zeros)),
           context,
         ),
     }),
@@ -78,14 +87,20 @@ export async function moveColumns(
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
+/** Answers how many of the rows had old cells. */
 type Mover = (rows: readonly Result[]) => Promise<number>;
+
+/** What moves rows that were read by {@link readMoved}. */
+export function moverOf(table: Table, entity: EntityMoves): Mover {
+  return 'atomic' in table ? moveInStep(table as StepTable, entity) : moveChecked(table, entity);
+}
 
 /** What is read and what is written are one step. */
 function moveInStep(table: StepTable, entity: EntityMoves): Mover {
   return async (rows) => {
     const outcomes = await table.commit((read) =>
       rows.flatMap(({ row }) => {
-        const mutations = moveMutations(entity, read(readMoved(new Get(row), [entity])));
+        const mutations = stepMutations(entity, read(readMoved(new Get(row), [entity])));
         const change = new RowMutations(row).add(...mutations);
         return mutations.length === 0 ? [] : [[{ table: table.name, change }]];
       }),
@@ -95,13 +110,15 @@ function moveInStep(table: StepTable, entity: EntityMoves): Mover {
   };
 }
 
-/** Each row under a check that the first of its old cells is still what was read. */
+/** Each row under a check that the first of its old cells is still what was read; counters without one. */
 function moveChecked(table: Table, entity: EntityMoves): Mover {
   const one = async (found: Result): Promise<number> => {
+    const transfer = countTransfer(entity, found);
+    if (transfer !== undefined) await table.increment(transfer);
     let row = found;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const mutations = moveMutations(entity, row);
-      if (mutations.length === 0) return 0;
+      if (mutations.length === 0) return transfer === undefined ? 0 : 1;
       const { family, qualifier } = (mutations.at(-1) as Delete).cells[0]!;
       const action: RowMutation | RowMutations = new RowMutations(row.row).add(...mutations);
       const old = row.getValue(family, qualifier)!;

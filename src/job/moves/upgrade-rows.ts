@@ -24,8 +24,7 @@ export async function upgradeRows(
   const { name } = schema.table.descriptor;
   const table = engine.table(name);
   const upgrades = new EntityUpgrades(schema);
-  const upgrade =
-    'commit' in table ? upgradeInStep(table as StepTable, upgrades) : upgradeEach(table, upgrades);
+  const upgrade = upgraderOf(table, upgrades);
   const phase = (work: Work): JobPhase => ({
     table: name,
     ranges: [],
@@ -59,7 +58,12 @@ export async function upgradeRows(
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
+/** Answers how many of the rows were of an older version. */
 type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
+
+export function upgraderOf(table: Table, upgrades: EntityUpgrades): Upgrader {
+  return 'atomic' in table ? upgradeInStep(table as StepTable, upgrades) : upgradeEach(table, upgrades);
+}
 
 /** What is read and what is written are one step. */
 function upgradeInStep(table: StepTable, upgrades: EntityUpgrades): Upgrader {

@@ -7,6 +7,7 @@ import { describe } from '../../table/checks.js';
 import { type Delete, type Engine, type Put, type Result, tableDescriptor } from '../../table/index.js';
 import { rowOfItem } from '../bulk/bulk-load.js';
 import { LineFiles } from '../files/line-files.js';
+import { settlerOf } from '../moves/settler.js';
 import { onePhase } from '../nothing.js';
 import { type FileFormatName, fileItems } from '../pipeline/file-source.js';
 import type { JobPhase, JobReadable, SplitContext } from '../types.js';
@@ -185,6 +186,7 @@ async function readEntities(
   const read = entityFormat(format as FileFormatName, schema, separator);
   // Entities that cannot be loaded are refused before anything is read.
   await target.mutationsOf([]);
+  const settle = settlerOf(engine, schema);
   const source = await fileItems(
     format as FileFormatName,
     paths,
@@ -200,7 +202,10 @@ async function readEntities(
       return async (rows) => {
         const found = rows.flatMap((row) => entityOf(row, source, read, schema.name, context, told));
         const loaded: Result[] = [];
-        for (const mutations of await target.mutationsOf(found)) {
+        const changes = await target.mutationsOf(found);
+        // What is loaded says that its row is as it is declared.
+        await settle?.(changes.flatMap(([first]) => first?.row ?? []));
+        for (const mutations of changes) {
           for (const mutation of mutations) {
             context.count('cells', mutation.cells.length);
             loaded.push(rowOfItem(mutation, began));
