@@ -131,7 +131,12 @@ async function answers(db: Database, target: KeyedClass): Promise<unknown> {
     counts: await all()
       .select('hits' as never)
       .all(),
-    entry: await where({ 'more.k': { gte: 4 } }).all(),
+    entry: await all()
+      .where((w) => w.entry('more' as never, 'k' as never, { gte: 4 } as never))
+      .all(),
+    slice: await all()
+      .slice('more' as never, { gte: 'k', lt: 'm' } as never)
+      .all(),
     hits: await where({ hits: { gte: 5n } }).count(),
     sum: await all().sum('hits' as never),
     reverse: await all().reverse().limit(2).all(),
