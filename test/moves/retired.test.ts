@@ -1,6 +1,7 @@
 /** A record type that is used no more: nothing reads or writes its rows, and a step of the plan removes them. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ColumnBuilder } from '../../decorators/column-builder.js';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { toStringBinary } from '../../src/bytes/index.js';
 import { int64, text } from '../../src/codec/index.js';
@@ -158,7 +159,7 @@ test('what cannot be retired is said', () => {
       name: 'Lone',
       table: defineTable({ name: 'lone', families: { d: {} } }),
       key: [part('id')],
-      columns: (c) => ({ state: c.column('d:s', text) }),
+      columns: (c: ColumnBuilder<string>) => ({ state: c.column('d:s', text) }),
       ...more,
     } as never) as EntityClass;
   expect(() => compileSchema([lone({ retired: 'yes' })])).toThrow('Its `retired` is "yes"');
