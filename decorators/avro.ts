@@ -16,7 +16,7 @@ export type ListOf<T> = () => readonly [abstract new (...args: never[]) => T];
 export interface AvroColumnOptions<T> extends AvroCodecOptions, ColumnOptions<T> {}
 
 /** Options of a column whose schema comes from a class. */
-export type AvroClassOptions<T> = Omit<AvroColumnOptions<T>, 'classes'>;
+export interface AvroClassOptions<T> extends Omit<AvroCodecOptions, 'classes'>, ColumnOptions<T> {}
 
 /**
  * Stores a property as Avro in one cell: single-object encoding, with the fingerprint of the writer's schema. Values

@@ -92,7 +92,7 @@ export interface ColumnBuilder<Name extends string> {
     options?: AvroColumnOptions<AvroValue<A>>,
   ): PropertyDefinition<AvroValue<A>>;
   /** Of a schema given as JSON say the type. */
-  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroColumnOptions<T>): PropertyDefinition<T>;
+  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroColumnOptions<unknown>): PropertyDefinition<T>;
   /** As `@Counter`. */
   counter(column: Name, options?: ColumnOptions<bigint>): PropertyDefinition<bigint, true>;
   /** As `@Columns`. */

@@ -94,10 +94,7 @@ export interface EntityDeclaration {
    * version before one of this.
    */
   readonly schemaVersion?: number;
-  /**
-   * Whether the entity is used no more: its rows are neither read nor written, and a step of the plan removes them when it is
-   * allowed. docs/schema.md. Default false.
-   */
+  /** Used no more: its rows are neither read nor written, and a step of the plan removes them. Default false. docs/schema.md. */
   readonly retired?: boolean;
   /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
   readonly inheritable?: boolean;
@@ -181,7 +178,6 @@ export interface ColumnsDeclaration extends StoredProperty {
   readonly column: ColumnName;
   readonly key: ValueCodec<unknown>;
   readonly value: ValueCodec<unknown>;
-  /** Of the values, with the same keys. */
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
