@@ -67,14 +67,13 @@ export interface ColumnBuilder<Name extends string> {
   /** As `@Column`; the codec is always written. */
   column<T>(column: Name, codec: ValueCodec<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Json`. Say the type, or the class, or a list of it. */
-  json<T = unknown>(column: Name): PropertyDefinition<T>;
+  json<T = unknown>(column: Name, type?: undefined, options?: ColumnOptions<T>): PropertyDefinition<T>;
   json<T extends object>(
     column: Name,
     type: () => readonly [abstract new (...args: never[]) => T],
     options?: ColumnOptions<T[]>,
   ): PropertyDefinition<T[]>;
   json<T extends object>(column: Name, type: ClassOf<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
-  json<T = unknown>(column: Name, type: undefined, options: ColumnOptions<T>): PropertyDefinition<T>;
   /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
   avro<T extends object>(
     column: Name,
@@ -89,10 +88,14 @@ export interface ColumnBuilder<Name extends string> {
   avro<A extends AvroType<unknown>>(
     column: Name,
     type: A,
-    options?: AvroColumnOptions<AvroValue<A>>,
+    options?: AvroColumnOptions<unknown>,
   ): PropertyDefinition<AvroValue<A>>;
   /** Of a schema given as JSON say the type. */
-  avro<T = unknown>(column: Name, schema: AvroSchema, options?: AvroColumnOptions<unknown>): PropertyDefinition<T>;
+  avro<T = unknown>(
+    column: Name,
+    schema: AvroSchema,
+    options?: AvroColumnOptions<unknown>,
+  ): PropertyDefinition<T>;
   /** As `@Counter`. */
   counter(column: Name, options?: ColumnOptions<bigint>): PropertyDefinition<bigint, true>;
   /** As `@Columns`. */
