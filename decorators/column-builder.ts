@@ -7,7 +7,7 @@ import {
   text,
   type ValueCodec,
 } from '../src/codec/index.js';
-import type { AvroClassOptions, AvroColumnOptions, ListOf } from './avro.js';
+import type { AvroClassOptions, AvroColumnOptions } from './avro.js';
 import type { ColumnsOptions } from './columns.js';
 import type {
   AvroDeclaration,
@@ -77,7 +77,7 @@ export interface ColumnBuilder<Name extends string> {
   /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
   avro<T extends object>(
     column: Name,
-    type: ListOf<T>,
+    type: () => readonly [abstract new (...args: never[]) => T],
     options?: AvroClassOptions<T[]>,
   ): PropertyDefinition<T[]>;
   avro<T extends object>(
