@@ -40,7 +40,7 @@ export const WORKLOADS: readonly Workload[] = [
     command: 'randomRead',
     arguments: ['--multiGet=100'],
     rows: { 1: 150_000, 16: 20_000 },
-    target: 1.1,
+    target: 1.6,
   },
   {
     operation: 'single write',
@@ -68,7 +68,7 @@ export const WORKLOADS: readonly Workload[] = [
     command: 'scan',
     arguments: ['--caching=1000'],
     rows: { 1: 600_000, 16: 100_000 },
-    target: 2,
+    target: 2.5,
   },
   {
     operation: 'increment',
