@@ -33,8 +33,9 @@ const count = (table: SyncTable, row: string, family = 'f'): bigint =>
   Buffer.from(table.getSync(new Get(row)).getValue(family, 'n')!).readBigInt64BE();
 
 /** Every version of every cell, without times. */
-function versions(table: SyncTable): unknown[] {
-  const scan = new Scan().readVersions(ALL_VERSIONS);
+const versions = (table: SyncTable): unknown[] => cellsOf(table, new Scan().readVersions(ALL_VERSIONS));
+
+function cellsOf(table: SyncTable, scan: Scan): unknown[] {
   return [...table.scanSync(scan)].flatMap((result) =>
     result.cells.map((cell) => [
       Buffer.from(cell.row).toString(),
@@ -161,6 +162,11 @@ describe('a step of writes', () => {
       kind: fc.constantFrom('later', 'later', 'later', 'apply', 'delete', 'read', 'scan', 'attempt', 'fail'),
       row: fc.constantFrom('a', 'b', 'c', 'd'),
     });
+    /**
+     * The newest versions: of two puts of a column in one step both are kept only when their times differ, as they do when a
+     * delete between them, taken back or not, made the clock of the row go on.
+     */
+    const newest = (table: SyncTable): unknown[] => cellsOf(table, new Scan());
     /** What was seen. Between an attempt and its end, failed or not, stand up to four actions. */
     const run = (step: AtomicStep, actions: readonly Action[], waits: boolean): unknown[] => {
       const seen: unknown[] = [];
@@ -206,9 +212,9 @@ describe('a step of writes', () => {
           else await done;
         }
         expect(seen[0]).toEqual(seen[1]);
-        expect(versions(one.table)).toEqual(versions(other.table));
+        expect(newest(one.table)).toEqual(newest(other.table));
         await one.store.reopen();
-        expect(versions(one.store.engine.table('t'))).toEqual(versions(other.table));
+        expect(newest(one.store.engine.table('t'))).toEqual(newest(other.table));
         await one.store.engine.close();
         await other.store.engine.close();
       }),
