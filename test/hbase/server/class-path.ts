@@ -14,7 +14,8 @@ export type ClassPathName =
   | 'kdc'
   | 'groups'
   | 'server-2.4'
-  | 'server-2.5';
+  | 'server-2.5'
+  | 'server-3.0';
 
 const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath';
 

@@ -1,7 +1,7 @@
 import type { ClassPathName } from './class-path.js';
 
 /** The lines of HBase that there are jars of. */
-export const HBASE_VERSIONS = ['2.4', '2.5', '2.6'] as const;
+export const HBASE_VERSIONS = ['2.4', '2.5', '2.6', '3.0'] as const;
 export type HBaseVersion = (typeof HBASE_VERSIONS)[number];
 
 /** How to run HBase. Everything has a default. */

@@ -1,4 +1,4 @@
-/** `npm run test:hbase:versions [-- 2.4 2.5 2.6]`: the suites that every HBase has to pass, on one server of each version. */
+/** `npm run test:hbase:versions [-- 2.4 2.5 2.6 3.0]`: the suites that every HBase has to pass, on one server of each version. */
 
 import { spawn } from 'node:child_process';
 import { HBASE_VERSIONS, type HBaseVersion } from './options.js';
