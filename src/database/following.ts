@@ -60,7 +60,14 @@ export class Following {
       ? readingFrom((name) => engine.table(name))
       : (run) => (engine.table(OUTBOX_TABLE) as CommittingTable).atomic(run);
     this.referencing = new Referencing(source.engine, source.schemaOf, indexing);
-    this.summarizing = new Summarizing(source.engine, source.schemaOf, indexing);
+    const { schemaOf } = source;
+    this.summarizing = new Summarizing({
+      engine,
+      schemaOf,
+      indexing,
+      reading: this.reading,
+      outbox: this.remote,
+    });
   }
 
   /** Takes over what is declared. @throws UnsupportedError where the engine cannot follow. */
@@ -69,8 +76,7 @@ export class Following {
       const what = this.remote && unfollowed(entity);
       if (what === undefined) continue;
       throw new UnsupportedError(
-        `${entity.name} has ${what}, which HBase cannot keep: only the embedded engine writes a row and what follows it in one step. ` +
-          'Leave the declaration out there, and write what follows with batch() or a job of your own.',
+        `${entity.name} has summaries (@Summary) and ${what}, which do not go together on HBase. Leave one of them out there.`,
         { details: { entity: entity.name } },
       );
     }
@@ -95,6 +101,7 @@ export class Following {
     const followers = [
       ...this.referencing.followers(schema, source),
       ...this.copying.followers(schema, source),
+      ...this.summarizing.followers(schema),
     ];
     if (followers.length === 0) return undefined;
     return new RowFollowing({
@@ -180,9 +187,11 @@ function followed({
   return what.length === 0 ? undefined : what.join(' and ');
 }
 
-/** What of it is not followed on HBase. */
-function unfollowed({ summaries }: EntitySchema): string | undefined {
-  return followed({ copies: [], references: [], summaries });
+/** What keeps summaries of it from being kept on HBase: nobody writes there when a row ends. */
+function unfollowed({ summaries, timeToLive, marker }: EntitySchema): string | undefined {
+  if (summaries.length === 0) return undefined;
+  if (timeToLive.lifelong) return 'a ttl';
+  return marker === undefined ? 'no marker (marker: false)' : undefined;
 }
 
 function namedBy({ copies, references }: EntitySchema): EntityClass[] {

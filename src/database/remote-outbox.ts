@@ -123,14 +123,19 @@ export class RemoteOutbox implements Outbox {
         if (rest <= 0 || this.left.has(name)) done.push(token);
         else youngest = Math.min(youngest ?? rest, rest);
       }
-      if (done.length > 0 && !(await this.work(intent, done))) youngest = Math.min(youngest ?? LOOK, LOOK);
+      if (done.length > 0 && !(await this.work(intent, done, settledAfter)))
+        youngest = Math.min(youngest ?? LOOK, LOOK);
     }
     return youngest;
   }
 
   /** Whether what follows was done. */
-  private async work({ entity, target, row }: Intent, tokens: readonly Uint8Array[]): Promise<boolean> {
-    if (!(await this.source.followingOf(entity)!.settle(target, 'all'))) return false;
+  private async work(
+    { entity, target, row }: Intent,
+    tokens: readonly Uint8Array[],
+    settledAfter: number,
+  ): Promise<boolean> {
+    if (!(await this.source.followingOf(entity)!.settle(target, 'all', settledAfter))) return false;
     const mutation = removeIntents(row, tokens);
     const [answer] = await this.table.batch([mutation]);
     if (!answer!.ok) throw answer!.error;

@@ -6,9 +6,13 @@ import { QueryError, SchemaError } from '../errors.js';
 import { changeStanding, type SummaryTarget } from '../job/links/index.js';
 import {
   type ChangeParticipant,
+  type Follower,
   putStanding,
+  RemoteCount,
   readStanding,
   STATE_PREFIX,
+  type StepReading,
+  SummaryFollower,
   SummaryParticipant,
   SummaryPlan,
   SummaryReader,
@@ -23,6 +27,7 @@ import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js'
 import { describe } from '../table/checks.js';
 import { type Engine, Scan } from '../table/index.js';
 import type { Indexing } from './indexing.js';
+import type { Outbox } from './outbox.js';
 import { SummaryHandle } from './summary-handle.js';
 import type { TableSetup } from './table-setup.js';
 
@@ -30,14 +35,20 @@ interface Stored extends SummaryStanding {
   readonly id: Uint8Array;
 }
 
+/** What summaries take from their database. */
+export interface SummarizingSource {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  readonly indexing: Indexing;
+  readonly reading: StepReading;
+  /** What waits on HBase; undefined: the engine has steps over rows. */
+  readonly outbox: Outbox | undefined;
+}
+
 export class Summarizing {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
 
-  constructor(
-    private readonly engine: Engine,
-    private readonly schemaOf: (target: EntityClass) => EntitySchema,
-    private readonly indexing: Indexing,
-  ) {}
+  constructor(private readonly source: SummarizingSource) {}
 
   /** Takes over what is declared. @throws SchemaError naming every condition that is none. */
   adopt({ entities }: Schema): void {
@@ -48,7 +59,7 @@ export class Summarizing {
       try {
         this.byEntity.set(
           target,
-          summaries.map((summary) => new SummaryPlan(this.schemaOf(target), summary)),
+          summaries.map((summary) => new SummaryPlan(this.source.schemaOf(target), summary)),
         );
       } catch (error) {
         if (!(error instanceof QueryError)) throw error;
@@ -69,7 +80,7 @@ export class Summarizing {
   ): Promise<void> {
     for (const { descriptor, entities } of tables) {
       const name = summaryTableName(descriptor.name);
-      if (!(await this.engine.admin.tableExists(name))) continue;
+      if (!(await this.source.engine.admin.tableExists(name))) continue;
       const stored = await this.stored(name);
       for (const schema of entities) await this.settleEntity(schema, stored, before, handling === 'verify');
     }
@@ -98,21 +109,21 @@ export class Summarizing {
       );
     }
     for (const { id, ...standing } of undeclared) {
-      const table = this.engine.table(summaryTableName(schema.table.descriptor.name));
+      const table = this.source.engine.table(summaryTableName(schema.table.descriptor.name));
       await table.put(putStanding(id, { ...standing, active: null, building: null, cursor: null }));
     }
     const missing = this.plansOf(schema).filter(({ summary }) =>
       stored.every(({ id }) => !equalBytes(id, summary.id)),
     );
-    if (missing.length === 0 || (await hasRows(this.engine, schema, before))) return;
+    if (missing.length === 0 || (await hasRows(this.source.engine, schema, before))) return;
     for (const plan of missing)
-      await changeStanding({ engine: this.engine, plan }, () => ({ active: 1, next: 2 }));
+      await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
   }
 
   private async stored(table: string): Promise<Stored[]> {
     const scan = new Scan().withStartRow(STATE_PREFIX).withStopRow(prefixEnd(STATE_PREFIX)!);
     const found: Stored[] = [];
-    for await (const result of this.engine.table(table).scan(scan)) {
+    for await (const result of this.source.engine.table(table).scan(scan)) {
       const standing = readStanding(result);
       if (standing !== undefined) found.push({ ...standing, id: result.row.slice(stateRow(NO_ID).length) });
     }
@@ -125,7 +136,23 @@ export class Summarizing {
 
   participants(schema: EntitySchema): ChangeParticipant[] {
     const plans = this.plansOf(schema);
-    return plans.length === 0 ? [] : [new SummaryParticipant(plans, () => this.engine.now())];
+    return plans.length === 0 ? [] : [new SummaryParticipant(plans, () => this.source.engine.now())];
+  }
+
+  /** The same on HBase. */
+  followers(schema: EntitySchema): Follower[] {
+    const counts = this.plansOf(schema).map((plan) => this.countOf(plan));
+    return counts.length === 0 ? [] : [new SummaryFollower(counts, () => this.source.engine.now())];
+  }
+
+  private countOf(plan: SummaryPlan): RemoteCount {
+    const { engine } = this.source;
+    return new RemoteCount(plan, { table: (name) => engine.table(name), now: () => engine.now() });
+  }
+
+  private targetOf(plan: SummaryPlan): SummaryTarget {
+    const { engine, outbox } = this.source;
+    return { engine, plan, ...(outbox !== undefined && { remote: this.countOf(plan) }) };
   }
 
   /** @throws QueryError when the entity has no such summary. */
@@ -142,13 +169,15 @@ export class Summarizing {
         { details: { entity: schema.name, summary: name } },
       );
     }
-    const target: SummaryTarget = { engine: this.engine, plan };
+    const { engine, indexing, reading, outbox } = this.source;
     const names = new Set(plan.summary.figures.flatMap(({ index }) => index ?? []));
     return new SummaryHandle<C, Name>({
-      ...target,
-      reader: new SummaryReader(plan, this.indexing.of(schema), () => this.engine.now()),
-      indexes: [...names].map((index) => this.indexing.handle(schema, index)),
-      alone: (run) => this.indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
+      ...this.targetOf(plan),
+      reading,
+      outbox,
+      reader: new SummaryReader(plan, indexing.of(schema), () => engine.now()),
+      indexes: [...names].map((index) => indexing.handle(schema, index)),
+      alone: (run) => indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
     });
   }
 }

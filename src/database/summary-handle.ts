@@ -11,16 +11,12 @@ import {
   type SummaryTarget,
 } from '../job/links/index.js';
 import { parseKeyConditions } from '../query/index.js';
-import {
-  type CommittingTable,
-  type GroupPosition,
-  type SummaryReader,
-  standingOf,
-} from '../repository/index.js';
+import { type GroupPosition, type StepReading, type SummaryReader, standingOf } from '../repository/index.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../schema/entity-types.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from '../schema/summary-types.js';
 import { checkOptions, checkPositiveInteger } from '../table/checks.js';
 import type { IndexHandle } from './index-handle.js';
+import type { DrainOptions, Outbox } from './outbox.js';
 
 /** What a check of a summary found, and a repair mended. */
 export interface SummaryReport extends GroupsReport {
@@ -43,11 +39,15 @@ export interface SummaryFindOptions {
 
 /** Groups that `find` answers without a limit. */
 const MOST_GROUPS = 100_000;
-/** Groups read in one step. */
+/** Groups read in one step, and where each of their values is a call. */
 const PAGE = 256;
+const REMOTE_PAGE = 32;
 
 /** What a handle takes from its database. */
 export interface SummarySource extends SummaryTarget {
+  readonly reading: StepReading;
+  /** HBase: where changes wait whose figures are still to follow. */
+  readonly outbox: Outbox | undefined;
   readonly reader: SummaryReader;
   /** The indexes that least and greatest values stand in. */
   readonly indexes: readonly IndexHandle[];
@@ -63,7 +63,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
     const { reader } = this.source;
     const values = { ...(group as Readonly<Record<string, unknown>>) };
-    return this.table.atomic((step) => reader.get(step, values)) as Promise<SummaryResult<C, Name> | null>;
+    return this.source.reading((step) => reader.get(step, values)) as Promise<SummaryResult<C, Name> | null>;
   }
 
   /**
@@ -97,8 +97,9 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   }
 
   private async *groups(given: object): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
-    const { reader, plan } = this.source;
+    const { reader, plan, reading, remote } = this.source;
     const { summary, schema } = plan;
+    const page = remote === undefined ? PAGE : REMOTE_PAGE;
     const conditions = parseKeyConditions(
       `${schema.name}.${summary.name}`,
       { parts: summary.layout.parts.filter(({ name }) => summary.by.includes(name)) },
@@ -106,7 +107,8 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     );
     let from: GroupPosition | undefined;
     do {
-      const { rows, next } = await this.table.atomic((step) => reader.page(step, conditions, PAGE, from));
+      const start = from;
+      const { rows, next } = await reading((step) => reader.page(step, conditions, page, start));
       yield* rows as SummaryResult<C, Name>[];
       from = next;
     } while (from !== undefined);
@@ -115,7 +117,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   /** Where it stands. */
   async state(): Promise<SummaryState> {
     const { schema, summary } = this.source.plan;
-    const standing = await this.table.atomic((step) => standingOf(step, schema, summary));
+    const standing = await this.source.reading((step) => standingOf(step, schema, summary));
     if (standing === undefined) return 'disabled';
     if (standing.active === null) return standing.building === null ? 'disabled' : 'building';
     return this.source.indexes.every(({ state }) => state === 'active') ? 'active' : 'building';
@@ -133,8 +135,14 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   }
 
   /** As `check`, and puts the new count in the place of the other. A second repair finds nothing. */
-  async repair(run?: JobRunOptions): Promise<SummaryReport> {
+  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
+    await this.drain(settledAfter === undefined ? {} : { settledAfter });
     return this.source.alone(() => this.counted(true, run));
+  }
+
+  /** HBase: resolves when every change that was made before the call is in the figures. Elsewhere they are with the change. */
+  async drain(options?: DrainOptions): Promise<void> {
+    await this.source.outbox?.drain(options);
   }
 
   private async counted(replace: boolean, run: JobRunOptions | undefined): Promise<SummaryReport> {
@@ -142,6 +150,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const restart = run?.restart === true;
     let fresh = false;
     const { building, active } = await changeStanding(this.source, (before) => {
+      fresh = false;
       const { building = null, next = 1 } = before ?? {};
       if (building !== null && !restart) return {};
       fresh = true;
@@ -170,11 +179,6 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
       mended += repaired;
     }
     return { rows, ...found, entries, repaired: replace ? off + mended : 0 };
-  }
-
-  private get table(): CommittingTable {
-    const { engine, plan } = this.source;
-    return engine.table(plan.schema.table.descriptor.name) as CommittingTable;
   }
 }
 

@@ -10,13 +10,17 @@ import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 
 /**
  * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
- * an entity has copies or rules, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
+ * an entity has copies, rules or summaries, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
  */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
   const descriptors: TableDescriptor[] = [];
   if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
   if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
-  if (entities.some(({ copies, references }) => copies.length + references.length > 0))
+  if (
+    entities.some(
+      ({ copies, references, summaries }) => copies.length + references.length + summaries.length > 0,
+    )
+  )
     descriptors.push(outboxDescriptor());
   if (entities.some(({ changesKept }) => changesKept !== undefined)) descriptors.push(changesDescriptor());
   const tablesOf = (has: (entity: EntitySchema) => boolean): string[] =>

@@ -3,13 +3,17 @@
 import { compareBytes, prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
 import {
   amountsOf,
+  type ChangeStep,
   type CommittingTable,
   countPrefix,
   cursorAt,
+  type GroupIdentity,
   groupOf,
   putStanding,
+  type RemoteCount,
   RowImage,
   RowKind,
+  readingFrom,
   SummaryCount,
   type SummaryPlan,
   type SummaryStanding,
@@ -19,11 +23,14 @@ import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../t
 import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobRunOptions, SplitWork } from '../types.js';
+import { type IdentityPair, lookAgain, RemoteCountWork } from './remote-summary-jobs.js';
 
 /** A summary that is to be counted. */
 export interface SummaryTarget {
   readonly engine: Engine;
   readonly plan: SummaryPlan;
+  /** Where one step is one row. */
+  readonly remote?: RemoteCount;
 }
 
 /** What two counts of a summary differ in. */
@@ -46,12 +53,15 @@ function tableOf({ engine, plan }: SummaryTarget): CommittingTable {
   return engine.table(plan.schema.table.descriptor.name) as CommittingTable;
 }
 
-/** Changes where a summary stands, in one step. */
+/** Changes where a summary stands, in one step. `change` is asked again when another has changed it meanwhile. */
 export function changeStanding(
   target: SummaryTarget,
   change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
 ): Promise<SummaryStanding> {
-  return tableOf(target).atomic((step) => setStanding(target, step, change));
+  const { plan, remote } = target;
+  return remote === undefined
+    ? tableOf(target).atomic((step) => setStanding(target, step, change))
+    : remote.changeStanding((before) => standingAfter(plan, before, change));
 }
 
 function setStanding(
@@ -60,12 +70,19 @@ function setStanding(
   change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
 ): SummaryStanding {
   const { schema, summary } = plan;
-  const before = standingOf(step, schema, summary);
-  const { name, signature, id } = summary;
-  const fresh = { active: null, building: null, cursor: null, next: 1, purged: 1 };
-  const standing = { entity: schema.name, summary: name, signature, ...fresh, ...before, ...change(before) };
-  step.apply({ table: plan.tableName, change: putStanding(id, standing) });
+  const standing = standingAfter(plan, standingOf(step, schema, summary), change);
+  step.apply({ table: plan.tableName, change: putStanding(summary.id, standing) });
   return standing;
+}
+
+function standingAfter(
+  { schema, summary }: SummaryPlan,
+  before: SummaryStanding | undefined,
+  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
+): SummaryStanding {
+  const { name, signature } = summary;
+  const fresh = { active: null, building: null, cursor: null, next: 1, purged: 1 };
+  return { entity: schema.name, summary: name, signature, ...fresh, ...before, ...change(before) };
 }
 
 /** Counts every row into the count that is being made, from where it stands; the rows that were looked at. */
@@ -74,8 +91,11 @@ export async function countRows(
   fresh: boolean,
   run: JobRunOptions = {},
 ): Promise<number> {
-  const { plan, engine } = target;
+  const { plan, engine, remote } = target;
   const { schema, summary } = plan;
+  const building = remote && ((await remote.standing())?.building ?? null);
+  // Another has ended it.
+  if (building === null) return 0;
   const table = schema.table.descriptor.name;
   const { counters } = await runJob(
     engine,
@@ -85,18 +105,24 @@ export async function countRows(
       phases: [
         {
           table,
-          // One split: writers know by one row how far the count has come.
-          ranges: [{ start: new Uint8Array(0), stop: new Uint8Array(0) }],
-          oneSplitEach: true,
+          // One split: writers know by one row how far the count has come. Without steps they add to it from its beginning.
+          ...(remote === undefined ? { ranges: [WHOLE], oneSplitEach: true } : { ranges: [] }),
           scan: () => new Scan().setCacheBlocks(false),
-          open: (context) => new CountWork(target, (rows) => context.count('rows', rows)),
+          open: (context) =>
+            building !== undefined
+              ? new RemoteCountWork(remote!, building, context)
+              : new CountWork(target, (rows) => context.count('rows', rows)),
         },
       ],
     },
     { batchRows: STEP_ROWS, ...run, restart: fresh || run.restart === true ? true : 'done' },
   );
+  if (remote !== undefined)
+    await changeStanding(target, (now) => (now?.building === building ? { cursor: 'end' } : {}));
   return counters['rows'] ?? 0;
 }
+
+const WHOLE = { start: new Uint8Array(0), stop: new Uint8Array(0) };
 
 class CountWork implements SplitWork {
   constructor(
@@ -144,82 +170,117 @@ class CountWork implements SplitWork {
   }
 }
 
-/** Holds the groups of two counts against each other, those of each step at one moment. */
+/** Holds the groups of two counts against each other, those of each step at one moment; without steps what differs, again. */
 export async function compareCounts(
   target: SummaryTarget,
   asked: number,
   made: number,
 ): Promise<GroupsReport> {
   const report = { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 };
+  const { plan, engine, remote } = target;
   let after: Uint8Array | undefined;
   do {
-    after = await tableOf(target).atomic((step) => compareSome(target, step, [asked, made], after, report));
+    const start = after;
+    const pages = (step: ChangeStep): CountPages =>
+      [asked, made].map((generation) => {
+        const count = new SummaryCount(plan, generation);
+        if (plan.ends) while (count.bury(step as AtomicStep, engine.now(), STEP_ROWS));
+        return readPage(plan, step, generation, start);
+      }) as CountPages;
+    const [found, wanted] = await (remote === undefined
+      ? tableOf(target).atomic(pages)
+      : readingFrom((name) => engine.table(name))(pages));
+    const held = holdPages(found, wanted);
+    for (const [name, pair] of held.groups) {
+      const [is, should] = remote === undefined ? pair : await lookAgain(remote, [asked, made], name, pair);
+      if (is === undefined && should === undefined) continue;
+      report.groups++;
+      if (is === should) report.valid++;
+      else if (is === undefined) report.missing++;
+      else if (should === undefined) report.extra++;
+      else report.stale++;
+    }
+    after = held.bound;
   } while (after !== undefined);
   return report;
 }
 
-/** The last group that was held; undefined at the end. */
-function compareSome(
-  { plan, engine }: SummaryTarget,
-  step: AtomicStep,
-  counts: readonly [number, number],
+type CountPages = [CountPage, CountPage];
+
+/** Some groups of a count behind one, in their order. */
+interface CountPage {
+  readonly isFull: boolean;
+  readonly groups: readonly { readonly group: Uint8Array; readonly identity: GroupIdentity }[];
+}
+
+function readPage(
+  plan: SummaryPlan,
+  step: ChangeStep,
+  generation: number,
   after: Uint8Array | undefined,
-  report: { -readonly [Name in keyof GroupsReport]: number },
-): Uint8Array | undefined {
-  const pages = counts.map((generation) => {
-    const count = new SummaryCount(plan, generation);
-    while (count.bury(step, engine.now(), STEP_ROWS));
-    const prefix = countPrefix(RowKind.group, generation, plan.summary.id);
-    const scan = new Scan().setLimit(STEP_ROWS).withStopRow(prefixEnd(prefix)!);
-    if (after === undefined) scan.withStartRow(prefix);
-    else scan.withStartRow(Buffer.concat([prefix.subarray(0, 5), after]), false);
-    return step.scan(scan, plan.tableName).map((result) => ({
-      group: groupOf(result.row),
-      identity: plan.identityOf(amountsOf(result)),
-    }));
-  });
+): CountPage {
+  const prefix = countPrefix(RowKind.group, generation, plan.summary.id);
+  const scan = new Scan().setLimit(STEP_ROWS).withStopRow(prefixEnd(prefix)!);
+  if (after === undefined) scan.withStartRow(prefix);
+  else scan.withStartRow(Buffer.concat([prefix.subarray(0, 5), after]), false);
+  const groups = step.scan(scan, plan.tableName).map((result) => ({
+    group: groupOf(result.row),
+    identity: plan.identityOf(amountsOf(result)),
+  }));
+  return { isFull: groups.length === STEP_ROWS, groups };
+}
+
+/** The groups of either page that the other has been read up to, and the last of them where there may be more. */
+function holdPages(...pages: CountPages): {
+  readonly groups: Map<string, IdentityPair>;
+  readonly bound: Uint8Array | undefined;
+} {
   // Behind the last group of a full page the other may have groups that this one has too.
-  const bounds = pages.filter((page) => page.length === STEP_ROWS).map((page) => page.at(-1)!.group);
+  const bounds = pages.filter(({ isFull }) => isFull).map((page) => page.groups.at(-1)!.group);
   const bound = bounds.sort(compareBytes)[0];
-  const within = pages.map(
-    (page) =>
-      new Map(
-        page
-          .filter(({ group }) => bound === undefined || compareBytes(group, bound) <= 0)
-          .map(({ group, identity }) => [toLatin1(group), identity]),
-      ),
-  );
-  const [asked, made] = within as [Map<string, string>, Map<string, string>];
-  for (const name of new Set([...asked.keys(), ...made.keys()])) {
-    const is = asked.get(name);
-    const wanted = made.get(name);
-    report.groups++;
-    if (is === wanted) report.valid++;
-    else if (is === undefined) report.missing++;
-    else if (wanted === undefined) report.extra++;
-    else report.stale++;
+  const groups = new Map<string, [GroupIdentity, GroupIdentity]>();
+  for (const [i, page] of pages.entries()) {
+    for (const { group, identity } of page.groups) {
+      if (bound !== undefined && compareBytes(group, bound) > 0) continue;
+      const name = toLatin1(group);
+      const pair = groups.get(name) ?? [undefined, undefined];
+      pair[i] = identity;
+      groups.set(name, pair);
+    }
   }
-  return bound;
+  return { groups, bound };
 }
 
 /** Removes the counts that are not in use. */
 export async function purgeCounts(target: SummaryTarget): Promise<void> {
-  const table = tableOf(target);
+  const { plan, remote } = target;
   const { next, purged, active, building } = await changeStanding(target, () => ({}));
   for (let generation = purged; generation < next; generation++) {
     if (generation === active || generation === building) continue;
     for (const kind of [RowKind.group, RowKind.life, RowKind.end]) {
-      const prefix = countPrefix(kind, generation, target.plan.summary.id);
-      while (!(await table.atomic((step) => removeSome(target.plan.tableName, step, prefix))));
+      const prefix = countPrefix(kind, generation, plan.summary.id);
+      const scan = (): Scan =>
+        new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!).setLimit(STEP_ROWS);
+      const removeSome =
+        remote === undefined
+          ? () => tableOf(target).atomic((step) => removeRows(plan.tableName, step, scan()))
+          : () => remote.remove(scan());
+      while ((await removeSome()) === STEP_ROWS);
     }
   }
   const inUse = [active, building].filter((one) => one !== null);
-  await changeStanding(target, () => ({ purged: Math.min(next, ...inUse) }));
+  const oldest = Math.min(next, ...inUse);
+  // Without steps a writer may add to a count that was in use when it looked: it is removed once more at the next time.
+  await changeStanding(target, (now) => ({
+    purged: remote === undefined ? oldest : Math.max(now!.purged, oldest - LINGERING),
+  }));
 }
 
-function removeSome(table: string, step: AtomicStep, prefix: Uint8Array): boolean {
-  const scan = new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!).setLimit(STEP_ROWS);
+/** Counts that are removed once more. */
+const LINGERING = 2;
+
+function removeRows(table: string, step: AtomicStep, scan: Scan): number {
   const found = step.scan(scan, table);
   for (const { row } of found) step.apply({ table, change: new Delete(row) });
-  return found.length < STEP_ROWS;
+  return found.length;
 }

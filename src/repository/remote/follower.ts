@@ -16,10 +16,10 @@ export interface Follower {
   follow(change: ChangeImage, step: ChangeStep): boolean;
   /**
    * Makes what follows from the row what it should be. `share`: how many rows at most may be changed for it in the writer's
-   * own time, undefined: any number.
+   * own time. `settledAfter`: milliseconds after which what another has begun is nobody's.
    * @returns whether that is done; else it is left for the outbox.
    */
-  settle(row: Uint8Array, share: Share): Promise<boolean>;
+  settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
 }
 
 /** Whether a writer waits for what follows, who is not to be kept longer than was declared. */

@@ -17,6 +17,7 @@ import {
 } from '../../table/index.js';
 import { columnMutations } from '../change-flow.js';
 import type { ChangeImage, OwnColumn } from '../executor.js';
+import { SETTLED } from './entry-marks.js';
 import type { Follower, Share } from './follower.js';
 import { intentRow, putIntent, removeIntents } from './intents.js';
 import type { RowWork } from './row-work.js';
@@ -103,7 +104,7 @@ export class RowFollowing {
     // Of a row of which nobody knows whether it was written: who finds the note later does.
     if (!outcome!.ok) return !isSent;
     try {
-      if (await this.settle(row, 'declared')) return true;
+      if (await this.settle(row, 'declared', SETTLED)) return true;
     } catch (error) {
       this.failed(error);
     }
@@ -124,9 +125,10 @@ export class RowFollowing {
   }
 
   /** Makes what follows from a row what it should be. */
-  async settle(row: Uint8Array, share: Share): Promise<boolean> {
+  async settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean> {
     let isDone = true;
-    for (const follower of this.source.followers) if (!(await follower.settle(row, share))) isDone = false;
+    for (const follower of this.source.followers)
+      if (!(await follower.settle(row, share, settledAfter))) isDone = false;
     return isDone;
   }
 

@@ -1,6 +1,8 @@
+export { SummaryFollower } from './follower.js';
 export { SummaryParticipant } from './participant.js';
+export { RemoteCount, type RemoteCountSource } from './remote-count.js';
 export { countsWith, cursorAt, SummaryCount } from './summary-count.js';
-export { SummaryPlan } from './summary-plan.js';
+export { type GroupIdentity, SummaryPlan } from './summary-plan.js';
 export { type GroupPosition, SummaryReader, type SummaryRow } from './summary-reader.js';
 export {
   amountsOf,

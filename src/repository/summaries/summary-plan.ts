@@ -37,6 +37,9 @@ interface Measure extends MeasuredSchema {
   readonly lead: string;
 }
 
+/** Counts and sums as a text that is the same for the same figures, whatever limbs they stand in. */
+export type GroupIdentity = string | undefined;
+
 /** The figures of a group whose cells are these; undefined: it has no rows. */
 export interface GroupFigures {
   readonly rows: bigint;
@@ -131,12 +134,13 @@ export class SummaryPlan {
     return amounts.get(ROWS) ?? 0n;
   }
 
-  /** Counts and sums as a text that is the same for the same figures, whatever limbs they stand in. */
-  identityOf(amounts: Amounts): string {
-    return [
+  /** Undefined: nothing is added to the group, or has been taken away again. */
+  identityOf(amounts: Amounts): GroupIdentity {
+    const figures = [
       this.rowsIn(amounts),
-      ...this.measures.flatMap((one) => Object.values(totalsOf(one, amounts))),
-    ].join(' ');
+      ...this.measures.flatMap((one) => Object.values(totalsOf(one, amounts)) as bigint[]),
+    ];
+    return figures.every((one) => one === 0n) ? undefined : figures.join(' ');
   }
 
   /** Figures but least and greatest values. */

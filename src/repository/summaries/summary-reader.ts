@@ -7,6 +7,7 @@ import type { KeyConditions, KeyRange } from '../../key/types.js';
 import { type IndexAccess, requireActive } from '../../query/index.js';
 import type { FigureSchema } from '../../schema/types.js';
 import { type AtomicStep, Get, type Result, Scan } from '../../table/index.js';
+import type { ChangeStep } from '../executor.js';
 import { RowImage } from '../row-image.js';
 import { SummaryCount } from './summary-count.js';
 import type { SummaryPlan } from './summary-plan.js';
@@ -42,7 +43,7 @@ export class SummaryReader {
   ) {}
 
   /** Null: the group has no rows. @throws QueryError when the summary is not built; KeyError. */
-  get(step: AtomicStep, values: Readonly<Record<string, unknown>>): SummaryRow | null {
+  get(step: ChangeStep, values: Readonly<Record<string, unknown>>): SummaryRow | null {
     const group = this.plan.encode(values);
     const count = this.counted(step);
     const amounts = amountsOf(step.read(new Get(groupRow(count, group)), this.plan.tableName));
@@ -51,7 +52,7 @@ export class SummaryReader {
 
   /** Some groups that meet the conditions, from a position on, in their order. @throws as `get`. */
   page(
-    step: AtomicStep,
+    step: ChangeStep,
     conditions: KeyConditions,
     limit: number,
     from: GroupPosition | undefined,
@@ -75,7 +76,7 @@ export class SummaryReader {
   }
 
   /** The count that is asked, without what has ended. */
-  private counted(step: AtomicStep): number {
+  private counted(step: ChangeStep): number {
     const { schema, summary } = this.plan;
     const standing = standingOf(step, schema, summary);
     if (standing?.active === undefined || standing.active === null) {
@@ -89,7 +90,7 @@ export class SummaryReader {
       );
     }
     const count = new SummaryCount(this.plan, standing.active);
-    while (count.bury(step, this.now(), BURIED));
+    if (this.plan.ends) while (count.bury(step as AtomicStep, this.now(), BURIED));
     return standing.active;
   }
 
@@ -104,7 +105,7 @@ export class SummaryReader {
     );
   }
 
-  private rowOf(step: AtomicStep, group: Uint8Array, amounts: Amounts): SummaryRow | null {
+  private rowOf(step: ChangeStep, group: Uint8Array, amounts: Amounts): SummaryRow | null {
     if (this.plan.rowsIn(amounts) <= 0n) return null;
     const { by, figures, layout } = this.plan.summary;
     const values = layout.decode(group);
@@ -121,7 +122,7 @@ export class SummaryReader {
 
   /** The least or greatest value of a group: that of the first or last entry which its row bears out. */
   private extremeOf(
-    step: AtomicStep,
+    step: ChangeStep,
     { kind, property, index: name }: FigureSchema,
     values: Readonly<Record<string, unknown>>,
   ): unknown {
@@ -146,7 +147,7 @@ export class SummaryReader {
     }
   }
 
-  private isBorne(step: AtomicStep, index: EntityIndex, entry: Result): boolean {
+  private isBorne(step: ChangeStep, index: EntityIndex, entry: Result): boolean {
     const { schema } = this.plan;
     const value = entry.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
     if (value === undefined) return false;

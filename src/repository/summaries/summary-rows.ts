@@ -4,6 +4,8 @@ import { concatBytes, copyBytes, EMPTY_BYTES, toBytes, toLatin1 } from '../../by
 import { CorruptionError } from '../../errors.js';
 import type { EntitySchema, SummarySchema } from '../../schema/types.js';
 import {
+  CheckAndMutate,
+  Delete,
   Get,
   Increment,
   Put,
@@ -111,10 +113,14 @@ export function groupOf(row: Uint8Array): Uint8Array {
 /** What rows add to a group: amounts by the qualifier (latin1) of their cells. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
+/** Of an amount; longer ones are the tokens of what a group has taken. */
+const LONGEST_QUALIFIER = 2;
+
 /** The amounts of a group's row. @throws CorruptionError when a cell is none. */
 export function amountsOf(result: Result): Map<string, bigint> {
   const amounts = new Map<string, bigint>();
   for (const { qualifier, value, row } of result.cells) {
+    if (qualifier.length > LONGEST_QUALIFIER) continue;
     if (value.length !== 8) {
       throw new CorruptionError('A figure of a summary cannot be read. Repair it: rowan summary repair.', {
         details: { keyHex: Buffer.from(row).toString('hex') },
@@ -127,11 +133,26 @@ export function amountsOf(result: Result): Map<string, bigint> {
 
 /** What adds amounts to a group; undefined: nothing. */
 export function incrementOf(row: Uint8Array, amounts: Amounts): Increment | undefined {
+  const increment = additionTo(row, amounts);
+  return increment.columns.length === 0 ? undefined : increment;
+}
+
+function additionTo(row: Uint8Array, amounts: Amounts): Increment {
   const increment = new Increment(row).setReturnResults(false);
   for (const [qualifier, amount] of amounts) {
     if (amount !== 0n) increment.addColumn(SUMMARY_FAMILY, latin1(qualifier), amount);
   }
-  return increment.columns.length === 0 ? undefined : increment;
+  return increment;
+}
+
+/** The same where the group may have taken it already: then it has the token. */
+export function takeOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
+  const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, token, 1n);
+  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, token, increment);
+}
+
+export function dropToken(row: Uint8Array, token: Uint8Array): Delete {
+  return new Delete(row).addColumns(SUMMARY_FAMILY, token);
 }
 
 /** What a row of the entity has added, and when it ends. */
@@ -162,7 +183,11 @@ export function endedRow(row: Uint8Array, id: Uint8Array): Uint8Array {
   return copyBytes(row, BEFORE_ID + id.length + 8);
 }
 
-export function putLife(row: Uint8Array, { end, group, amounts }: Life): Put {
+export function putLife(row: Uint8Array, life: Life): Put {
+  return new Put(row).addColumn(SUMMARY_FAMILY, LIFE, encodeLife(life));
+}
+
+export function encodeLife({ end, group, amounts }: Life): Uint8Array {
   const head = Buffer.alloc(12);
   head.writeBigUInt64BE(BigInt(end), 0);
   head.writeUInt32BE(group.length, 8);
@@ -174,7 +199,7 @@ export function putLife(row: Uint8Array, { end, group, amounts }: Life): Put {
     bytes.writeBigInt64BE(amount, 1 + qualifier.length);
     parts.push(bytes);
   }
-  return new Put(row).addColumn(SUMMARY_FAMILY, LIFE, concatBytes(...parts));
+  return concatBytes(...parts);
 }
 
 export function putEnd(row: Uint8Array): Put {
@@ -185,6 +210,18 @@ export function putEnd(row: Uint8Array): Put {
 export function readLife(result: Result): Life | undefined {
   const value = result.getValue(SUMMARY_FAMILY, LIFE);
   if (value === undefined) return undefined;
+  const life = decodeLife(value);
+  if (life !== undefined) return life;
+  throw new CorruptionError(
+    'What a row has added to a summary cannot be read. Repair it: rowan summary repair.',
+    {
+      details: { keyHex: Buffer.from(result.row).toString('hex') },
+    },
+  );
+}
+
+/** Undefined of what is none. */
+export function decodeLife(value: Uint8Array): Life | undefined {
   const bytes = Buffer.from(value);
   try {
     const end = Number(bytes.readBigUInt64BE(0));
@@ -195,16 +232,11 @@ export function readLife(result: Result): Life | undefined {
       amounts.set(bytes.toString('latin1', at + 1, at + 1 + length), bytes.readBigInt64BE(at + 1 + length));
       at += 9 + length;
     }
-    if (behind <= bytes.length) return { end, group: copyBytes(value, 12, behind), amounts };
+    return behind <= bytes.length ? { end, group: copyBytes(value, 12, behind), amounts } : undefined;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
+    return undefined;
   }
-  throw new CorruptionError(
-    'What a row has added to a summary cannot be read. Repair it: rowan summary repair.',
-    {
-      details: { keyHex: Buffer.from(result.row).toString('hex') },
-    },
-  );
 }
 
 function latin1(text: string): Uint8Array {

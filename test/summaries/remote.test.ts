@@ -1,0 +1,143 @@
+/**
+ * Summaries where one step is one row, as on HBase: programs that end behind any call, programs that write at once, and what is
+ * off by writes that nobody followed.
+ */
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Column, Entity, part, RowKey, Summary } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { Delete, Get, Scan } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
+import { openStepless, type SteplessStore } from '../proof/stepless.js';
+import {
+  counted,
+  endCountedBehindCalls,
+  expectTrueFigures,
+  Sale,
+  sale,
+  writeCountedAtOnce,
+} from './faults.js';
+
+let store: SteplessStore;
+beforeEach(async () => {
+  store = await openStepless();
+});
+afterEach(() => store[Symbol.asyncDispose]());
+
+const program = () => store.program(...counted);
+
+test('figures follow every write, and what was added stands beside them once', async () => {
+  const { db } = await program();
+  const sales = db.repository(Sale);
+  const byShop = db.summary(Sale, 'byShop');
+  expect(await byShop.state()).toBe('active');
+  await sales.putMany([sale(1, 'a'), sale(2, 'a', 8), sale(3, 'b'), sale(4, null)]);
+  expect(await byShop.get({ shop: 'a' })).toEqual({ shop: 'a', sales: 2, total: '3.50', most: 8 });
+  expect(await db.summary(Sale, 'large').get({})).toEqual({ sales: 1, pieces: 8 });
+  await sales.update({ no: 2 }, { shop: 'b' });
+  await sales.delete({ no: 1 });
+  expect(await byShop.get({ shop: 'a' })).toBeNull();
+  expect(await byShop.find({})).toEqual([{ shop: 'b', sales: 2, total: '5.50', most: 8 }]);
+  // Deleted and left: it does not count until it is restored.
+  await sales.find({ no: 3 }).deleteAll();
+  await expectTrueFigures(db, 'left');
+  const stored = [];
+  for await (const result of db.engine.table('counted_sales_sum').scan(new Scan())) stored.push(result);
+  // Two states, the groups a, b and all, and the sale that counts twice: nothing of what was under way is left.
+  const kinds = stored.map(({ row }) => row[0]);
+  expect(kinds.filter((kind) => kind === 0)).toHaveLength(2);
+  for (const { cells } of stored) for (const { qualifier } of cells) expect(qualifier.length).toBeLessThan(3);
+  expect(await db.engine.table('rowan_outbox').get(new Get('x'))).toMatchObject({ cells: [] });
+});
+
+test('what was written below the mapper is told, and put right by a new count', async () => {
+  const { db } = await program();
+  const sales = db.repository(Sale);
+  await sales.putMany([sale(1, 'a'), sale(2, 'a', 8), sale(3, 'b'), sale(4, 'c')]);
+  const table = db.engine.table('counted_sales');
+  await table.delete(new Delete(sales.schema.mapper.rowOf({ no: 1 })).addColumns('d', 't'));
+  await table.delete(new Delete(sales.schema.mapper.rowOf({ no: 3 })));
+  await table.delete(new Delete(sales.schema.mapper.rowOf({ no: 4 })).addColumns('d', 's'));
+  const byShop = db.summary(Sale, 'byShop');
+  const off = { groups: 3, valid: 0, stale: 1, missing: 0, extra: 2 };
+  expect(await byShop.check()).toMatchObject({ ...off, repaired: 0 });
+  expect(await byShop.check()).toMatchObject(off);
+  expect((await byShop.repair()).repaired).toBeGreaterThanOrEqual(3);
+  expect(await byShop.repair()).toMatchObject({
+    valid: 1,
+    stale: 0,
+    missing: 0,
+    extra: 0,
+    entries: 0,
+    repaired: 0,
+  });
+  expect(await byShop.get({ shop: 'c' })).toBeNull();
+  await db.summary(Sale, 'large').repair();
+  await sales.update({ no: 2 }, { shop: 'd' });
+  expect(await byShop.get({ shop: 'd' })).toMatchObject({ sales: 1, total: '2.25' });
+});
+
+test('a summary that comes to stored rows is built beside programs that write them', async () => {
+  @Entity({ table: { name: 'counted_sales', families: { d: {} } }, name: 'Sale' })
+  @RowKey(part('id'))
+  class Bare {
+    declare static readonly key: ['id'];
+    id!: string;
+    @Column('d:s', text) shop!: string;
+  }
+  @Entity({ table: { name: 'counted_sales', families: { d: {} } }, name: 'Sale' })
+  @RowKey(part('id'))
+  @Summary('byShop', { by: ['shop'], figures: { sales: 'count' } })
+  class Counted extends Bare {
+    declare static readonly summaries: { byShop: { by: ['shop']; figures: { sales: 'count' } } };
+  }
+  const bare = await store.program(Bare);
+  const rows = scaled(60, 1000, 5000);
+  await bare.db
+    .repository(Bare)
+    .putMany(Array.from({ length: rows }, (_, no) => ({ id: `${no}`, shop: `s${no % 3}` })));
+  const one = await store.program(Counted);
+  const two = await store.program(Counted);
+  const byShop = one.db.summary(Counted, 'byShop');
+  await expect(byShop.get({ shop: 's1' })).rejects.toThrow(/never counted/);
+  let built = false;
+  const write = async (): Promise<void> => {
+    for (let no = 0; !built; no++)
+      await two.db.repository(Counted).put({ id: `${(no * 7) % (2 * rows)}`, shop: `s${no % 5}` });
+  };
+  const writing = write();
+  expect((await byShop.build()).rows).toBeGreaterThanOrEqual(rows);
+  built = true;
+  await writing;
+  const all = await two.db.repository(Counted).find({}, { fullScan: true }).all();
+  for (const { shop, sales } of await byShop.find({}))
+    expect(sales, shop).toBe(all.filter((row) => row.shop === shop).length);
+  expect(await byShop.check()).toMatchObject({ stale: 0, missing: 0, extra: 0 });
+});
+
+test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', async () => {
+  const { db } = await program();
+  const { died, off } = await endCountedBehindCalls(db, program, scaled(47, 3, 1));
+  expect(died).toBeGreaterThan(scaled(2, 60, 150));
+  expect(off).toBeGreaterThan(0);
+});
+
+test('writers of the same rows and groups in three programs, while all is counted anew: no figure is off', async () => {
+  const programs = [await program(), await program(), await program()];
+  const most = scaled(4, 40, 400);
+  await writeCountedAtOnce(
+    programs.map(({ db }) => db),
+    (writes) => writes < most,
+  );
+});
+
+test('rows that end by themselves are not counted there', async () => {
+  @Entity({ table: { name: 'ending', families: { d: {} } }, ttl: 1000 })
+  @RowKey(part('id'))
+  @Summary('all', { by: [], figures: { rows: 'count' } })
+  class Ending {
+    declare static readonly key: ['id'];
+    id!: string;
+  }
+  await expect(store.program(Ending)).rejects.toThrow(/Ending has summaries .* and a ttl/);
+});
