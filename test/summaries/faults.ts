@@ -113,18 +113,19 @@ const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
 };
 
 /**
- * Has programs end behind their calls, every `stride`-th of each kind of write: check tells exactly what is off, the outbox puts
- * it right, and repair then finds nothing.
+ * Has programs end behind their calls, every `stride`-th of each kind of write, `most` times at most: check tells exactly what is
+ * off, the outbox or a repair puts it right, and a second repair finds nothing.
  */
 export async function endCountedBehindCalls(
   db: Database,
   program: () => Promise<Program>,
   stride: number,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<{ readonly died: number; readonly off: number }> {
   let died = 0;
   let off = 0;
   for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
-    for (let after = (place * 5) % stride; ; after += stride) {
+    for (let after = (place * 5) % stride, ends = died + most; died < ends; after += stride) {
       await prepare(db);
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
@@ -141,8 +142,13 @@ export async function endCountedBehindCalls(
       if (isCounted) {
         await db.summary(Sale, 'large').repair({ settledAfter: 0 });
         await db.summary(Sale, 'byShop').repair();
-      } else await db.summary(Sale, 'byShop').drain({ settledAfter: 0 });
-      await expectTrueFigures(db, when);
+      } else {
+        await db.summary(Sale, 'byShop').drain({ settledAfter: 0 });
+        await expectTrueFigures(db, when);
+        // What it still finds to do is in the index of greatest values: entries that nobody has verified.
+        const { stale, missing, extra } = await db.summary(Sale, 'byShop').repair();
+        expect(stale + missing + extra, when).toBe(0);
+      }
       for (const summary of ['byShop', 'large'] as const) {
         const again = await db.summary(Sale, summary).repair();
         expect(again, when).toMatchObject({ stale: 0, missing: 0, extra: 0, repaired: 0 });

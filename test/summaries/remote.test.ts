@@ -92,7 +92,7 @@ test('a summary that comes to stored rows is built beside programs that write th
     declare static readonly summaries: { byShop: { by: ['shop']; figures: { sales: 'count' } } };
   }
   const bare = await store.program(Bare);
-  const rows = scaled(60, 1000, 5000);
+  const rows = scaled(40, 60, 5000);
   await bare.db
     .repository(Bare)
     .putMany(Array.from({ length: rows }, (_, no) => ({ id: `${no}`, shop: `s${no % 3}` })));
@@ -117,14 +117,14 @@ test('a summary that comes to stored rows is built beside programs that write th
 
 test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', async () => {
   const { db } = await program();
-  const { died, off } = await endCountedBehindCalls(db, program, scaled(47, 3, 1));
-  expect(died).toBeGreaterThan(scaled(2, 60, 150));
+  const { died, off } = await endCountedBehindCalls(db, program, scaled(17, 17, 1), scaled(1, 1, 1000));
+  expect(died).toBeGreaterThan(scaled(4, 4, 150));
   expect(off).toBeGreaterThan(0);
 });
 
 test('writers of the same rows and groups in three programs, while all is counted anew: no figure is off', async () => {
   const programs = [await program(), await program(), await program()];
-  const most = scaled(4, 40, 400);
+  const most = scaled(3, 4, 400);
   await writeCountedAtOnce(
     programs.map(({ db }) => db),
     (writes) => writes < most,
@@ -137,6 +137,7 @@ test('rows that end by themselves are not counted there', async () => {
   @Summary('all', { by: [], figures: { rows: 'count' } })
   class Ending {
     declare static readonly key: ['id'];
+    declare static readonly summaries: { all: { by: []; figures: { rows: 'count' } } };
     id!: string;
   }
   await expect(store.program(Ending)).rejects.toThrow(/Ending has summaries .* and a ttl/);

@@ -36,8 +36,8 @@ async function program(): Promise<Program> {
 test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', {
   timeout,
 }, async () => {
-  const { died, off } = await endCountedBehindCalls(db, program, scaled(31, 4, 1));
-  expect(died).toBeGreaterThan(scaled(4, 40, 150));
+  const { died, off } = await endCountedBehindCalls(db, program, scaled(31, 31, 1));
+  expect(died).toBeGreaterThan(scaled(4, 4, 150));
   expect(off).toBeGreaterThan(0);
 });
 
@@ -45,7 +45,7 @@ test('writers of the same rows and groups in three programs, while all is counte
   timeout,
 }, async () => {
   const programs = await Promise.all([program(), program(), program()]);
-  const most = scaled(4, 30, 0);
+  const most = scaled(4, 4, 0);
   const end = Date.now() + 60_000;
   await writeCountedAtOnce(
     programs.map((one) => one.db),
