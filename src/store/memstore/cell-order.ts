@@ -2,7 +2,7 @@
 
 import { compareSlices } from '../../bytes/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
-import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, type Chunk, chunkOf, offsetOf } from './arena.js';
 import { prefixOf } from './row-prefix.js';
 
 /** R2 for two cells. `same`: bytes in which their rows are the same if they are as long. */
@@ -60,7 +60,7 @@ export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey, same 
   const rowLength = word & 0xffff;
   const start = offset + CELL_HEADER_BYTES;
   const skipped = rowLength >= same && key.rowLength >= same ? same : 0;
-  let difference = compareSlices(
+  const difference = compareSlices(
     chunk.bytes,
     start + skipped,
     rowLength - skipped,
@@ -69,11 +69,16 @@ export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey, same 
     key.rowLength - skipped,
   );
   if (difference !== 0) return difference;
-  const qualifierLength = chunk.ints[(offset >>> 2) + 4]!;
-  difference = compareSlices(
+  return compareToKeyInRow(chunk, offset, key);
+}
+
+/** As `compareToKey`, for a cell of the key's row, at `offset` of a chunk. */
+export function compareToKeyInRow(chunk: Chunk, offset: number, key: SeekKey): number {
+  const word = chunk.ints[(offset >>> 2) + 6]!;
+  const difference = compareSlices(
     chunk.bytes,
-    start + rowLength,
-    qualifierLength,
+    offset + CELL_HEADER_BYTES + (word & 0xffff),
+    chunk.ints[(offset >>> 2) + 4]!,
     key.qualifier,
     key.qualifierOffset,
     key.qualifierLength,

@@ -23,11 +23,11 @@ export class MemstoreCursor extends CellCursor {
   private index = 0;
   private leaf: Leaf;
   /** Holds the cell. */
-  private chunk: Chunk = NO_CHUNK;
+  protected chunk: Chunk = NO_CHUNK;
   private version = -1;
 
   constructor(
-    private readonly arena: CellArena,
+    protected readonly arena: CellArena,
     private readonly list: CellList,
   ) {
     super();
@@ -110,7 +110,7 @@ export class MemstoreCursor extends CellCursor {
     this.valid = false;
   }
 
-  private settle(leafNumber: number, index: number): boolean {
+  protected settle(leafNumber: number, index: number): boolean {
     const leaves = this.list.leaves;
     let number = leafNumber;
     let at = index;
@@ -131,7 +131,7 @@ export class MemstoreCursor extends CellCursor {
     return true;
   }
 
-  private load(ref: CellRef): void {
+  protected load(ref: CellRef): void {
     this.ref = ref;
     this.chunk = this.arena.chunks[chunkOf(ref)]!;
     loadCell(this, this.chunk, offsetOf(ref));
@@ -155,7 +155,7 @@ function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
   cursor.value = chunk.bytes;
   cursor.valueOffset = offset + CELL_HEADER_BYTES + rowLength + qualifierLength;
   cursor.valueLength = ints[(offset >>> 2) + 5]!;
-  cursor.ttl = word >>> 24 === 0 ? 0 : ttlAt(chunk, offset);
+  cursor.ttl = ttlAt(chunk, offset);
 }
 
 /** Reads a frozen memstore from first to last; the only way in which a worker needs it. */

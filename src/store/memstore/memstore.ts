@@ -4,17 +4,32 @@
  */
 
 import { CellType } from '../../table/index.js';
-import { hashRow, lane1, lane2 } from '../encoding/row-hash.js';
-import { CellArena, type CellBytes, type CellRef, type ChunkPool } from './arena.js';
+import { hashRow, lane1 } from '../encoding/row-hash.js';
+import {
+  CELL_HEADER_BYTES,
+  CellArena,
+  type CellBytes,
+  type CellRef,
+  type ChunkPool,
+  chunkOf,
+  offsetOf,
+} from './arena.js';
 import { CellList } from './cell-list.js';
+import { compareInRow, rowLengthOf } from './cell-order.js';
 import { LoadedCells } from './loaded-cells.js';
 import { MemstoreCursor, type SharedMemstore } from './memstore-cursor.js';
-import { RowFilter } from './row-filter.js';
+import { MemstoreRowCursor } from './memstore-row-cursor.js';
+import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
+
+const NONE = -1;
 
 export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
-  private readonly rows = new RowFilter();
+  private readonly rows: RowIndex;
+  /** The cell that was written last, and the first one of its row if that is a run so far. */
+  private last: CellRef = NONE;
+  private run: CellRef = NONE;
   minSeq = Number.POSITIVE_INFINITY;
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
@@ -25,7 +40,7 @@ export class Memstore {
   markers = 0;
   /** Any cell has a time to live of its own. */
   hasTtl = false;
-  private reused: MemstoreCursor | undefined;
+  private reused: MemstoreRowCursor | undefined;
   private upsertCursor: MemstoreCursor | undefined;
   /** Cells that have no places yet. */
   private loaded: LoadedCells | undefined;
@@ -39,6 +54,7 @@ export class Memstore {
   constructor(pool: ChunkPool) {
     this.arena = new CellArena(pool);
     this.list = new CellList(this.arena);
+    this.rows = new RowIndex(this.arena);
   }
 
   /** Whoever reads it over an `await` holds it. */
@@ -56,7 +72,7 @@ export class Memstore {
 
   /** Bytes of memory that it holds, those of cells that were dropped or replaced included. */
   get bytes(): number {
-    return this.arena.bytes;
+    return this.arena.bytes + this.rows.bytes;
   }
 
   /** It should be frozen before the next write. */
@@ -84,10 +100,7 @@ export class Memstore {
   ): CellRef {
     const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
     this.list.insert(ref, row, sameRow);
-    if (!sameRow) {
-      hashRow(row, 0, row.length);
-      this.rows.add(lane1, lane2);
-    }
+    this.index(ref, row, 0, row.length, sameRow);
     this.note(type, timestamp, seq, ttl);
     return ref;
   }
@@ -101,11 +114,9 @@ export class Memstore {
     const { bytes, rowOffset, rowLength, type, timestamp, ttl } = cell;
     const first = this.loaded === undefined;
     this.loaded ??= new LoadedCells(this.arena);
-    this.loaded.add(this.arena.copy(cell, seq, sameRow), cell, seq);
-    if (!sameRow) {
-      hashRow(bytes, rowOffset, rowLength);
-      this.rows.add(lane1, lane2);
-    }
+    const ref = this.arena.copy(cell, seq, sameRow);
+    this.loaded.add(ref, cell, seq);
+    this.index(ref, bytes, rowOffset, rowLength, sameRow);
     this.note(type, timestamp, seq, ttl);
     return first;
   }
@@ -115,6 +126,36 @@ export class Memstore {
     if (this.loaded === undefined) return;
     this.list.fill(this.loaded.sorted());
     this.loaded = undefined;
+  }
+
+  /** Keeps what is known of the row of a new cell. `sameRow`: it is that of the cell before. */
+  private index(ref: CellRef, row: Uint8Array, offset: number, length: number, sameRow: boolean): void {
+    const { rows, last } = this;
+    this.last = ref;
+    if (sameRow) {
+      if (this.run !== NONE && !this.goesOn(last, ref)) this.scatter(row, offset, length);
+      return;
+    }
+    hashRow(row, offset, length);
+    const entry = rows.find(lane1, row, offset, length);
+    if (entry === NO_ROW) {
+      rows.add(lane1, ref);
+      this.run = ref;
+    } else if (!isRun(entry) || placeOf(entry) !== this.run || !this.goesOn(last, ref)) {
+      rows.scatter();
+      this.run = NONE;
+    }
+  }
+
+  /** Makes a cell part of the run of the one before. */
+  private goesOn(last: CellRef, ref: CellRef): boolean {
+    return compareInRow(this.arena, last, ref) < 0 && this.arena.goOn(last, ref);
+  }
+
+  private scatter(row: Uint8Array, offset: number, length: number): void {
+    hashRow(row, offset, length);
+    if (this.rows.find(lane1, row, offset, length) !== NO_ROW) this.rows.scatter();
+    this.run = NONE;
   }
 
   private note(type: number, timestamp: number, seq: number, ttl: number): void {
@@ -174,7 +215,10 @@ export class Memstore {
 
   /** Takes the cell out of the order, unless it is out already; its bytes stay, for a cursor may stand there. */
   private remove(ref: CellRef): void {
-    if (this.locate(ref)) this.list.remove(this.list.foundLeaf, this.list.foundIndex);
+    if (!this.locate(ref)) return;
+    this.list.remove(this.list.foundLeaf, this.list.foundIndex);
+    const { bytes } = this.arena.chunks[chunkOf(ref)]!;
+    this.scatter(bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(this.arena, ref));
   }
 
   private locate(ref: CellRef): boolean {
@@ -183,14 +227,9 @@ export class Memstore {
     return this.list.foundIndex < leaf.count && leaf.refs[this.list.foundIndex] === ref;
   }
 
-  /** False: it surely has no cell of the row of this hash. */
-  mayContain(hash1: number, hash2: number): boolean {
-    return this.rows.mayContain(hash1, hash2);
-  }
-
-  /** A cursor for reads that end before anybody else's begins. */
-  get pointCursor(): MemstoreCursor {
-    this.reused ??= this.cursor();
+  /** A cursor for reads of one row, or others, that end before anybody else's begins and before anything is written. */
+  get pointCursor(): MemstoreRowCursor {
+    this.reused ??= new MemstoreRowCursor(this.arena, this.list, this.rows);
     return this.reused;
   }
 

@@ -95,9 +95,9 @@ function gather(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
   let order = files.length + frozen.length;
   for (let i = -1; i < frozen.length; i++, order--) {
     const memstore = i < 0 ? active : frozen[i]!;
-    if (memstore.size === 0 || !memstore.mayContain(bloomKey.row1, bloomKey.row2)) continue;
+    if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
-    if (!cursor.seek(target) || !isInRow(cursor, row)) continue;
+    if (!cursor.seekInRow(target, bloomKey.row1)) continue;
     cursor.order = order;
     plainRow.add(cursor);
     head = cursor;
@@ -142,15 +142,16 @@ function plainColumn(
   let best: CellCursor | undefined;
   for (let i = -1; i < frozen.length; i++) {
     const memstore = i < 0 ? active : frozen[i]!;
-    if (memstore.size === 0 || !memstore.mayContain(bloomKey.row1, bloomKey.row2)) continue;
+    if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
-    if (memstore.familyMarkers > 0) {
-      if (!seekBehindMarkers(cursor, cursor.seek(target.setRow(row)), row, qualifier, readPoint))
-        return undefined;
-    } else if (!cursor.seek(target)) {
+    const marked = memstore.familyMarkers > 0;
+    if (marked) {
+      const found = cursor.seekInRow(target.setRow(row), bloomKey.row1);
+      if (!seekBehindMarkers(cursor, found, row, qualifier, readPoint)) return undefined;
+    } else if (!cursor.seekInRow(target, bloomKey.row1)) {
       continue;
     }
-    best = newer(cursor, false, row, qualifier, readPoint, best);
+    best = newer(cursor, !marked, row, qualifier, readPoint, best);
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {

@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toBytes } from '../../../src/bytes/index.js';
+import { type CellCursor, isInRow, SeekKey } from '../../../src/store/cursor.js';
+import { hashRow, lane1 } from '../../../src/store/encoding/row-hash.js';
+import { CellArena, type CellBytes, ChunkPool } from '../../../src/store/memstore/arena.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
+import { isRun, NO_ROW, placeOf, RowIndex } from '../../../src/store/memstore/row-index.js';
+import { CellType } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
+
+const NOTHING = new Uint8Array(0);
+
+function hashOf(row: Uint8Array): number {
+  hashRow(row, 0, row.length);
+  return lane1;
+}
+
+describe('an index of rows', () => {
+  function filled(rows: readonly Uint8Array[], hash: (row: Uint8Array) => number): [RowIndex, number[]] {
+    const arena = new CellArena(new ChunkPool(0));
+    const index = new RowIndex(arena);
+    const refs = rows.map((row) => {
+      const ref = arena.write(row, NOTHING, 1, CellType.Put, 1, 0, NOTHING, false);
+      if (index.find(hash(row), row, 0, row.length) !== NO_ROW)
+        throw new Error('It is there before it is added.');
+      index.add(hash(row), ref);
+      return ref;
+    });
+    return [index, refs];
+  }
+
+  test.each([1, 48, 49, 96, 97, 5000])('of %i rows knows each, and no other', (count) => {
+    const rows = Array.from({ length: count }, (_, i) => toBytes(`row${i}`));
+    const [index, refs] = filled(rows, hashOf);
+    rows.forEach((row, i) => {
+      const entry = index.find(hashOf(row), row, 0, row.length);
+      if (!isRun(entry) || placeOf(entry) !== refs[i]) throw new Error(`row${i} is said to be at ${entry}`);
+    });
+    for (let i = 0; i < 1000; i++) {
+      const other = toBytes(`other${i}`);
+      if (index.find(hashOf(other), other, 0, other.length) !== NO_ROW) throw new Error(`other${i} is there`);
+    }
+    expect(index.bytes).toBeLessThanOrEqual(Math.max(512, count * 22));
+  });
+
+  test.each([0, -1, 0x7fffffff])(
+    'tells rows of one hash (%i) apart, runs from others, also when it grows',
+    (hash) => {
+      const rows = Array.from({ length: 200 }, (_, i) => toBytes(`row${i}`));
+      const arena = new CellArena(new ChunkPool(0));
+      const index = new RowIndex(arena);
+      rows.forEach((row, i) => {
+        const ref = arena.write(row, NOTHING, 1, CellType.Put, 1, 0, NOTHING, false);
+        expect(index.find(hash, row, 0, row.length)).toBe(NO_ROW);
+        index.add(hash, ref);
+        expect(placeOf(index.find(hash, row, 0, row.length))).toBe(ref);
+        if (i % 3 === 0) index.scatter();
+      });
+      rows.forEach((row, i) => {
+        expect(isRun(index.find(hash, row, 0, row.length))).toBe(i % 3 !== 0);
+      });
+      const longer = toBytes('row1\0');
+      expect(index.find(hash, longer, 0, longer.length)).toBe(NO_ROW);
+    },
+  );
+});
+
+interface Written {
+  readonly row: Uint8Array;
+  readonly cells: readonly {
+    qualifier: Uint8Array;
+    timestamp: number;
+    type: CellType;
+    ttl: number;
+    value: Uint8Array;
+  }[];
+  readonly sorted: boolean;
+  /** Whether the memstore is told which cells are of one row. */
+  readonly told: boolean;
+}
+
+const rowOf = fc.nat(12).map((n) => toBytes(`row-${n}`));
+const qualifierOf = fc.constantFrom('', 'a', 'b', 'b\0', 'c').map(toBytes);
+const written: fc.Arbitrary<Written> = fc.record({
+  row: rowOf,
+  cells: fc.array(
+    fc.record({
+      qualifier: qualifierOf,
+      timestamp: fc.nat(3),
+      type: fc.constantFrom(...Object.values(CellType)),
+      ttl: fc.constantFrom(0, 0, 9),
+      // Some that do not fit into what is left of a chunk.
+      value: fc.oneof(
+        { weight: 9, arbitrary: fc.uint8Array({ maxLength: 9 }) },
+        fc.constant(new Uint8Array(9000)),
+      ),
+    }),
+    // More than are looked at one by one.
+    { minLength: 1, maxLength: 25 },
+  ),
+  sorted: fc.boolean(),
+  told: fc.boolean(),
+});
+
+/** A cell in bytes of its own. */
+function inBytes(row: Uint8Array, { qualifier, value, ...rest }: Written['cells'][0]): CellBytes {
+  const bytes = new Uint8Array(Buffer.concat([row, qualifier, value]));
+  return {
+    ...rest,
+    bytes,
+    view: new DataView(bytes.buffer),
+    rowOffset: 0,
+    rowLength: row.length,
+    qualifierOffset: row.length,
+    qualifierLength: qualifier.length,
+    valueOffset: row.length + qualifier.length,
+    valueLength: value.length,
+  };
+}
+
+function write(
+  memstore: Memstore,
+  { row, cells, sorted, told }: Written,
+  seq: number,
+  load: boolean,
+): number[] {
+  const order = sorted
+    ? cells.toSorted(
+        (a, b) => Buffer.compare(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type,
+      )
+    : cells;
+  return order.flatMap((cell, i) => {
+    const { qualifier, timestamp, type, ttl, value } = cell;
+    if (!load) return memstore.add(row, qualifier, timestamp, type, seq, ttl, value, told && i > 0);
+    memstore.load(inBytes(row, cell), seq, i > 0);
+    return [];
+  });
+}
+
+function at({
+  timestamp,
+  type,
+  seq,
+  ttl,
+  key,
+  qualifierOffset,
+  qualifierLength,
+  valueLength,
+}: CellCursor): string {
+  const qualifier = Buffer.from(key.subarray(qualifierOffset, qualifierOffset + qualifierLength)).toString(
+    'hex',
+  );
+  return `${qualifier} ${timestamp} ${type} ${seq} ${ttl} ${valueLength}`;
+}
+
+/** The cells of the target's row from the target on, in the order of all. */
+function inOrder(memstore: Memstore, target: SeekKey): string[] {
+  const cursor = memstore.cursor();
+  const found: string[] = [];
+  for (let more = cursor.seek(target); more && isInRow(cursor, target.row); more = cursor.next())
+    found.push(at(cursor));
+  return found;
+}
+
+/** The same by the index of rows: each step by the one way or the other, and on to `column` after the first. */
+function byRow(memstore: Memstore, target: SeekKey, inRow: boolean, column: SeekKey | undefined): string[] {
+  const cursor = memstore.pointCursor;
+  const { row } = target;
+  const found: string[] = [];
+  let more = cursor.seekInRow(target, hashOf(row));
+  if (column !== undefined && more) more = cursor.reseek(column) && isInRow(cursor, row);
+  while (more) {
+    found.push(at(cursor));
+    more = inRow ? cursor.nextInRow() : cursor.next() && isInRow(cursor, row);
+  }
+  return found;
+}
+
+describe('reads of one row of a memstore', () => {
+  test('see what the order of all cells has, whatever was written, loaded, dropped and taken back', () => {
+    fc.assert(
+      fc.property(
+        fc.array(written, { maxLength: 20 }),
+        fc.array(written, { maxLength: 20 }),
+        fc.func(fc.nat(5)),
+        qualifierOf,
+        (loads, writes, dice, qualifier) => {
+          const memstore = new Memstore(new ChunkPool(0));
+          loads.forEach((each, i) => void write(memstore, each, i, true));
+          memstore.settle();
+          const compare = (): void => {
+            const expected: string[] = [];
+            const found: string[] = [];
+            for (let n = 0; n <= 13; n++) {
+              const row = toBytes(`row-${n}`);
+              const all = inOrder(memstore, new SeekKey().setRow(row));
+              const some = inOrder(memstore, new SeekKey().setColumn(row, qualifier));
+              for (const inRow of [false, true]) {
+                const column = new SeekKey().setColumn(row, qualifier);
+                expected.push('row', ...all, 'column', ...some, 'row, then column', ...some);
+                found.push('row', ...byRow(memstore, new SeekKey().setRow(row), inRow, undefined));
+                found.push('column', ...byRow(memstore, column, inRow, undefined));
+                found.push('row, then column', ...byRow(memstore, new SeekKey().setRow(row), inRow, column));
+              }
+            }
+            expect(found.join('\n')).toBe(expected.join('\n'));
+          };
+          compare();
+          writes.forEach((each, i) => {
+            const refs = write(memstore, each, loads.length + i, false);
+            const chance = dice(i);
+            if (chance === 0) compare();
+            // A part of a write is not taken back, but a place of it is dropped when a newer one is seen.
+            if (chance === 1) memstore.dropOlderVersions(refs.at(-1)!, loads.length + i);
+            if (chance === 2) for (const ref of refs.reverse()) memstore.takeBack(ref);
+          });
+          compare();
+        },
+      ),
+      { numRuns: scaled(60, 300, 3000) },
+    );
+  });
+});
