@@ -3,11 +3,12 @@
 import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../ddl/index.js';
 import { ConflictError, RowanError, SchemaError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
+import type { IndexReport } from '../job/indexes/index.js';
 import { backfill } from '../job/rekey/backfill.js';
 import { compareLayouts, type RekeyDifferences } from '../job/rekey/compare.js';
 import { dropDeletes, removeLayout, rowsOf } from '../job/rekey/layout-rows.js';
 import { type Mirror, requireSteps } from '../job/rekey/mirror.js';
-import type { RekeyTarget } from '../job/rekey/passes.js';
+import { inShortSteps, type RekeyTarget } from '../job/rekey/passes.js';
 import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
@@ -62,6 +63,13 @@ export function isMirrored(state: RekeyState): boolean {
   return ['dual-write', 'backfill', 'verify', 'ready', 'cut-over'].includes(state);
 }
 
+/** What a change of keys asks of an index of one of its entities. */
+export interface RekeyedIndex {
+  readonly state: string | undefined;
+  build(run?: JobRunOptions): Promise<unknown>;
+  verify(options: { readonly run: JobRunOptions }): Promise<IndexReport>;
+}
+
 /** The order of the states on the way to the new layout. */
 const BEFORE_READY: readonly RekeyState[] = ['planned', 'dual-write', 'backfill', 'verify'];
 
@@ -76,6 +84,8 @@ export class Rekey {
     private readonly mirror: Mirror,
     private readonly refuseWrites: () => void,
     private readonly declared: () => readonly EntitySchema[],
+    /** The indexes of the new layout. */
+    private readonly indexes: () => readonly RekeyedIndex[],
   ) {}
 
   /** Whether it can be, and where it stands. Changes nothing. @throws UnsupportedError on HBase. */
@@ -109,20 +119,40 @@ export class Rekey {
         this.mirror.begin();
         record = await this.set({ state: 'dual-write' });
       }
-      if (record.state === 'dual-write') record = await this.set({ state: 'backfill' });
+      if (record.state === 'dual-write') {
+        // Nothing but what was written just now has entries: it is done before there is more.
+        for (const index of this.indexes())
+          if (index.state !== undefined && index.state !== 'active')
+            await index.build(run.signal && { signal: run.signal });
+        record = await this.set({ state: 'backfill' });
+      }
       if (record.state === 'backfill') {
         await backfill(this.target(record), run);
         record = await this.set({ state: 'verify' });
       }
       if (record.state !== 'verify') return record;
-      const differences = await compareLayouts(this.target(record), run);
-      const { missing, extra, different, unkeyed } = differences;
-      if (missing + extra + different + unkeyed > 0) {
+      const differences = {
+        ...(await compareLayouts(this.target(record), run)),
+        entries: await this.wrongEntries(run),
+      };
+      const { missing, extra, different, unkeyed, entries } = differences;
+      if (missing + extra + different + unkeyed + entries > 0) {
         await this.set({ differences });
         throw this.differs(differences);
       }
       return this.set({ state: 'ready', differences });
     });
+  }
+
+  /** Entries of the new layout's indexes that its rows do not say, and those that it lacks. */
+  private async wrongEntries(run: JobRunOptions): Promise<number> {
+    let wrong = 0;
+    for (const index of this.indexes()) {
+      if (index.state === undefined) continue;
+      const { missing, extra, stale, unverified } = await index.verify({ run: inShortSteps(run) });
+      wrong += missing + extra + stale + unverified;
+    }
+    return wrong;
   }
 
   /** Ends what `run` does in this process; writes go to both layouts still. The next `run` goes on. */
@@ -291,11 +321,13 @@ export class Rekey {
     );
   }
 
-  private differs({ missing, extra, different, unkeyed }: RekeyDifferences): ConflictError {
+  private differs({ rows: _, ...found }: RekeyDifferences): ConflictError {
+    const { missing, extra, different, unkeyed, entries } = found;
     return new ConflictError(
       `The rows of ${this.from.name} and ${this.to.name} are not alike: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} without a value ` +
-        'that the new key is made of. Give those a value; what else differs was written past the database (bulk loads, a shell): abort, and begin anew.',
-      { details: { entity: this.from.name, missing, extra, different, unkeyed } },
+        `that the new key is made of, ${entries} entries of indexes that are not what the rows say. Give those without a value one; repair the indexes; what else differs was ` +
+        'written past the database (bulk loads, a shell): abort, and begin anew.',
+      { details: { entity: this.from.name, ...found } },
     );
   }
 }

@@ -3,11 +3,20 @@
 import { ControlTable, controlTableDescriptor } from '../ddl/index.js';
 import { elementsOf } from '../ddl/introspect/key-source.js';
 import { SchemaError, UnsupportedError } from '../errors.js';
+import type { EntityIndexes } from '../indexes/index.js';
 import { Mirror } from '../job/rekey/mirror.js';
+import { RowEntries } from '../job/rekey/row-entries.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
-import { isMirrored, Rekey, type RekeyRecord } from './rekey.js';
+import { isMirrored, Rekey, type RekeyedIndex, type RekeyRecord } from './rekey.js';
+
+/** The indexes of a database's entities, as far as they are kept with rows in another layout. */
+export interface RekeyedIndexes {
+  /** Undefined for an entity without indexes. */
+  of(schema: EntitySchema): EntityIndexes | undefined;
+  handle(schema: EntitySchema, name: string): RekeyedIndex;
+}
 
 export class Rekeying {
   private readonly mirrors = new Map<string, Mirror>();
@@ -15,10 +24,12 @@ export class Rekeying {
   /** The changes that are known of: names, and the signature of the key before. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
   private readonly refusing = new Map<string, () => void>();
+  private readonly entries = new WeakMap<EntityIndexes, RowEntries>();
 
   constructor(
     private readonly engine: Engine,
     private readonly declared: () => Schema,
+    private readonly indexes: RekeyedIndexes,
   ) {}
 
   /**
@@ -69,6 +80,7 @@ export class Rekeying {
         this.mirror(source, target),
         () => this.refuseWrites(source, target.name),
         () => this.declared().entities,
+        () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
       );
       this.handles.set(name, handle);
       this.known.push({ from: source.name, to: target.name, fromKey: source.key.signature });
@@ -80,10 +92,21 @@ export class Rekeying {
     const name = nameOf(from, to);
     let mirror = this.mirrors.get(name);
     if (mirror === undefined) {
-      mirror = new Mirror(this.engine, from, to);
+      mirror = new Mirror(this.engine, from, to, (schema) => this.entriesOf(schema));
       this.mirrors.set(name, mirror);
     }
     return mirror;
+  }
+
+  private entriesOf(schema: EntitySchema): RowEntries | undefined {
+    const indexes = schema.indexes.length === 0 ? undefined : this.indexes.of(schema);
+    if (indexes === undefined) return undefined;
+    let entries = this.entries.get(indexes);
+    if (entries === undefined) {
+      entries = new RowEntries(indexes, () => this.engine.now());
+      this.entries.set(indexes, entries);
+    }
+    return entries;
   }
 
   /** Once another layout has taken its place, what is written to the old one would be lost. */

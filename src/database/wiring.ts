@@ -44,7 +44,10 @@ export class Wiring {
     onEvent: Opening['onEvent'],
     reading: Reading,
   ) {
-    this.rekeying = new Rekeying(engine, () => this.declared);
+    this.rekeying = new Rekeying(engine, () => this.declared, {
+      of: ({ target }) => this.indexing.of(this.bound.of(target))?.indexes,
+      handle: ({ target }, name) => this.indexing.handle(this.bound.of(target), name),
+    });
     this.moves.declare(schema.tables);
     this.viewed = this.moves.viewOf(engine);
     const listener = new Listener(onEvent);

@@ -12,9 +12,10 @@ import {
   type IndexEntry,
   NewEntries,
 } from '../indexes/index.js';
-import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../table/index.js';
+import { type Durability, Get, LATEST_TIMESTAMP, type Put, Result } from '../table/index.js';
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './entry-planner.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp, PutLater } from './executor.js';
+import { RowImage } from './row-image.js';
 
 export class IndexParticipant implements ChangeParticipant {
   readonly name = 'indexes';
@@ -51,16 +52,52 @@ export class IndexParticipant implements ChangeParticipant {
 
   follow({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly FollowUp[] {
     this.planner.refuse(mutations);
+    return this.followAll(
+      row,
+      this.planner.changes(before, after),
+      durabilityOfEntries(mutations[0]!.durability),
+      step,
+    );
+  }
+
+  /**
+   * The entries of a row that was written below its repository, as durable as is said. `anew`: every entry of the row is written,
+   * for those that it should have may not be there.
+   */
+  followBelow(
+    row: Uint8Array,
+    before: RowImage,
+    after: RowImage,
+    { durability, anew }: { readonly durability: Durability; readonly anew: boolean },
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly FollowUp[] {
+    const changes = this.planner.changes(before, after);
+    if (!anew || before.isEmpty) return this.followAll(row, changes, durability, step);
+    const gone = changes.filter(({ is }) => is === undefined);
+    const there = this.planner.changes(RowImage.of(row, Result.EMPTY), after);
+    return this.followAll(row, [...gone, ...there], durability, step);
+  }
+
+  private followAll(
+    row: Uint8Array,
+    changes: readonly EntryChange[],
+    durability: Durability,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly FollowUp[] {
     for (const watcher of this.indexes.watchers) watcher.add(toLatin1(row));
     const out: FollowUp[] = [];
-    for (const change of this.planner.changes(before, after)) this.followOne(change, row, step, out);
-    const durability = durabilityOfEntries(mutations[0]!.durability);
+    for (const change of changes) this.followOne(change, row, step, out);
     for (const { mutation } of out) mutation.setDurability(durability);
     return out;
   }
 
   /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
-  private followOne(change: EntryChange, dataRow: Uint8Array, step: ChangeStep, out: FollowUp[]): void {
+  private followOne(
+    change: EntryChange,
+    dataRow: Uint8Array,
+    step: Pick<ChangeStep, 'read'>,
+    out: FollowUp[],
+  ): void {
     const { index, row, was, is, ttl } = change;
     const { tableName: table, schema } = this.indexes;
     if (index.index.eventual) {
@@ -82,7 +119,7 @@ export class IndexParticipant implements ChangeParticipant {
   }
 
   /** The data row that an entry of a unique index names. */
-  private holder({ index, row }: EntryChange, step: ChangeStep): Uint8Array | undefined {
+  private holder({ index, row }: EntryChange, step: Pick<ChangeStep, 'read'>): Uint8Array | undefined {
     const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
     return found && decodeEntry(index.index, row, found).dataRow;
   }

@@ -32,7 +32,7 @@ test('keys are planned, run, cut over and cleaned up, or aborted', async () => {
     expect(await rekey('status')).toMatchObject({ code: 0, out: 'Not begun.\n' });
     expect(await rekey('pause')).toMatchObject({ code: 1, err: expect.stringContaining('ERR_CONFLICT') });
     expect((await rekey('run')).out).toBe(
-      'ready, run 1\nverified 3 rows: 0 missing, 0 extra, 0 different, 0 unkeyed\n',
+      'ready, run 1\nverified 3 rows: 0 missing, 0 extra, 0 different, 0 unkeyed, 0 wrong entries\n',
     );
     expect((await rekey('abort')).out).toContain('aborted, run 1');
     expect((await rekey('run')).out).toContain('ready, run 2');

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { defineEntity, defineTable, type TableDeclaration } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
+import { indexTableName, notePrefix } from '../../src/indexes/index.js';
 import { desc, hash, int53, type KeyElement, part, recordType, reverse, salt } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -27,6 +28,13 @@ interface Layout {
   /** Whether `a` is no part of the key. */
   readonly stored?: boolean;
 }
+
+const INDEXES = {
+  byX: { on: [part('x', text)] },
+  byY: { on: [part('y', desc(int32))], include: ['x'], where: { x: { ne: null } } },
+  byMore: { on: [part('more', text)], consistency: 'eventual' },
+  byXOnce: { on: [part('x', text), part('b', int53)], unique: true },
+};
 
 const plain: Layout = { key: [part('a'), part('b', int53)] };
 const LAYOUTS: readonly (readonly [Layout, Layout])[] = [
@@ -50,6 +58,7 @@ function declare(random: Random) {
   const families = { d: { versions }, e: {} };
   const place = (name: string): TableDeclaration => defineTable({ name, families });
   const shared = place('things');
+  const indexed = random.chance(0.5);
   const entity = (name: string, table: TableDeclaration, { key, stored }: Layout, type: number) =>
     defineEntity({
       name,
@@ -67,12 +76,12 @@ function declare(random: Random) {
         n: c.counter('d:n'),
         more: c.columns('e:m.', { value: text }),
       }),
+      ...(indexed ? { indexes: INDEXES } : {}),
     } as never) as unknown as KeyedClass;
   return {
     from: entity('Old', together ? shared : place('olds'), old, 1),
     to: entity('New', together ? shared : place('news'), now, 2),
-    fixed: old.stored === true,
-    versions,
+    indexed,
   };
 }
 
@@ -159,9 +168,34 @@ async function check(things: Any, model: Model, where: string): Promise<void> {
   expect(found, where).toEqual(wanted);
 }
 
+/** Entries and notes of an entity's indexes. */
+async function entriesOf(db: Database<EmbeddedEngine>, target: KeyedClass): Promise<number> {
+  const { indexes, table } = db.schema.entity(target);
+  let count = 0;
+  for (const { name, id, eventual } of indexes) {
+    if (eventual) await db.index(target, name as never).drain();
+    for (const prefix of [id, notePrefix(id)]) {
+      const scan = new Scan().setStartStopRowForPrefix(prefix);
+      for await (const _ of db.engine.table(indexTableName(table.descriptor.name)).scan(scan)) count++;
+    }
+  }
+  return count;
+}
+
+/** Holds each row against its entries, both ways. */
+async function checkEntries(db: Database<EmbeddedEngine>, target: KeyedClass, where: string): Promise<void> {
+  for (const name of Object.keys(INDEXES)) {
+    const index = db.index(target, name as never);
+    if (index.eventual) await index.drain();
+    const report = await index.verify();
+    expect(index.state, where).toBe('active');
+    expect(report, `${where}: ${name}`).toMatchObject({ missing: 0, extra: 0, stale: 0, pending: 0 });
+  }
+}
+
 async function round(seed: number): Promise<void> {
   const random = new Random(seed);
-  const { from, to } = declare(random);
+  const { from, to, indexed } = declare(random);
   let disk = new MemoryFileSystem();
   const reopen = (): Promise<Database<EmbeddedEngine>> =>
     open({ path: '/r', fileSystem: disk, background: 'inline', entities: [from, to] });
@@ -220,6 +254,7 @@ async function round(seed: number): Promise<void> {
   expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
   const rekey = db.rekey(from, to);
   await check(db.repository(to), model, `seed ${seed}, ready`);
+  if (indexed) await checkEntries(db, to, `seed ${seed}, ready`);
   target = random.pick([from, to]);
   await write(6);
   await rekey.cutOver();
@@ -227,16 +262,19 @@ async function round(seed: number): Promise<void> {
   await Promise.all([write(6), check(db.repository(from), new Map(model), 'now').catch(() => undefined)]);
   await check(db.repository(from), model, `seed ${seed}, the way back`);
   await check(db.repository(to), model, `seed ${seed}, cut over`);
+  if (indexed) for (const each of [from, to]) await checkEntries(db, each, `seed ${seed}, cut over`);
   expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
   if (random.chance(0.3)) {
     await rekey.abort();
     target = from;
     expect(await cells(db, to)).toEqual([]);
+    if (indexed) expect(await entriesOf(db, to)).toBe(0);
     await write(3);
     await check(db.repository(from), model, `seed ${seed}, rolled back`);
   } else {
     await Promise.all([rekey.cleanup(), write(3)]);
     expect(await cells(db, from)).toEqual([]);
+    if (indexed) expect(await entriesOf(db, from)).toBe(0);
     await db.close();
     db = await reopen();
     await check(db.repository(to), model, `seed ${seed}, done`);

@@ -105,8 +105,8 @@ function print(context: CliContext, record: RekeyRecord | undefined, { json }: R
   const { state, paused, run, differences } = record;
   context.write(`${state}${paused ? ', paused' : ''}, run ${run}\n`);
   if (differences === undefined) return;
-  const { rows, missing, extra, different, unkeyed } = differences;
+  const { rows, missing, extra, different, unkeyed, entries } = differences;
   context.write(
-    `verified ${rows} rows: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} unkeyed\n`,
+    `verified ${rows} rows: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} unkeyed, ${entries ?? 0} wrong entries\n`,
   );
 }

@@ -47,6 +47,12 @@ export class ControlTable {
     return (await compareAndSet(this.table, place, before?.bytes, bytes)) ? { value, bytes } : undefined;
   }
 
+  /** When a value was changed last, by the clock of whoever keeps it; 0: never. */
+  async changedAt(row: Uint8Array): Promise<number> {
+    const found = await this.table.get(new Get(row).addColumn(FAMILY, VALUE));
+    return found.getLatest(FAMILY, VALUE)?.timestamp ?? 0;
+  }
+
   /** The applied plans, oldest first. */
   entries<T>(): Promise<Kept<T>[]> {
     return this.under(ENTRY);

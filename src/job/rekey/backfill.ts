@@ -6,6 +6,7 @@ import {
   type AtomicStep,
   type Cell,
   CellType,
+  type Durability,
   type Engine,
   filters,
   Get,
@@ -27,6 +28,7 @@ import {
   type StepTable,
   tableOf,
 } from './passes.js';
+import type { RowEntries } from './row-entries.js';
 
 /** A checkpoint flushes the new layout's table. */
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
@@ -100,6 +102,8 @@ export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Pr
 class CopyWork extends OverlappedWork {
   private unflushed = false;
   private readonly into: string;
+  /** Undefined where the new layout has no indexes. */
+  private readonly entries: RowEntries | undefined;
   /** Families that show what was deleted to those who ask for times past. */
   private readonly keeping: ReadonlySet<string>;
 
@@ -112,6 +116,7 @@ class CopyWork extends OverlappedWork {
     super();
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
+    this.entries = target.mirror.entriesOf(target.to);
     this.keeping = new Set(
       families.filter(({ keepDeletedCells }) => keepDeletedCells !== 'FALSE').map(({ name }) => name),
     );
@@ -125,7 +130,9 @@ class CopyWork extends OverlappedWork {
     await super.commit();
     if (!this.unflushed) return;
     this.unflushed = false;
-    await this.target.engine.admin.flush(this.into);
+    const { admin } = this.target.engine;
+    await admin.flush(this.into);
+    if (this.entries !== undefined) await admin.flush(this.entries.tableName);
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
@@ -168,10 +175,25 @@ class CopyWork extends OverlappedWork {
     return true;
   }
 
-  private write({ to, row, cells, now }: RowCopy, step: AtomicStep): void {
+  private write(copy: RowCopy, step: AtomicStep): void {
+    const { entries } = this;
+    const { to } = copy;
+    if (entries === undefined) {
+      this.put(copy, 'SKIP_WAL', step);
+      return;
+    }
+    const before = entries.imageOf(to, step.read);
+    // Of a row that stands there in part the rest and the entries are one record: after the loss of one of them nobody could
+    // tell what entries it had before. Where there was nothing all of them are written again.
+    const durability = before.isEmpty ? 'SKIP_WAL' : 'ASYNC_WAL';
+    this.put(copy, durability, step);
+    for (const change of entries.copied(to, before, durability, step.read)) step.apply(change);
+  }
+
+  private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {
     const { forth } = this.target.mirror;
     const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
-    const change = copyOf(to, forth.cellsOf(row, to, lasting), 'SKIP_WAL');
+    const change = copyOf(to, forth.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
     this.unflushed = true;
     step.apply({ table: this.into, change, settled: true });

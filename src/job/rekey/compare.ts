@@ -18,22 +18,24 @@ export interface RekeyDifferences {
   readonly different: number;
   /** Rows that lack a column which the new key is made of. */
   readonly unkeyed: number;
+  /** Entries of the new layout's indexes that are missing, or that no row bears out. */
+  readonly entries: number;
 }
+
+/** What is found of rows; entries are for the indexes to tell. */
+export type RowDifferences = Omit<RekeyDifferences, 'entries'>;
 
 /** What of the differences a row is. */
 type Found = 'missing' | 'extra' | 'different' | 'unkeyed' | undefined;
 
-const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
+export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
 
 /** What stands in a row does not matter where its key says which one it answers to. */
-const rowsAlone = (): Scan =>
+export const rowsAlone = (): Scan =>
   new Scan().setCacheBlocks(false).setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
 
 /** Holds every row of both layouts against the other, as they are in one step. */
-export async function compareLayouts(
-  target: RekeyTarget,
-  run: JobRunOptions = {},
-): Promise<RekeyDifferences> {
+export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
   const { engine, from, to } = target;
   const { forth } = target.mirror;
   const back = new RowMapping(to, from);
@@ -124,7 +126,7 @@ class ExtraWork implements SplitWork {
 }
 
 /** Most cells stand in order already. */
-function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
+export function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
   if (a.length !== b.length) return false;
   return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
 }

@@ -6,7 +6,7 @@ import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
 import { everyCell, inShortSteps, jobName, pass, type RekeyTarget, tableOf } from './passes.js';
 
-/** Removes every row of one of the layouts; nothing follows that. */
+/** Removes every row of one of the layouts, with its entries in indexes; the other layout does not follow that. */
 export function removeLayout(
   target: RekeyTarget,
   schema: EntitySchema,
@@ -14,6 +14,7 @@ export function removeLayout(
 ): Promise<JobOutcome> {
   const { engine, mirror } = target;
   const table = tableOf(target, schema);
+  const entries = mirror.entriesOf(schema);
   const removing = pass(
     schema,
     () => new Scan().setCacheBlocks(false),
@@ -23,8 +24,12 @@ export function removeLayout(
         await table.atomic((step) =>
           mirror.quietly(() => {
             // The checkpoint that notes it is durable, and the log has it behind this.
-            for (const { row } of own)
+            for (const { row } of own) {
+              const before = entries?.imageOf(row, step.read);
               step.apply({ table: table.name, change: new Delete(row).setDurability('ASYNC_WAL') });
+              if (before === undefined) continue;
+              for (const change of entries!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
+            }
           }),
         );
         context.count('removed', own.length);

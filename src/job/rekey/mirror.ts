@@ -5,6 +5,7 @@
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { UnsupportedError } from '../../errors.js';
+import type { RowImage } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   type Additions,
@@ -13,17 +14,21 @@ import {
   Get,
   type ObservedWrite,
   type Result,
+  type RowRead,
   type TableChange,
   type WriteObserver,
 } from '../../table/index.js';
 import { copyOf } from '../row-cells.js';
+import type { RowEntries } from './row-entries.js';
 import { RowMapping, type ValueOf } from './row-mapping.js';
 
 export class Mirror {
   /** Writes that were made to keep up: they are not followed themselves. */
-  private readonly own = new WeakSet<TableChange['change']>();
+  readonly own = new WeakSet<TableChange['change']>();
   /** Where the row stood whose write is under way; only where columns decide it. */
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
+  /** Rows that are being kept up, as their entries were made of them before. */
+  private readonly images = new WeakMap<TableChange['change'], RowImage>();
   /** Rows of the source that were written since somebody began to watch. */
   private readonly watchers = new Set<Set<string>>();
   private quiet = false;
@@ -35,6 +40,8 @@ export class Mirror {
     private readonly engine: Engine,
     from: EntitySchema,
     to: EntitySchema,
+    /** What keeps the entries of an entity's indexes; undefined: it has none. */
+    readonly entriesOf: (schema: EntitySchema) => RowEntries | undefined = () => undefined,
   ) {
     this.forth = new RowMapping(from, to);
     this.back = new RowMapping(to, from);
@@ -77,14 +84,30 @@ export class Mirror {
   private observer(mapping: RowMapping): WriteObserver {
     const follows = (write: ObservedWrite): boolean =>
       !this.quiet && !this.own.has(write.change) && mapping.matches(write.change.row);
+    const keepsUp = ({ change }: ObservedWrite): boolean =>
+      this.own.has(change) && mapping.matches(change.row);
     return {
       before: (write) => {
+        if (keepsUp(write)) this.noteImage(mapping.source, write);
         if (mapping.needed.length === 0 || !follows(write)) return undefined;
         this.before.set(write.change, rowNow(mapping, write));
         return undefined;
       },
-      after: (write) => (follows(write) ? this.follow(mapping, write) : undefined),
+      after: (write) => {
+        if (keepsUp(write)) return this.followEntries(mapping.source, write);
+        return follows(write) ? this.follow(mapping, write) : undefined;
+      },
     };
+  }
+
+  private noteImage(schema: EntitySchema, { change, read }: ObservedWrite): void {
+    const image = this.entriesOf(schema)?.imageOf(change.row, read as RowRead);
+    if (image !== undefined) this.images.set(change, image);
+  }
+
+  private followEntries(schema: EntitySchema, { change, read }: ObservedWrite): Additions {
+    const before = this.images.get(change);
+    return before && this.entriesOf(schema)!.changed(change.row, before, 'USE_DEFAULT', read as RowRead);
   }
 
   private follow(mapping: RowMapping, write: ObservedWrite): Additions {

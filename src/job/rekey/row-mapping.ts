@@ -171,7 +171,7 @@ function followers({ name, target }: EntitySchema, declared: readonly EntitySche
 }
 
 function generalProblems(schema: EntitySchema): string[] {
-  const { name, key, columns, indexes, table } = schema;
+  const { name, key, columns, table } = schema;
   const problems: string[] = [];
   if (!key.deterministic)
     problems.push(
@@ -190,10 +190,6 @@ function generalProblems(schema: EntitySchema): string[] {
   if (schema.upgrades.length > 0)
     problems.push(
       `Rows of ${name} are being upgraded. Finish that first: rowan schema apply, and leave out @Upgrade.`,
-    );
-  if (indexes.length > 0)
-    problems.push(
-      `${name} has indexes, which follow its own writes only. Leave them out until the keys are changed, then build them.`,
     );
   if (schema.copies.length + schema.references.length > 0)
     problems.push(
