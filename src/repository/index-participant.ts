@@ -12,10 +12,10 @@ import {
   type IndexEntry,
   NewEntries,
 } from '../indexes/index.js';
-import { type Durability, Get, LATEST_TIMESTAMP, type Put, Result } from '../table/index.js';
+import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../table/index.js';
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './entry-planner.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp, PutLater } from './executor.js';
-import { RowImage } from './row-image.js';
+import type { RowImage } from './row-image.js';
 
 export class IndexParticipant implements ChangeParticipant {
   readonly name = 'indexes';
@@ -60,22 +60,15 @@ export class IndexParticipant implements ChangeParticipant {
     );
   }
 
-  /**
-   * The entries of a row that was written below its repository, as durable as is said. `anew`: every entry of the row is written,
-   * for those that it should have may not be there.
-   */
+  /** The entries of a row that was written below its repository, as durable as is said. */
   followBelow(
     row: Uint8Array,
     before: RowImage,
     after: RowImage,
-    { durability, anew }: { readonly durability: Durability; readonly anew: boolean },
+    durability: Durability,
     step: Pick<ChangeStep, 'read'>,
   ): readonly FollowUp[] {
-    const changes = this.planner.changes(before, after);
-    if (!anew || before.isEmpty) return this.followAll(row, changes, durability, step);
-    const gone = changes.filter(({ is }) => is === undefined);
-    const there = this.planner.changes(RowImage.of(row, Result.EMPTY), after);
-    return this.followAll(row, [...gone, ...there], durability, step);
+    return this.followAll(row, this.planner.changes(before, after), durability, step);
   }
 
   private followAll(

@@ -32,7 +32,8 @@ interface Layout {
 const INDEXES = {
   byX: { on: [part('x', text)] },
   byY: { on: [part('y', desc(int32))], include: ['x'], where: { x: { ne: null } } },
-  byMore: { on: [part('more', text)], consistency: 'eventual' },
+  byMore: { on: [part('more', text)] },
+  byXSoon: { on: [part('x', text)], consistency: 'eventual' },
   byXOnce: { on: [part('x', text), part('b', int53)], unique: true },
 };
 

@@ -130,9 +130,7 @@ class CopyWork extends OverlappedWork {
     await super.commit();
     if (!this.unflushed) return;
     this.unflushed = false;
-    const { admin } = this.target.engine;
-    await admin.flush(this.into);
-    if (this.entries !== undefined) await admin.flush(this.entries.tableName);
+    await this.target.engine.admin.flush(this.into);
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
@@ -182,12 +180,10 @@ class CopyWork extends OverlappedWork {
       this.put(copy, 'SKIP_WAL', step);
       return;
     }
+    // Both are one record of the log: past it a crash could leave one of them, and nobody would know what entries there were.
     const before = entries.imageOf(to, step.read);
-    // Of a row that stands there in part the rest and the entries are one record: after the loss of one of them nobody could
-    // tell what entries it had before. Where there was nothing all of them are written again.
-    const durability = before.isEmpty ? 'SKIP_WAL' : 'ASYNC_WAL';
-    this.put(copy, durability, step);
-    for (const change of entries.copied(to, before, durability, step.read)) step.apply(change);
+    this.put(copy, 'ASYNC_WAL', step);
+    for (const change of entries.changed(to, before, 'ASYNC_WAL', step.read)) step.apply(change);
   }
 
   private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {
@@ -195,7 +191,7 @@ class CopyWork extends OverlappedWork {
     const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
     const change = copyOf(to, forth.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
-    this.unflushed = true;
+    this.unflushed ||= durability === 'SKIP_WAL';
     step.apply({ table: this.into, change, settled: true });
   }
 

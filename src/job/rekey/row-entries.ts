@@ -11,19 +11,11 @@ export class RowEntries {
   private readonly columns;
   private readonly table: string;
 
-  constructor(
-    private readonly indexes: EntityIndexes,
-    now: () => number,
-  ) {
+  constructor(indexes: EntityIndexes, now: () => number) {
     const { schema, columns } = indexes;
     this.participant = new IndexParticipant(indexes, now);
     this.columns = readColumns(schema, [], columns, undefined);
     this.table = schema.table.descriptor.name;
-  }
-
-  /** The table that the entries stand in. */
-  get tableName(): string {
-    return this.indexes.tableName;
   }
 
   /** What entries are made of, as the row is at this point of a step. */
@@ -35,17 +27,12 @@ export class RowEntries {
 
   /** Behind a change of a row whose entries were right before. @throws ConflictError on a value of a unique index that another row has. */
   changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
-    return this.follow(row, before, this.imageOf(row, read), durability, false, read);
-  }
-
-  /** Behind a copy of a row, of which there may have been a part, with or without its entries. @throws as `changed`. */
-  copied(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
-    return this.follow(row, before, this.imageOf(row, read), durability, true, read);
+    return this.follow(row, before, this.imageOf(row, read), durability, read);
   }
 
   /** With the end of a row. */
   removed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
-    return this.follow(row, before, RowImage.of(row, Result.EMPTY), durability, false, read);
+    return this.follow(row, before, RowImage.of(row, Result.EMPTY), durability, read);
   }
 
   private follow(
@@ -53,11 +40,10 @@ export class RowEntries {
     before: RowImage,
     after: RowImage,
     durability: Durability,
-    anew: boolean,
     read: RowRead,
   ): TableChange[] {
     return this.participant
-      .followBelow(row, before, after, { durability, anew }, { read })
+      .followBelow(row, before, after, durability, { read })
       .map(({ table, mutation }) => ({ table, change: mutation }));
   }
 }
