@@ -130,3 +130,34 @@ test('sizes that would fill the memory are refused', async () => {
   await failure("format('%999999999d', 1)");
   await failure("'a' * 10_000_000_000");
 });
+
+const DEEP = 20_000;
+test.each([
+  ['brackets', `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`],
+  ['brackets without an end', '['.repeat(DEEP)],
+  ['negations', `${'!'.repeat(DEEP)}true`],
+  ['negations by words', `${'not '.repeat(DEEP)}true`],
+  ['assignments', `${'x = '.repeat(DEEP)}1`],
+  ['operators', `x = ${'1 + '.repeat(DEEP)}1`],
+  ['calls', `'a'${'.to_s'.repeat(DEEP)}`],
+  ['branches', `if nil\n${'elsif nil\n'.repeat(DEEP)}end`],
+  ['blocks', `${'begin\n'.repeat(DEEP)}${'end\n'.repeat(DEEP)}`],
+  ['interpolations', `${'"#{'.repeat(DEEP)}1${'}"'.repeat(DEEP)}`],
+])('too many %s are named, and are no end of the stack', async (_, source) => {
+  expect((await failure(source)).message).toMatch(
+    /nested more than 200 deep|More than 1000 operators or calls/,
+  );
+});
+
+test.each(['"\\u{ffffff}"', '"\\u{110000}"', '"\\ud800"', '\'a\' + "\\u{DFFF}"'])(
+  '%s is no character',
+  async (source) => {
+    expect((await failure(source)).message).toContain('invalid Unicode codepoint');
+  },
+);
+
+test('long lines are read', async () => {
+  const long = 'v'.repeat(1_000_000);
+  expect((await run(`'${long}'`)).value).toBe(`"${long}"`);
+  expect((await run(`[${'1, '.repeat(20_000)}1].length`)).value).toBe('20001');
+});

@@ -30,6 +30,13 @@ export abstract class ExpressionReader extends TokenReader {
   protected abstract interpolated(source: string, place: Place): Node;
 
   protected expressionStatement(): Node {
+    this.enter();
+    const node = this.negatable();
+    this.leave();
+    return node;
+  }
+
+  private negatable(): Node {
     if (this.token.kind === 'keyword' && this.token.text === 'not') {
       const place = this.token;
       this.at++;
@@ -106,7 +113,8 @@ export abstract class ExpressionReader extends TokenReader {
     const operators = BINARY[level];
     if (operators === undefined) return this.unary(command);
     let left = this.binary(level + 1, command);
-    for (;;) {
+    for (let links = 0; ; links++) {
+      this.checkLinks(links);
       const { token } = this;
       if (token.kind !== 'op' || !operators.includes(token.text)) return left;
       this.at++;
@@ -120,6 +128,13 @@ export abstract class ExpressionReader extends TokenReader {
   }
 
   protected unary(command: boolean): Node {
+    this.enter();
+    const node = this.signed(command);
+    this.leave();
+    return node;
+  }
+
+  private signed(command: boolean): Node {
     const { token } = this;
     if (token.kind === 'op' && (token.text === '!' || token.text === '-')) {
       this.at++;
@@ -137,7 +152,8 @@ export abstract class ExpressionReader extends TokenReader {
   /** Method calls, indexes and blocks behind a value. */
   protected postfix(value: Node, command: boolean): Node {
     let node = value;
-    for (;;) {
+    for (let links = 0; ; links++) {
+      this.checkLinks(links);
       const { token } = this;
       if (token.kind === 'op' && token.text === '[' && !token.spaced) {
         this.at++;

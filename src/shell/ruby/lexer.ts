@@ -179,7 +179,12 @@ class Lexer {
     const octal = take(/^[0-7]{1,3}/);
     if (octal) return String.fromCharCode(Number.parseInt(octal[0], 8) & 0xff);
     const unicode = take(/^u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))/);
-    if (unicode) return fromText(String.fromCodePoint(Number.parseInt(unicode[1] ?? unicode[2]!, 16)));
+    if (unicode) {
+      const code = Number.parseInt(unicode[1] ?? unicode[2]!, 16);
+      if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        throw new RubyError(`invalid Unicode codepoint: \\u{${code.toString(16)}}`, this.place());
+      return fromText(String.fromCodePoint(code));
+    }
     const char = rest[0];
     if (char === undefined) throw new IncompleteError('The string that begins here has no end.', begun);
     if (char === 'x' || char === 'u')

@@ -7,10 +7,11 @@ import type { Place } from './syntax-error.js';
 
 /**
  * Reads a text of statements.
+ * `depth`: how deep it stands in others.
  * @throws IncompleteError when it ends within a statement; RubyError for what is no Ruby, or none that is known here.
  */
-export function parseRuby(source: string, from?: Place): Node {
-  return new Parser(tokenize(source, from)).program();
+export function parseRuby(source: string, from?: Place, depth = 0): Node {
+  return new Parser(tokenize(source, from), depth).program();
 }
 
 class Parser extends ExpressionReader {
@@ -21,7 +22,7 @@ class Parser extends ExpressionReader {
   }
 
   protected interpolated(source: string, place: Place): Node {
-    return parseRuby(source, place);
+    return parseRuby(source, place, this.depth + 1);
   }
 
   protected statements(ends: readonly string[]): Node {
@@ -114,8 +115,12 @@ class Parser extends ExpressionReader {
     this.take('keyword', 'then');
     const yes = this.statements(['elsif', 'else', 'end']);
     const branch = this.token;
-    if (this.take('keyword', 'elsif'))
-      return { kind: 'if', test, yes, no: this.conditional(false, branch), place };
+    if (this.take('keyword', 'elsif')) {
+      this.enter();
+      const no = this.conditional(false, branch);
+      this.leave();
+      return { kind: 'if', test, yes, no, place };
+    }
     const no = this.take('keyword', 'else') ? this.statements(['end']) : undefined;
     this.expect('keyword', 'end');
     return { kind: 'if', test, yes, no, place };

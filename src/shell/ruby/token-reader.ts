@@ -1,11 +1,34 @@
 import type { Token } from './lexer.js';
 import { IncompleteError, RubyError } from './syntax-error.js';
 
-/** Goes through tokens, one after the other. */
+/** How deep statements and expressions are nested, and how many operators or calls follow each other in one. */
+const MOST_NESTED = 200;
+const MOST_LINKS = 1000;
+
+/** Goes through tokens, one after the other. `depth`: how deep what is read stands in others. */
 export abstract class TokenReader {
   protected at = 0;
 
-  constructor(protected readonly tokens: readonly Token[]) {}
+  constructor(
+    protected readonly tokens: readonly Token[],
+    protected depth = 0,
+  ) {}
+
+  /** Before something that may hold others of its kind; `leave` behind it. @throws RubyError when that is too deep. */
+  protected enter(): void {
+    if (++this.depth > MOST_NESTED)
+      throw new RubyError(`It is nested more than ${MOST_NESTED} deep.`, this.token);
+  }
+
+  protected leave(): void {
+    this.depth--;
+  }
+
+  /** @throws RubyError when so many operators or calls are too many. */
+  protected checkLinks(count: number): void {
+    if (count > MOST_LINKS)
+      throw new RubyError(`More than ${MOST_LINKS} operators or calls follow each other.`, this.token);
+  }
 
   protected get token(): Token {
     return this.tokens[this.at]!;
