@@ -43,6 +43,10 @@ export class HBaseEngine implements Engine {
     this.admin = new HBaseAdmin(cluster);
   }
 
+  get place(): string {
+    return this.clusterId;
+  }
+
   table(name: string): Table {
     if (this.closed) throw new ClosedError('The connection to HBase was closed.');
     return new ObservedTable(new HBaseTable(this.cluster, name), this.observers, (other) =>

@@ -26,6 +26,9 @@ const DEFAULTS = {
   splitBytes: 256 << 20,
 } as const;
 
+/** No timer runs longer, in milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 const KNOWN: ReadonlySet<string> = new Set([
   ...Object.keys(DEFAULTS),
   'rowsPerSecond',
@@ -38,6 +41,9 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /** @throws InvalidArgumentError for an option that is unknown or can never be right. */
 export function runSettings(options: JobRunOptions): RunSettings {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`Options of a job are an object, not ${describe(options)}.`);
+  }
   for (const name of Object.keys(options)) {
     if (!KNOWN.has(name)) {
       throw new InvalidArgumentError(
@@ -62,7 +68,7 @@ export function runSettings(options: JobRunOptions): RunSettings {
     batchBytes: whole('batchBytes'),
     checkpointRows: whole('checkpointRows'),
     checkpointMs: whole('checkpointMs'),
-    leaseMs: whole('leaseMs'),
+    leaseMs: leaseOf(whole('leaseMs')),
     splitBytes: whole('splitBytes'),
     rowsPerSecond: rate('rowsPerSecond'),
     bytesPerSecond: rate('bytesPerSecond'),
@@ -70,9 +76,14 @@ export function runSettings(options: JobRunOptions): RunSettings {
   };
 }
 
+function leaseOf(lease: number): number {
+  if (lease > LONGEST_TIMER) throw wrong('leaseMs', `no more than ${LONGEST_TIMER}`, lease);
+  return lease;
+}
+
 function shardOf(shard: JobRunOptions['shard']): { index: number; count: number } {
   if (shard === undefined) return { index: 0, count: 1 };
-  const { index, count } = shard;
+  const { index, count } = typeof shard === 'object' && shard !== null ? shard : { index: -1, count: 0 };
   const fits = Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count;
   if (!fits) throw wrong('shard', 'an index from 0 below a count', shard);
   return { index, count };

@@ -33,12 +33,14 @@ const CAPABILITIES: Capabilities = Object.freeze({
 
 export class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
+  readonly place: string;
   readonly capabilities = CAPABILITIES;
   readonly admin: Admin;
   readonly commits: Commits;
   private readonly tables = new Map<string, EmbeddedTable>();
 
   constructor(private readonly core: StoreCore) {
+    this.place = core.directory;
     this.admin = new EmbeddedAdmin(core);
     this.commits = {
       get last() {

@@ -57,6 +57,8 @@ export interface BulkLoadResult {
 export interface Engine {
   /** "embedded" or "hbase". */
   readonly name: string;
+  /** What sets it apart from others of its name: the folder of an embedded store, the id of a cluster. */
+  readonly place?: string;
   readonly capabilities: Capabilities;
   readonly admin: Admin;
   /** A handle; it does not check that the table exists. */

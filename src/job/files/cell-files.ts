@@ -9,7 +9,7 @@ import { SequenceReader } from '../../hadoop/sequence/index.js';
 import { type Cell, Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner } from './file-scanner.js';
-import { fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import { fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
 /** `hbase`: sequence files of HBase's Export; `hfile`: HFiles. */
 export type CellFileFormat = 'hbase' | 'hfile';
@@ -48,6 +48,8 @@ export class CellFiles implements JobReadable {
   private constructor(
     readonly paths: readonly string[],
     private readonly format: CellFileFormat,
+    /** As of `filesIdentity`. */
+    readonly identity: string,
   ) {
     this.ranges = rangesOfFiles(paths.length);
   }
@@ -61,7 +63,7 @@ export class CellFiles implements JobReadable {
     if (paths.length === 0)
       throw new InvalidArgumentError(`There is no file to read in ${given.join(', ')}.`);
     for (const path of paths) await (await openFile(path, format)).close();
-    return new CellFiles(paths, format);
+    return new CellFiles(paths, format, await filesIdentity(paths));
   }
 
   scan(scan: Scan): ResultScanner {

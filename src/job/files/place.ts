@@ -1,5 +1,6 @@
 /** Places in files as rows of a table, so that a job's splits and checkpoints say where in its files it stands. */
 
+import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
@@ -51,6 +52,16 @@ export async function fileSize(path: string): Promise<number> {
     throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
   }
   throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
+}
+
+/**
+ * A text that only these files, with the sizes that they have now, make: a job whose places are in other files is not gone on with.
+ * @throws InvalidArgumentError as {@link fileSize}.
+ */
+export async function filesIdentity(paths: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const path of paths) hash.update(JSON.stringify([path, await fileSize(path)]));
+  return hash.digest('hex').slice(0, 16);
 }
 
 /**

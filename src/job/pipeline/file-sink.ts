@@ -1,7 +1,7 @@
 /** Files as sinks: one for each split, cut back to the checkpoint when a split is begun again, so that each item stands there once. */
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -10,6 +10,7 @@ import { toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-container.js';
 import { checkSeparator, csvLine } from '../files/csv.js';
+import { openPart } from '../files/part-file.js';
 import type { SplitContext } from '../types.js';
 import type { Sink, SinkWriter } from './sink.js';
 
@@ -121,8 +122,9 @@ function fileSink<T>(
       const { split, resumed } = context;
       const format = formatOf(context);
       await mkdir(folder, { recursive: true });
-      const file = await open(join(folder, partName(split, extension)), resumed === undefined ? 'w' : 'r+');
-      const writer = new FileWriter(file, format, (resumed as number | undefined) ?? 0);
+      const written = resumed as number | undefined;
+      const file = await openPart(join(folder, partName(split, extension)), written);
+      const writer = new FileWriter(file, format, written ?? 0);
       await writer.begin();
       return writer;
     },
@@ -142,7 +144,6 @@ class FileWriter implements SinkWriter<unknown> {
   ) {}
 
   async begin(): Promise<void> {
-    await this.file.truncate(this.offset);
     if (this.offset === 0) await this.append(this.format.header());
   }
 

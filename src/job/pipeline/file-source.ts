@@ -9,7 +9,7 @@ import { AvroFiles, type AvroRow } from '../files/avro-files.js';
 import { checkSeparator, csvFields } from '../files/csv.js';
 import { LineFiles } from '../files/line-files.js';
 import { ParquetFiles, type ParquetRow } from '../files/parquet-files.js';
-import { filesAt, placeOfRow } from '../files/place.js';
+import { filesAt, filesIdentity, placeOfRow } from '../files/place.js';
 import type { JobReadable, RowRange } from '../types.js';
 import type { JobQuery, JobSource } from './source.js';
 
@@ -121,6 +121,15 @@ export async function fileItems(
   options: CsvSourceOptions & ParquetSourceOptions = {},
 ): Promise<JobSource<FileItem>> {
   const paths = await filesAt(given, format);
+  const source = await itemsIn(format, paths, options);
+  return { ...source, signature: `${source.signature} of ${await filesIdentity(paths)}` };
+}
+
+async function itemsIn(
+  format: FileFormatName,
+  paths: readonly string[],
+  options: CsvSourceOptions & ParquetSourceOptions,
+): Promise<JobSource<FileItem>> {
   switch (format) {
     case 'ndjson':
       return ndjsonItems(paths, await LineFiles.open(paths));

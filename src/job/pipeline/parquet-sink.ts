@@ -1,6 +1,6 @@
 /** Parquet files as a sink: whole at each checkpoint, gone on with behind it. */
 
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RowGroup, SchemaElement } from 'hyparquet';
 import type { JsonValue } from '../../codec/index.js';
@@ -12,6 +12,7 @@ import {
   parquetColumns,
   parquetValue,
 } from '../files/parquet.js';
+import { openPart } from '../files/part-file.js';
 import { partName } from './file-sink.js';
 import type { Sink, SinkWriter } from './sink.js';
 
@@ -31,9 +32,10 @@ export function parquetFiles(folder: string, columns: Readonly<Record<string, Pa
     async open({ split, resumed }) {
       await mkdir(folder, { recursive: true });
       const path = join(folder, partName(split, 'parquet'));
-      const file = await open(path, resumed === undefined ? 'w+' : 'r+');
+      const written = resumed as number | undefined;
+      const file = await openPart(path, written);
       try {
-        return await ParquetWriter.begin(file, path, known, (resumed as number | undefined) ?? 0);
+        return await ParquetWriter.begin(file, path, known, written ?? 0);
       } catch (error) {
         await file.close();
         throw error;
@@ -68,7 +70,6 @@ class ParquetWriter implements SinkWriter<object> {
     const writer = await loadWriter();
     const columnData = columns.map(({ name, type }) => ({ name, type, data: [], nullable: true }));
     const schema = writer.schemaFromColumnData({ columnData });
-    await file.truncate(offset);
     if (offset > 0) {
       const { metadata, handle } = await openParquet(path);
       await handle.close();

@@ -7,6 +7,7 @@ import { describe } from '../../table/checks.js';
 import { type Delete, type Engine, type Put, type Result, tableDescriptor } from '../../table/index.js';
 import { rowOfItem } from '../bulk/bulk-load.js';
 import { LineFiles } from '../files/line-files.js';
+import { filesIdentity } from '../files/place.js';
 import { settlerOf } from '../moves/settler.js';
 import { onePhase } from '../nothing.js';
 import { type FileFormatName, fileItems } from '../pipeline/file-source.js';
@@ -14,11 +15,10 @@ import type { JobPhase, JobReadable, SplitContext } from '../types.js';
 import { type CellSource, cellFilesSource } from './cell-source.js';
 import { entityOf } from './entity-files.js';
 import { entityFormat } from './entity-formats.js';
-import { EXPORT_FOLDER, type ExportManifest } from './export.js';
+import { exportIdentity, readExportManifest } from './export-manifest.js';
 import { framesSource } from './frame-files.js';
 import { checkFamilies, rowOfLine, TsvLines, type TsvOptions } from './import-tsv.js';
 import { type ItemColumns, ItemRows, namedColumns, positionedColumns } from './item-columns.js';
-import { readManifest } from './manifest.js';
 import { TsvLayout } from './tsv-layout.js';
 
 /**
@@ -99,8 +99,8 @@ export function bulkReading(
 async function readExport(paths: readonly string[]): Promise<BulkReading> {
   const [folder, ...others] = paths as readonly [string, ...string[]];
   if (others.length > 0) throw new InvalidArgumentError('A bulk load reads one folder of `rowan export`.');
-  const { files } = await readManifest<ExportManifest>(folder, EXPORT_FOLDER);
-  return readingCells(framesSource(folder, files));
+  const manifest = await readExportManifest(folder);
+  return readingCells(framesSource(folder, manifest.files, exportIdentity(manifest)));
 }
 
 function readingCells(source: CellSource): BulkReading {
@@ -130,7 +130,7 @@ async function readLines(
   if (create === true) await makeTable(engine, table, layout.families);
   await checkFamilies(engine, table, layout.families);
   return {
-    signature: `tsv ${JSON.stringify([paths, columns, separator, timestamp, skipEmptyColumns])}`,
+    signature: `tsv ${JSON.stringify([paths, columns, separator, timestamp, skipEmptyColumns])} of ${await filesIdentity(paths)}`,
     table: lines,
     ranges: lines.ranges,
     before: [onePhase(() => timestamp ?? engine.now())],

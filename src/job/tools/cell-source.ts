@@ -17,7 +17,7 @@ export interface CellSource {
 export async function cellFilesSource(paths: readonly string[], format: CellFileFormat): Promise<CellSource> {
   const files = await CellFiles.open(paths, format);
   return {
-    signature: `${format} ${JSON.stringify(paths)}`,
+    signature: `${format} ${JSON.stringify(paths)} of ${files.identity}`,
     table: files,
     ranges: files.ranges,
     rows: (row) => (row as PartRow).rows,

@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import {
   type BatchAction,
   Cell,
+  canonicalTableName,
   EndingCell,
   type Engine,
   Put,
@@ -29,6 +30,13 @@ export interface TableOf {
   readonly table: string;
 }
 
+/** A table for signatures: what was begun with another one is not gone on with. */
+export function placeOf({ engine, table }: TableOf): string {
+  return [engine.name, ...(engine.place === undefined ? [] : [engine.place]), canonicalTableName(table)].join(
+    ' ',
+  );
+}
+
 /**
  * Copies every version and delete marker with its timestamp; a copy of a copy is the same. The job's state is kept by the source's
  * engine. Counters: `rows`, `cells`.
@@ -39,7 +47,10 @@ export async function copyTable(
   target: TableOf,
   options: CopyOptions = {},
 ): Promise<JobOutcome> {
-  if (source.engine === target.engine && source.table === target.table) {
+  if (
+    source.engine === target.engine &&
+    canonicalTableName(source.table) === canonicalTableName(target.table)
+  ) {
     throw new InvalidArgumentError(
       `Table "${source.table}" is to be copied onto itself. Name another target.`,
     );
@@ -53,7 +64,7 @@ export async function copyTable(
     tool: 'copy',
     table: source.table,
     about: [target.table],
-    does: `to ${target.engine.name} ${target.table} ${JSON.stringify([...renamed])}`,
+    does: `to ${placeOf(target)} ${JSON.stringify([...renamed])}`,
     scan: () => scanOf(options, true),
     open: (context) => ({
       async rows(rows) {

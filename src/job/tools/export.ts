@@ -1,43 +1,18 @@
 /** Writes a table into a folder of files, every version and marker with its timestamp (HBase Export). */
 
-import { type FileHandle, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { toHex } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine, Result } from '../../table/index.js';
+import { openPart } from '../files/part-file.js';
 import { partName, sequenceFiles } from '../pipeline/file-sink.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
 import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
-import { type FolderKind, writeManifest } from './manifest.js';
+import { EXPORT_FOLDER, type ExportedFile, type ExportManifest } from './export-manifest.js';
+import { removeManifest, writeManifest } from './manifest.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
-
-/** A folder that an export is in. */
-export const EXPORT_FOLDER: FolderKind = {
-  file: 'export.json',
-  format: 'rowan-cells',
-  version: 1,
-  names: /^part-\d+\.cells$/,
-  tool: 'export',
-};
-
-/** What stands in its manifest. */
-export interface ExportManifest {
-  readonly format: 'rowan-cells';
-  readonly version: 1;
-  /** HBase's attributes of the table and its families, as `TableDescriptor` has them. */
-  readonly table: JsonValue;
-  /** Where the regions began, in hex. */
-  readonly splits: readonly string[];
-  readonly files: readonly ExportedFile[];
-}
-
-export interface ExportedFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly rows: number;
-  readonly cells: number;
-}
 
 export interface ExportOptions extends ToolOptions {
   /** `rowan` (default): files of `importTable`. `hbase`: sequence files that HBase's Import reads too. */
@@ -67,17 +42,20 @@ export async function exportTable(
   return runPass(engine, options, {
     tool: 'export',
     table,
-    does: `to ${folder}`,
+    does: `to ${resolve(folder)}`,
+    // While files of an earlier export are written over, the folder is none.
+    prepare: () => removeManifest(folder, EXPORT_FOLDER),
     scan: () => scanOf(options, true),
     open: (context) => FileExport.open(folder, context),
     async finish(_run, workOf) {
       const files = [...(await workOf(0)).values()] as unknown as FileState[];
       const manifest: ExportManifest = {
-        format: 'rowan-cells',
-        version: 1,
+        format: EXPORT_FOLDER.format,
+        version: EXPORT_FOLDER.version,
         table: (await engine.admin.getDescriptor(table)) as unknown as JsonValue,
         splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
         files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
+        ended: Date.now(),
       };
       await writeManifest(folder, EXPORT_FOLDER, manifest);
     },
@@ -93,11 +71,11 @@ async function exportSequenceFiles(
   folder: string,
   options: ExportOptions,
 ): Promise<JobOutcome> {
-  await rm(join(folder, WHOLE), { force: true });
   return runPass(engine, options, {
     tool: 'export',
     table,
-    does: `sequence files to ${folder}`,
+    does: `sequence files to ${resolve(folder)}`,
+    prepare: () => rm(join(folder, WHOLE), { force: true }),
     scan: () => scanOf(options, true),
     async open(context) {
       const writer = await sequenceFiles(folder).open(context);
@@ -138,9 +116,8 @@ class FileExport implements SplitWork {
   static async open(folder: string, context: SplitContext): Promise<FileExport> {
     const resumed = context.resumed as FileState | undefined;
     const name = partName(context.split, 'cells');
-    const file = await open(join(folder, name), resumed === undefined ? 'w' : 'r+');
+    const file = await openPart(join(folder, name), resumed?.bytes);
     const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
-    await file.truncate(state.bytes);
     const made = new FileExport(file, context, state);
     if (resumed === undefined) await made.append(HEAD);
     return made;

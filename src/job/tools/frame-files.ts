@@ -9,12 +9,12 @@ import { placeOfRow, rangesOfFiles, rowOfPlace } from '../files/place.js';
 import type { JobReadable } from '../types.js';
 import { END_BYTES, endOfFile, FRAME_HEAD_BYTES, HEAD, LARGEST_FRAME, rowsOfFrame } from './cell-frames.js';
 import type { CellSource } from './cell-source.js';
-import type { ExportedFile } from './export.js';
+import type { ExportedFile } from './export-manifest.js';
 
-/** The cells of a folder whose manifest has these files; each is one split. */
-export function framesSource(folder: string, files: readonly ExportedFile[]): CellSource {
+/** The cells of a folder whose manifest has these files; each is one split. `identity`: what sets this export apart from others in the folder. */
+export function framesSource(folder: string, files: readonly ExportedFile[], identity: string): CellSource {
   return {
-    signature: folder,
+    signature: `${folder} (${identity})`,
     table: new FrameTable(folder, files),
     ranges: rangesOfFiles(files.length),
     rows({ row, cells }) {

@@ -9,7 +9,7 @@ import type { JobSource } from '../pipeline/source.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../types.js';
 import { ChunkHasher } from './chunk-hash.js';
-import type { TableOf } from './copy.js';
+import { placeOf, type TableOf } from './copy.js';
 import { chunkOf, HASHES_FOLDER, type HashedChunk, type HashesManifest } from './hash.js';
 import { readManifest } from './manifest.js';
 import { type DifferenceSink, RangeComparison } from './range-comparison.js';
@@ -45,7 +45,7 @@ export async function compareWithHashes(comparison: HashComparison): Promise<Job
     first.engine,
     {
       name: options.name ?? toolJobName(tool, first.table, second.table),
-      signature: `${tool} ${table} ${second.engine.name} ${second.table} ${does} by hashes of ${ended} in ${folder}`,
+      signature: `${tool} ${table} ${placeOf(second)} ${does} by hashes of ${ended} in ${folder}`,
       phases: [
         {
           ...source,

@@ -1,7 +1,7 @@
 /** Hashes of a table's rows, chunk by chunk, in a folder (HBase HashTable). */
 
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { compareBytes, fromHex, keyAfter, toHex } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { CorruptionError, InvalidArgumentError } from '../../errors.js';
@@ -12,7 +12,7 @@ import { ndjsonFiles, partName } from '../pipeline/file-sink.js';
 import type { SinkWriter } from '../pipeline/sink.js';
 import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../types.js';
 import { ChunkHasher, HASH_PATTERN } from './chunk-hash.js';
-import { type FolderKind, type FolderManifest, writeManifest } from './manifest.js';
+import { type FolderKind, type FolderManifest, removeManifest, writeManifest } from './manifest.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** A folder that hashes are in. */
@@ -81,7 +81,8 @@ export async function hashTable(
   return runPass(engine, options, {
     tool: 'hash',
     table,
-    does: `to ${folder} by ${chunkBytes}`,
+    does: `to ${resolve(folder)} by ${chunkBytes}`,
+    prepare: () => removeManifest(folder, HASHES_FOLDER),
     scan: () => scanOf(options, false),
     async open(context) {
       const state = context.resumed as FileState | undefined;

@@ -13,7 +13,7 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { LineFiles } from '../files/line-files.js';
-import { placeOfRow } from '../files/place.js';
+import { filesIdentity, placeOfRow } from '../files/place.js';
 import { onePhase } from '../nothing.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
@@ -74,7 +74,7 @@ export async function importTsv(
     engine,
     {
       name: options.name ?? toolJobName('importtsv', table),
-      signature: `importtsv ${table} ${JSON.stringify([files, columns, separator, timestamp, skipEmptyColumns, dryRun])}`,
+      signature: `importtsv ${table} ${JSON.stringify([files, columns, separator, timestamp, skipEmptyColumns, dryRun])} of ${await filesIdentity(files)}`,
       phases: [
         // Every worker and every attempt gives cells the same timestamp.
         onePhase(() => options.timestamp ?? engine.now()),

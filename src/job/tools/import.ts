@@ -8,10 +8,9 @@ import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
 import { type CellSource, cellFilesSource } from './cell-source.js';
 import { writeRows } from './copy.js';
-import { EXPORT_FOLDER, type ExportManifest } from './export.js';
+import { exportIdentity, readExportManifest } from './export-manifest.js';
 import { framesSource } from './frame-files.js';
 import { InFlight } from './in-flight.js';
-import { readManifest } from './manifest.js';
 import { toolJobName, toolRun } from './selection.js';
 
 export interface ImportOptions {
@@ -96,12 +95,12 @@ export async function exportedCells(
     }
     return { table: options.table, source: await cellFilesSource([folder], 'hbase') };
   }
-  const manifest = await readManifest<ExportManifest>(folder, EXPORT_FOLDER);
+  const manifest = await readExportManifest(folder);
   const exported = manifest.table as unknown as TableDescriptor;
   const table = options.table ?? exported.name;
   if (options.create === true) {
     const { name: _, families, ...rest } = exported;
     await ensureTable(engine.admin, tableDescriptor(table, families, rest), manifest.splits.map(fromHex));
   }
-  return { table, source: framesSource(folder, manifest.files) };
+  return { table, source: framesSource(folder, manifest.files, exportIdentity(manifest)) };
 }

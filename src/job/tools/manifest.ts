@@ -1,6 +1,6 @@
 /** The file that says what a folder of a tool's files holds. It is written last, so a folder without it is not whole. */
 
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
 
@@ -34,6 +34,11 @@ export async function writeManifest(
   await rename(`${path}.partial`, path);
 }
 
+/** Before files that it may name are written over. */
+export async function removeManifest(folder: string, kind: FolderKind): Promise<void> {
+  await rm(join(folder, kind.file), { force: true });
+}
+
 /** @throws InvalidArgumentError when there is no such folder, or one that is not as its manifest says. */
 export async function readManifest<M extends FolderManifest>(folder: string, kind: FolderKind): Promise<M> {
   const path = join(folder, kind.file);
@@ -47,7 +52,9 @@ export async function readManifest<M extends FolderManifest>(folder: string, kin
     );
   }
   const known = manifest?.format === kind.format && manifest.version === kind.version;
-  if (!known || !Array.isArray(manifest.files)) {
+  const { files } = manifest ?? {};
+  const listed = Array.isArray(files) && files.every((file) => typeof file === 'object' && file !== null);
+  if (!known || !listed) {
     throw new InvalidArgumentError(`${path} is none of \`rowan ${kind.tool}\`, or of a newer version.`);
   }
   for (const file of manifest.files) await checkFile(folder, path, kind, file);

@@ -1,5 +1,6 @@
 /** Which cells of a table a tool is about. */
 
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Engine, Scan } from '../../table/index.js';
 import { runJob } from '../runner.js';
@@ -34,6 +35,7 @@ export interface TablePass {
   readonly about?: readonly string[];
   /** What it does beside reading the selection, for the job's signature. */
   readonly does?: string;
+  readonly prepare?: JobPhase['prepare'];
   readonly scan: JobPhase['scan'];
   readonly open: JobPhase['open'];
   readonly finish?: JobDefinition['finish'];
@@ -41,14 +43,16 @@ export interface TablePass {
 
 /** Runs a pass as a job of the engine that has the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
 export async function runPass(engine: Engine, options: ToolOptions, pass: TablePass): Promise<JobOutcome> {
-  const { tool, table, about = [], does = '', scan, open, finish } = pass;
+  const { tool, table, about = [], does = '', prepare, scan, open, finish } = pass;
   await checkSelection(engine, table, options);
   return runJob(
     engine,
     {
       name: options.name ?? toolJobName(tool, table, ...about),
       signature: `${tool} ${table}${does === '' ? '' : ` ${does}`} ${describeSelection(options)}`,
-      phases: [{ table, ranges: rangesOf(options), scan, open }],
+      phases: [
+        { table, ranges: rangesOf(options), scan, open, ...(prepare === undefined ? {} : { prepare }) },
+      ],
       ...(finish === undefined ? {} : { finish }),
     },
     toolRun(options.run),
@@ -93,10 +97,17 @@ export async function checkSelection(engine: Engine, table: string, selection: C
   }
 }
 
-/** A job's name of the tool and of what it is about. */
+/** Characters of a job's name, and of those the hash that a name ends with which says only a part. */
+const LONGEST_NAME = 100;
+const HASH_DIGITS = 8;
+
+/** A job's name of the tool and of what it is about: as it is, or, where letters had to be left out, with a hash of all of it. */
 export function toolJobName(tool: string, ...about: readonly string[]): string {
-  return [tool, ...about]
-    .join('-')
-    .replace(/[^\w.-]/g, '_')
-    .slice(0, 100);
+  const whole = [tool, ...about].join('-');
+  const name = whole.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
+  if (name === whole) return name;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([tool, ...about]))
+    .digest('hex');
+  return `${name.slice(0, LONGEST_NAME - HASH_DIGITS - 1)}-${hash.slice(0, HASH_DIGITS)}`;
 }

@@ -47,10 +47,10 @@ export class TsvLayout {
     const known = tsvColumns(columns);
     this.columns = known.columns;
     this.families = known.families;
-    const bytes = Buffer.from(separator);
-    if (bytes.length !== 1) {
+    const bytes = Buffer.from(typeof separator === 'string' ? separator : '');
+    if (bytes.length !== 1 || separator === '\n' || separator === '\r') {
       throw new InvalidArgumentError(
-        `A separator is one character of ASCII, not ${JSON.stringify(separator)}.`,
+        `A separator is one character of ASCII that ends no line, not ${JSON.stringify(separator)}.`,
       );
     }
     this.separator = bytes[0]!;

@@ -3,7 +3,7 @@
 import { fromHex, keyAfter, toHex } from '../../bytes/index.js';
 import type { Result } from '../../table/index.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
-import type { TableOf } from './copy.js';
+import { placeOf, type TableOf } from './copy.js';
 import { compareWithHashes } from './hash-comparison.js';
 import { type Difference, type DifferenceSink, RangeComparison } from './range-comparison.js';
 import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
@@ -72,7 +72,7 @@ export async function compareTables(
     tool,
     table: first.table,
     about: [second.table],
-    does: `${second.engine.name} ${second.table} ${does}`,
+    does: `${placeOf(second)} ${does}`,
     scan: () => scanOf(options, false),
     open(context) {
       const { resumed, range } = context;

@@ -81,6 +81,14 @@ test.each([
   await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], { columns })).rejects.toThrow(why);
 });
 
+test.each(['', '\n', '\r', 'ab', 'ä', 5, null])('the separator %j is refused', async (separator) => {
+  const options = { columns: ['HBASE_ROW_KEY', 'f:q'], separator: separator as string };
+  await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], options)).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARGUMENT',
+    message: expect.stringContaining('A separator is one character') as string,
+  });
+});
+
 test('a job that dies anywhere and is resumed writes every line once, at one timestamp', async () => {
   const text = Array.from({ length: 60 }, (_, i) => `row${i}\tv${i}\n`).join('');
   const path = await file('d.tsv', text);

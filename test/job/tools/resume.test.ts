@@ -1,0 +1,211 @@
+/** What a tool that stood unfinished goes on with, and what it refuses to. */
+
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { JobStore } from '../../../src/job/job-store.js';
+import { ndjsonFiles } from '../../../src/job/pipeline/file-sink.js';
+import { JobBuilder } from '../../../src/job/pipeline/pipeline.js';
+import { tableSource } from '../../../src/job/pipeline/source.js';
+import { runJob } from '../../../src/job/runner.js';
+import { backupTables, restoreTables } from '../../../src/job/tools/backup.js';
+import { copyTable } from '../../../src/job/tools/copy.js';
+import { exportTable } from '../../../src/job/tools/export.js';
+import { importTable } from '../../../src/job/tools/import.js';
+import { importTsv } from '../../../src/job/tools/import-tsv.js';
+import { toolJobName } from '../../../src/job/tools/selection.js';
+import { verifyTables } from '../../../src/job/tools/verify.js';
+import type { JobRunOptions } from '../../../src/job/types.js';
+import { type Engine, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { workerOn } from '../support.js';
+import { cellsOf, rowName } from './random-table.js';
+import { SMALL, stageOfEachTest } from './support.js';
+
+const stage = stageOfEachTest();
+const ONE_LANE: JobRunOptions = { ...SMALL, parallel: 1 };
+
+async function fillRows(engine: Engine, rows: number, table = 't', value = 'v'): Promise<void> {
+  if (!(await engine.admin.tableExists(table))) {
+    await engine.admin.createTable(tableDescriptor(table, { f: {} }), [Buffer.from(rowName(20))]);
+  }
+  await engine
+    .table(table)
+    .putAll(
+      Array.from({ length: rows }, (_, i) => new Put(rowName(i)).addColumn('f', 'q', `${value}${i}`, 1)),
+    );
+}
+
+/** Runs something as a process that dies, later and later, until its job has a checkpoint and did not end. */
+async function leaveUnfinished(
+  engine: Engine,
+  job: string,
+  run: (engine: Engine) => Promise<unknown>,
+): Promise<void> {
+  for (let lives = 4; !(await hasCheckpoint(engine, job)); lives++) {
+    const ended = await run(workerOn(engine, { lives }).engine).then(
+      () => true,
+      () => false,
+    );
+    expect(ended).toBe(false);
+  }
+}
+
+async function hasCheckpoint(engine: Engine, job: string): Promise<boolean> {
+  const store = new JobStore(engine.table('rowan_jobs'), job);
+  const header = (await engine.admin.tableExists('rowan_jobs')) ? await store.header() : undefined;
+  if (header === undefined || header.value.state === 'done') return false;
+  store.run = header.value.run;
+  const states = [...(await store.splits(0)).values(), ...(await store.splits(1)).values()];
+  return states.some(({ value }) => value.position !== undefined);
+}
+
+test('a file that was cut or removed since the checkpoint is named, and not filled with zeros', async () => {
+  await fillRows(stage.engine, 40);
+  const first = join(stage.folder, 'part-00000.cells');
+  const run = (engine: Engine) => exportTable(engine, 't', stage.folder, { run: ONE_LANE });
+  await leaveUnfinished(stage.engine, 'export-t', run);
+  const whole = await readFile(first);
+  await truncate(first, Math.floor(whole.length / 2));
+  await expect(run(stage.engine)).rejects.toMatchObject({
+    code: 'ERR_CORRUPTION',
+    message: expect.stringContaining(`${first} had `) as string,
+  });
+  await rm(first);
+  await expect(run(stage.engine)).rejects.toThrow('it is not there');
+  await writeFile(first, whole);
+  await run(stage.engine);
+  await importTable(stage.other, stage.folder, { create: true });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+});
+
+test('files of a sink likewise', async () => {
+  await fillRows(stage.engine, 40);
+  const first = join(stage.folder, 'part-00000.ndjson');
+  const run = (engine: Engine) =>
+    new JobBuilder(engine, 'lines')
+      .from(tableSource('t', () => new Scan()))
+      .map<number, string>(({ row }, emit) => emit(0, Buffer.from(row).toString()))
+      .to(ndjsonFiles(stage.folder))
+      .run(ONE_LANE);
+  await leaveUnfinished(stage.engine, 'lines', run);
+  await truncate(first, 3);
+  await expect(run(stage.engine)).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+});
+
+test('while a folder is written over it is no export', async () => {
+  await fillRows(stage.engine, 40);
+  await exportTable(stage.engine, 't', stage.folder, { run: ONE_LANE });
+  await fillRows(stage.engine, 40, 't', 'w');
+  await leaveUnfinished(stage.engine, 'export-t', (engine) =>
+    exportTable(engine, 't', stage.folder, { run: ONE_LANE }),
+  );
+  // Each file may have as many bytes as before: only what is in them is of two moments.
+  await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toThrow('did not end');
+  await exportTable(stage.engine, 't', stage.folder, { run: ONE_LANE });
+  await importTable(stage.other, stage.folder, { create: true });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+});
+
+test('an import is not gone on with when the folder has another export, nor text when its files have changed', async () => {
+  await fillRows(stage.engine, 40);
+  await exportTable(stage.engine, 't', stage.folder, { run: SMALL });
+  const run = (engine: Engine) => importTable(engine, stage.folder, { create: true, run: ONE_LANE });
+  await leaveUnfinished(stage.other, 'import-t', run);
+  await stage.engine.table('t').put(new Put(rowName(3)).addColumn('f', 'q', 'x', 2));
+  await exportTable(stage.engine, 't', stage.folder, { run: SMALL });
+  await expect(run(stage.other)).rejects.toThrow('was begun with other work');
+  await importTable(stage.other, stage.folder, { create: true, run: { ...SMALL, restart: true } });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+
+  const path = join(stage.folder, 'lines.tsv');
+  await writeFile(path, Array.from({ length: 40 }, (_, i) => `l${i}\tv\n`).join(''));
+  const options = { columns: ['HBASE_ROW_KEY', 'f:q'], run: ONE_LANE };
+  const lines = (engine: Engine) => importTsv(engine, 't', [path], options);
+  await leaveUnfinished(stage.other, 'importtsv-t', lines);
+  await writeFile(path, 'l0\tv\n');
+  await expect(lines(stage.other)).rejects.toThrow('was begun with other work');
+});
+
+test('what an export says of its table and files is looked at before it is believed', async () => {
+  await fillRows(stage.engine, 5);
+  await exportTable(stage.engine, 't', stage.folder);
+  const path = join(stage.folder, 'export.json');
+  const manifest = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  const files = manifest['files'] as Record<string, unknown>[];
+  for (const wrong of [
+    { table: undefined },
+    { table: null },
+    { table: { name: 5, families: [] } },
+    { table: { name: 't', families: [null] } },
+    { table: { name: 't', families: {} } },
+    { splits: undefined },
+    { splits: ['xyz'] },
+    { splits: [5] },
+    { files: [{ ...files[0], rows: undefined }] },
+    { files: [{ ...files[0], rows: -1 }] },
+    { files: [null] },
+    { files: {} },
+  ]) {
+    await writeFile(path, JSON.stringify({ ...manifest, ...wrong }));
+    await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARGUMENT',
+    });
+  }
+  await writeFile(path, JSON.stringify({ ...manifest, ended: undefined }));
+  await importTable(stage.other, stage.folder, { create: true });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+});
+
+test('a copy or comparison with one store is not gone on with in another', async () => {
+  await fillRows(stage.engine, 40);
+  const third = Object.create(stage.other, { place: { value: '/elsewhere' } }) as Engine;
+  await stage.other.admin.createTable(tableDescriptor('t', { f: {} }));
+  const target = { engine: stage.other, table: 't' };
+  await leaveUnfinished(stage.engine, 'copy-t-t', (engine) =>
+    copyTable({ engine, table: 't' }, target, { run: ONE_LANE }),
+  );
+  const source = { engine: stage.engine, table: 't' };
+  await expect(copyTable(source, { engine: third, table: 't' }, { run: ONE_LANE })).rejects.toThrow(
+    'was begun with other work',
+  );
+  await copyTable(source, target, { run: ONE_LANE });
+  await leaveUnfinished(stage.engine, 'verify-t-t', (engine) =>
+    verifyTables({ engine, table: 't' }, target, { run: ONE_LANE }),
+  );
+  await expect(verifyTables(source, { engine: third, table: 't' }, { run: ONE_LANE })).rejects.toThrow(
+    'was begun with other work',
+  );
+});
+
+test('tables whose names are alike have jobs of their own, so that a backup of them is gone on with', async () => {
+  const long = 'n'.repeat(120);
+  const tables = ['a:t', 'a_t'];
+  const names = [...tables, `${long}1`, `${long}2`].map((table) => toolJobName('count', table));
+  expect(new Set(names).size).toBe(4);
+  expect(toolJobName('count', 'orders')).toBe('count-orders');
+  for (const { admin } of [stage.engine, stage.other]) await admin.createNamespace('a');
+  for (const table of tables) await fillRows(stage.engine, 14, table, table);
+  const folder = join(stage.folder, 'backups');
+  const run = (engine: Engine) => backupTables(engine, folder, { tables, run: ONE_LANE });
+  await leaveUnfinished(stage.engine, toolJobName('backup', '0001-full', 'a_t'), run);
+  await run(stage.engine);
+  await restoreTables(stage.other, folder);
+  for (const table of tables)
+    expect(await cellsOf(stage.other, table)).toEqual(await cellsOf(stage.engine, table));
+});
+
+test.each<[unknown, string]>([
+  [null, 'Options of a job are an object'],
+  ['fast', 'Options of a job are an object'],
+  [{ shard: null }, 'an index from 0 below a count'],
+  [{ shard: { index: 5, count: 4 } }, 'an index from 0 below a count'],
+  [{ shard: { index: 0, count: 0 } }, 'an index from 0 below a count'],
+  [{ leaseMs: 2 ** 31 }, 'no more than 2147483647'],
+  [{ rowsPerSecond: -5 }, 'a number above 0'],
+  [{ bytesPerSecond: 0 }, 'a number above 0'],
+  [{ rowsPerSecond: Number.NaN }, 'a number above 0'],
+  [{ batchRows: 1.5 }, 'a whole number from 1'],
+])('options %j of a job are refused: %s', async (options, why) => {
+  const definition = { name: 'n', signature: 's', phases: [] };
+  await expect(runJob(stage.engine, definition, options as never)).rejects.toThrow(why);
+});
