@@ -138,7 +138,8 @@ function checkMaster(draft: Draft): void {
 
 /** `86400`, `'86400'`, `FOREVER`, `'1 DAY 2 HOURS'`, `'86400 SECONDS (1 DAY)'`. What is none of them is 0, as in HBase. */
 export function ttlOf(value: RubyValue): number {
-  if (typeof value === 'bigint') return integerOf(value, 'TTL');
+  // One that is not positive is refused with its family.
+  if (typeof value === 'bigint') return value < 0n ? Number(value) : integerOf(value, 'TTL');
   const text = textOf(value).trim().toUpperCase();
   if (text === 'FOREVER') return FOREVER;
   if (/^\d+$/.test(text)) return integerOf(text, 'TTL');

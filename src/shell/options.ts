@@ -34,6 +34,8 @@ export function integerOf(value: RubyValue, what: string): number {
       : typeof value === 'string' && /^-?\d+$/.test(value)
         ? BigInt(value)
         : undefined;
+  if (number === undefined && typeof value === 'string')
+    throw new CommandError(`For input string: ${inspect(value)}`);
   if (number === undefined) throw new CommandError(`${what} takes a whole number, not ${inspect(value)}.`);
   if (number > BigInt(Number.MAX_SAFE_INTEGER) || number < 0n) {
     throw new CommandError(
@@ -94,12 +96,14 @@ export class Options {
   }
 }
 
-/** `[from, to]` of TIMERANGE. */
+/** `[from, to]` of TIMERANGE; a bound that is not given is 0. */
 export function timeRangeOf(value: RubyValue): readonly [number, number] {
-  if (!Array.isArray(value) || value.length < 2) {
+  if (!Array.isArray(value) || value.length === 0) {
     throw new CommandError(`TIMERANGE takes an array of two timestamps, not ${inspect(value)}.`);
   }
-  return [integerOf(value[0]!, 'TIMERANGE'), integerOf(value[1]!, 'TIMERANGE')];
+  const [from, to] = [integerOf(value[0]!, 'TIMERANGE'), integerOf(value[1] ?? 0n, 'TIMERANGE')];
+  if (to < from) throw new CommandError('maxStamp is smaller than minStamp');
+  return [from, to];
 }
 
 /** A list of texts: one, or an array of them. */

@@ -1,5 +1,6 @@
 /** The options of `scan` and `count`. */
 
+import { equalBytes } from '../bytes/index.js';
 import { type Filter, parseFilter, Scan } from '../table/index.js';
 import { type Converter, converterOf, plainConverter } from './cells.js';
 import type { Columns } from './columns.js';
@@ -59,11 +60,17 @@ export function keyRanges(
 function setRange(scan: Scan, options: Options): void {
   const prefix = options.get('ROWPREFIXFILTER');
   if (prefix !== null) {
-    scan.setStartStopRowForPrefix(bytesOf(prefix));
+    const { reversed } = scan;
+    // HBase's shell gives the bounds of a scan forwards, between which one backwards finds nothing.
+    scan.setReversed(false).setStartStopRowForPrefix(bytesOf(prefix)).setReversed(reversed);
     return;
   }
-  scan.withStartRow(bytesOf(options.get('STARTROW') ?? ''));
-  if (options.get('STOPROW') !== null) scan.withStopRow(bytesOf(options.get('STOPROW')));
+  const start = bytesOf(options.get('STARTROW') ?? '');
+  scan.withStartRow(start);
+  if (options.get('STOPROW') === null) return;
+  const stop = bytesOf(options.get('STOPROW'));
+  // Of the same rows it is a get, as HBase has it.
+  scan.withStopRow(stop, stop.length > 0 && equalBytes(start, stop));
 }
 
 function columnsOf(options: Options): string[] {
@@ -76,6 +83,7 @@ function columnsOf(options: Options): string[] {
 function positive(options: Options, name: string): number | undefined {
   const value = options.get(name);
   if (value === null || (typeof value === 'bigint' && value <= 0n)) return undefined;
+  if (typeof value === 'string') throw new CommandError('comparison of String with 0 failed');
   return integerOf(value, name);
 }
 

@@ -14,7 +14,7 @@ async function realSteps(name: ScriptName): Promise<Step[]> {
   return stepsOf(output, script);
 }
 
-describe.each<ScriptName>(['tables', 'rows', 'cluster'])('%s.rb', (name) => {
+describe.each<ScriptName>(['tables', 'rows', 'forms', 'cluster'])('%s.rb', (name) => {
   it('is answered by Rowan as by the shell of HBase, on the same server', async () => {
     const real = await realSteps(name);
     if (process.env['ROWAN_GOLDEN'] === 'write') writeGolden(name, real);

@@ -16,6 +16,7 @@ afterEach(() => {
 test.each([
   ['tables', 150],
   ['rows', 300],
+  ['forms', 130],
 ] as const)(
   'the embedded engine answers every statement of %s.rb as the shell of HBase did',
   async (name, least) => {

@@ -6,8 +6,8 @@ import { type Step, stepsOf } from './transcript.js';
 
 const FOLDER = import.meta.dirname;
 
-/** `tables` and `rows`: for both engines. `cluster`: what an embedded store has not. */
-export type ScriptName = 'tables' | 'rows' | 'cluster';
+/** `tables`, `rows` and `forms`: for both engines. `cluster`: what an embedded store has not. */
+export type ScriptName = 'tables' | 'rows' | 'forms' | 'cluster';
 
 export function scriptOf(name: ScriptName): string {
   return readFileSync(join(FOLDER, `${name}.rb`), 'utf8');

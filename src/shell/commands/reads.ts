@@ -139,15 +139,13 @@ const scan: ShellCommand = {
     const query = scanOf(given, columns);
     const print = printing(new Options((given as RubyHash).copy()));
     let rows = 0;
-    let last: Uint8Array | undefined;
     for await (const result of rowsOf(shell, name, given, query)) {
       const row = print.converter(result.row);
       for (const [column, text] of cellsOf(result, columns, print))
         formatter.row(row, `column=${column}, ${text}`);
       describeEntity(shell, name, result);
-      // A row that comes in parts is one row.
-      if (last === undefined || Buffer.compare(last, result.row) !== 0) rows++;
-      last = result.row;
+      // Of BATCH each part of a row counts, as in HBase's shell.
+      rows++;
     }
     formatter.footer(rows);
     return null;

@@ -33,19 +33,25 @@ class FilterReader {
   filter(): Filter {
     const filter = this.any();
     this.blank();
-    if (this.at < this.bytes.length) throw this.incorrect();
+    if (this.at < this.bytes.length) throw this.behindTheEnd();
     return filter;
   }
 
   private any(): Filter {
     const parts = [this.all()];
-    while (this.takeWord('OR')) parts.push(this.all());
+    while (this.takeWord('OR')) {
+      this.checkOperand('OR');
+      parts.push(this.all());
+    }
     return parts.length === 1 ? parts[0]! : filters.any(...parts);
   }
 
   private all(): Filter {
     const parts = [this.one()];
-    while (this.takeWord('AND')) parts.push(this.one());
+    while (this.takeWord('AND')) {
+      this.checkOperand('AND');
+      parts.push(this.one());
+    }
     return parts.length === 1 ? parts[0]! : filters.all(...parts);
   }
 
@@ -129,8 +135,27 @@ class FilterReader {
     }
   }
 
-  private incorrect(why = ''): InvalidArgumentError {
-    return new InvalidArgumentError('Incorrect Filter String', {
+  /** Behind an operator another one. */
+  private checkOperand(operator: 'AND' | 'OR'): void {
+    const { at } = this;
+    const isOperator = this.takeWord('AND') || this.takeWord('OR');
+    this.at = at;
+    if (isOperator) throw this.incorrect('', `Incorrect input string - an ${operator} needs two filters`);
+  }
+
+  /** What is wrong with a text that goes on behind a filter. */
+  private behindTheEnd(): InvalidArgumentError {
+    if (this.bytes[this.at] === CLOSE) return this.incorrect('', 'Mismatched parenthesis');
+    const start = this.at;
+    while (isNameByte(this.bytes[this.at])) this.at++;
+    const name = textOf(this.bytes.subarray(start, this.at));
+    this.blank();
+    if (name !== '' && this.bytes[this.at] !== OPEN) filterByName(name, [], name);
+    return this.incorrect();
+  }
+
+  private incorrect(why = '', message = 'Incorrect Filter String'): InvalidArgumentError {
+    return new InvalidArgumentError(message, {
       details: { filter: textOf(this.bytes), offset: this.at, ...(why === '' ? {} : { why }) },
     });
   }
