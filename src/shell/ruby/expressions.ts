@@ -30,10 +30,7 @@ export abstract class ExpressionReader extends TokenReader {
   protected abstract interpolated(source: string, place: Place): Node;
 
   protected expressionStatement(): Node {
-    this.enter();
-    const node = this.negatable();
-    this.leave();
-    return node;
+    return this.nested(() => this.negatable());
   }
 
   private negatable(): Node {
@@ -128,10 +125,7 @@ export abstract class ExpressionReader extends TokenReader {
   }
 
   protected unary(command: boolean): Node {
-    this.enter();
-    const node = this.signed(command);
-    this.leave();
-    return node;
+    return this.nested(() => this.signed(command));
   }
 
   private signed(command: boolean): Node {

@@ -116,9 +116,7 @@ class Parser extends ExpressionReader {
     const yes = this.statements(['elsif', 'else', 'end']);
     const branch = this.token;
     if (this.take('keyword', 'elsif')) {
-      this.enter();
-      const no = this.conditional(false, branch);
-      this.leave();
+      const no = this.nested(() => this.conditional(false, branch));
       return { kind: 'if', test, yes, no, place };
     }
     const no = this.take('keyword', 'else') ? this.statements(['end']) : undefined;

@@ -14,14 +14,13 @@ export abstract class TokenReader {
     protected depth = 0,
   ) {}
 
-  /** Before something that may hold others of its kind; `leave` behind it. @throws RubyError when that is too deep. */
-  protected enter(): void {
+  /** Reads what may hold others of its kind. @throws RubyError when that is too deep. */
+  protected nested<T>(read: () => T): T {
     if (++this.depth > MOST_NESTED)
       throw new RubyError(`It is nested more than ${MOST_NESTED} deep.`, this.token);
-  }
-
-  protected leave(): void {
+    const found = read();
     this.depth--;
+    return found;
   }
 
   /** @throws RubyError when so many operators or calls are too many. */
