@@ -16,6 +16,7 @@ import { randomBytes } from 'node:crypto';
 import {
   concatBytes,
   copyBytes,
+  copySlice,
   EMPTY_BYTES,
   toHex,
   VarintReader,
@@ -80,13 +81,28 @@ export function encodeEntryValue(
   cells: readonly (Uint8Array | undefined)[],
 ): Uint8Array {
   if (!index.unique && cells.length === 0) return PLAIN_VALUE;
-  const parts: Uint8Array[] = [PLAIN_VALUE];
-  if (index.unique) parts.push(varint(dataRow.length), dataRow);
-  for (const cell of cells) {
-    parts.push(varint(cell === undefined ? 0 : cell.length + 1));
-    if (cell !== undefined) parts.push(cell);
+  let length = 1;
+  if (index.unique) length += varintLength(dataRow.length) + dataRow.length;
+  for (let i = 0; i < cells.length; i++) {
+    const cell = cells[i];
+    length += cell === undefined ? 1 : varintLength(cell.length + 1) + cell.length;
   }
-  return concatBytes(...parts);
+  const value = new Uint8Array(length);
+  value[0] = VERIFIED;
+  let at = 1;
+  if (index.unique) {
+    at = writeVarint(value, at, dataRow.length);
+    value.set(dataRow, at);
+    at += dataRow.length;
+  }
+  for (let i = 0; i < cells.length; i++) {
+    const cell = cells[i];
+    at = writeVarint(value, at, cell === undefined ? 0 : cell.length + 1);
+    if (cell === undefined) continue;
+    copySlice(cell, 0, cell.length, value, at);
+    at += cell.length;
+  }
+  return value;
 }
 
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
@@ -135,10 +151,11 @@ export class EntryReader {
   }
 
   /**
-   * Reads the entry at `row`, whose value stands in bytes[start..end).
+   * Reads the entry at `row`, whose value stands in bytes[start..end). `behind`: where the data row begins in `row`, if that
+   * is known; of an index that is not unique.
    * @throws RowanError `ERR_CORRUPTION` when they are none of an entry; CorruptionError when one of their numbers is none.
    */
-  read(row: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
+  read(row: Uint8Array, bytes: Uint8Array, start: number, end: number, behind = -1): void {
     const { index, starts, ends } = this;
     const state = start < end ? bytes[start]! : 0;
     if (state !== VERIFIED && state !== UNVERIFIED) throw broken(index, row);
@@ -151,7 +168,7 @@ export class EntryReader {
       this.dataRow = copyBytes(bytes, numbers.position, to);
       numbers.position = to;
     } else {
-      this.dataRow = dataRowOf(index, row);
+      this.dataRow = behind < 0 ? dataRowOf(index, row) : copyBehind(row, behind);
     }
     for (let i = 0; i < starts.length; i++) {
       const length = numbers.read();
@@ -170,17 +187,17 @@ export class EntryReader {
   }
 }
 
+function copyBehind(row: Uint8Array, start: number): Uint8Array {
+  const copy = new Uint8Array(row.length - start);
+  copySlice(row, start, copy.length, copy, 0);
+  return copy;
+}
+
 /** The data row of an entry, of an index that is not unique. @throws RowanError `ERR_CORRUPTION` when it has none. */
 export function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
   const found = index.layout.decodeLast(row);
   if (found instanceof Uint8Array) return found;
   throw broken(index, row);
-}
-
-function varint(value: number): Uint8Array {
-  const bytes = new Uint8Array(varintLength(value));
-  writeVarint(bytes, 0, value);
-  return bytes;
 }
 
 function broken(index: IndexSchema, row: Uint8Array): RowanError {

@@ -161,6 +161,12 @@ export interface KeyLayout {
    * @throws KeyError on a hole, a part after a range, a range on a digest, an unknown part or a bad value.
    */
   plan(conditions: KeyConditions): KeyPlan;
+  /**
+   * What the rows of these conditions begin with, and no other row does: of equality on leading parts that stand in the key
+   * whole. Where every part is given it is the row. Undefined of other conditions and layouts: `plan` says where the rows are.
+   * @throws KeyError on a bad value.
+   */
+  prefixOf(conditions: KeyConditions): Uint8Array | undefined;
   /** Where to split a new table into `regions` regions of about equal load; as many as the layout can tell. */
   splitPoints(regions: number, options?: SplitOptions): Uint8Array[];
   /** The row without what is derived from other parts: such bytes compare in logical key order. */

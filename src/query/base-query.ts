@@ -49,8 +49,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   protected abstract derive(change: Partial<BaseSpec>, options?: FindOptions): this;
   /** A promise only where ids of texts that stand in keys must be loaded first. */
   protected abstract prepare(): Prepared | Promise<Prepared>;
-  /** So many rows by a shorter way than the plan's, where there is one. */
-  protected lookUp(_limit: number): T[] | Promise<T[]> | undefined {
+  /** So many rows, undefined: all, by a shorter way than the plan's, where there is one. */
+  protected lookUp(_limit: number | undefined): T[] | Promise<T[]> | undefined {
     return undefined;
   }
 
@@ -96,8 +96,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     // A listener is told of the query as it runs.
     const query = this.access.onQuery === undefined ? this : this.limit(limit);
     const found = query.collect('first', undefined, limit);
-    const [row] = found instanceof Promise ? await found : found;
-    return row ?? null;
+    const rows = found instanceof Promise ? await found : found;
+    return rows[0] ?? null;
   }
 
   /**
@@ -188,7 +188,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     max: number | undefined,
     limit: number | undefined,
   ): T[] | Promise<T[]> {
-    const short = max === undefined && limit !== undefined ? this.lookUp(limit) : undefined;
+    const short = max === undefined ? this.lookUp(limit) : undefined;
     if (short !== undefined) return short;
     const ready = this.prepare();
     return ready instanceof Promise

@@ -1,9 +1,9 @@
 /** Rows that are made of entries alone. */
 
-import type { EntryReader } from '../indexes/index.js';
+import type { EntityIndex, EntryReader } from '../indexes/index.js';
 import { MARKER_VALUE } from '../schema/types.js';
 import { LATEST_TIMESTAMP, type RawRow } from '../table/index.js';
-import type { CoveringCell, IndexPlan } from './index-plan.js';
+import type { CoveringCell } from './index-plan.js';
 
 /** Whether values stand in the entry's row. */
 export function decodesEntries(covering: readonly CoveringCell[]): boolean {
@@ -12,7 +12,8 @@ export function decodesEntries(covering: readonly CoveringCell[]): boolean {
 
 /** Makes the row of the entry at `entry`, which `reader` has read from `bytes`. `decodes`: as {@link decodesEntries} says. */
 export function coverRow(
-  { covering, use }: IndexPlan,
+  { index }: EntityIndex,
+  covering: readonly CoveringCell[],
   decodes: boolean,
   reader: EntryReader,
   entry: Uint8Array,
@@ -20,7 +21,7 @@ export function coverRow(
   into: RawRow,
 ): void {
   into.begin(reader.dataRow);
-  const values = decodes ? use.index.index.layout.decode(entry) : undefined;
+  const values = decodes ? index.layout.decode(entry) : undefined;
   for (let i = 0; i < covering.length; i++) {
     const { family, qualifier, column, at } = covering[i]!;
     if (column === undefined) {

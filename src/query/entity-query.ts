@@ -25,6 +25,7 @@ import {
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
 import { readPlanOf } from './entity-plan.js';
+import type { EqualLookUps } from './equal-lookups.js';
 import { explainIndex, explainQuery } from './explain.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
@@ -72,6 +73,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     protected readonly spec: QuerySpec,
     options: FindOptions,
     private readonly changer?: RowChanger,
+    /** Of an index that was asked for by name, where single entities can be looked up in it at once. */
+    private readonly lookUps?: EqualLookUps,
   ) {
     super(access, options);
   }
@@ -91,7 +94,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   select<Names extends keyof C['prototype'] & string>(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
   ): EntityQuery<C, Selected<C, Names>> {
-    return new EntityQuery(this.access, { ...this.spec, selected: names }, this.options, this.changer);
+    const { access, options, changer, lookUps } = this;
+    return new EntityQuery(access, { ...this.spec, selected: names }, options, changer, lookUps);
   }
 
   /**
@@ -236,7 +240,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   protected derive(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
-    return new EntityQuery<C, T>(this.access, { ...this.spec, ...change }, options, this.changer) as this;
+    const { access, spec, changer, lookUps } = this;
+    return new EntityQuery<C, T>(access, { ...spec, ...change }, options, changer, lookUps) as this;
   }
 
   protected forCounting(): BaseQuery<unknown> {
@@ -300,10 +305,18 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '), keyPlan);
   }
 
-  protected override lookUp(limit: number): T[] | Promise<T[]> | undefined {
-    const { through, orderBy } = this.spec;
-    if (through === undefined || orderBy !== undefined) return undefined;
-    return lookUp(this.plan() as IndexPlan, this.access, this.options, limit) as T[] | undefined;
+  protected override lookUp(limit: number | undefined): T[] | Promise<T[]> | undefined {
+    const { spec, access, options, lookUps } = this;
+    const { through } = spec;
+    if (through === undefined || spec.orderBy !== undefined || limit === 0) return undefined;
+    if (lookUps !== undefined) {
+      requireActive(spec.schema, through.index.index, access.indexing?.access);
+      const found = lookUps.find(spec, through.key, options, limit === 1);
+      if (found instanceof Promise) return found.then((one) => (one === null ? [] : [one as T]));
+      if (found !== undefined) return found === null ? [] : [found as T];
+    }
+    if (limit === undefined) return undefined;
+    return lookUp(this.plan() as IndexPlan, access, options, limit) as T[] | undefined;
   }
 
   protected prepare(): Prepared | Promise<Prepared> {

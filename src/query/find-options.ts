@@ -58,6 +58,27 @@ export function checkFindOptions(options: FindOptions, doing = 'find'): FindOpti
   return options;
 }
 
+/** What a call says, before what holds for all calls. What is no object is left to who checks it. */
+export function withDefaults<O extends ReadOptionsOf>(
+  defaults: ReadOptionsOf | undefined,
+  said: O | undefined,
+): O | undefined {
+  if (defaults === undefined || (said !== undefined && (typeof said !== 'object' || said === null)))
+    return said;
+  return { ...defaults, ...said } as O;
+}
+
+/** Whether nothing is said of how tables are to be read. */
+export function isPlain({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
+  return (
+    signal === undefined &&
+    timeout === undefined &&
+    attributes === undefined &&
+    consistency === undefined &&
+    cacheBlocks === undefined
+  );
+}
+
 /** @throws as `checkFindOptions`; UnsupportedError when the engine cannot do what they ask. */
 export function checkReadOptions(
   doing: string,

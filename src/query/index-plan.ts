@@ -67,7 +67,7 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   const conditions = conditionsOf(spec, use, keyPlan);
   const { covered, covering, read } =
     conditions.length === 0 && spec.slices.length === 0
-      ? plainReading(spec, index)
+      ? PlainReadings.of(index).of(spec)
       : readingOf(spec, index, conditions);
   return {
     spec,
@@ -98,16 +98,28 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
 
 const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);
 
-type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
+/** What is read for a query, and of what. */
+export type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
 
 /** Of queries that decide on nothing themselves, by what they select: each look-up by an index is such a one. */
-class PlainReadings {
+export class PlainReadings {
+  private static readonly kept = new WeakMap<EntityIndex, PlainReadings>();
   private whole: Reading | undefined;
   private readonly bySingle = new Map<string, Reading>();
   private readonly bySeveral = new Map<string, Reading>();
 
-  constructor(private readonly index: EntityIndex) {}
+  private constructor(private readonly index: EntityIndex) {}
 
+  static of(index: EntityIndex): PlainReadings {
+    let kept = PlainReadings.kept.get(index);
+    if (kept === undefined) {
+      kept = new PlainReadings(index);
+      PlainReadings.kept.set(index, kept);
+    }
+    return kept;
+  }
+
+  /** @throws QueryError on a name that is none. */
   of(spec: QuerySpec): Reading {
     const { selected } = spec;
     if (selected === undefined) {
@@ -127,18 +139,8 @@ class PlainReadings {
   }
 }
 
-const plainReadings = new WeakMap<EntityIndex, PlainReadings>();
 /** So many selections of an index are kept. */
 const KEPT_READINGS = 64;
-
-function plainReading(spec: QuerySpec, index: EntityIndex): Reading {
-  let kept = plainReadings.get(index);
-  if (kept === undefined) {
-    kept = new PlainReadings(index);
-    plainReadings.set(index, kept);
-  }
-  return kept.of(spec);
-}
 
 function readingOf(spec: QuerySpec, index: EntityIndex, conditions: readonly Condition[]): Reading {
   const { schema } = spec;

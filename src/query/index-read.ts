@@ -178,8 +178,9 @@ class CoveredCursor extends StepCursor<TableAccess> {
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
     reader.read(entry.row, bytes, start, end);
     if (reader.state !== VERIFIED) return this.rowBehind(copyBytes(entry.row), reader.dataRow);
-    coverRow(this.plan, this.decodes, reader, entry.row, bytes, into);
-    const { key } = this.plan.use.index.schema;
+    const { covering, use } = this.plan;
+    coverRow(use.index, covering, this.decodes, reader, entry.row, bytes, into);
+    const { key } = use.index.schema;
     if (key.dictionaries === undefined) return this.give(entry.row, into);
     return loadTexts([key], [into.toResult()]).then(() => this.give(entry.row, into));
   }

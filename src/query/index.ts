@@ -3,6 +3,7 @@ export { decimalText, quotient } from './aggregate/running-sum.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery } from './collection-query.js';
 export { EntityQuery, type MapsOf } from './entity-query.js';
+export { EqualLookUps } from './equal-lookups.js';
 export { type QueryEvent, type QueryListener, type QueryOperation, queryLogger } from './events.js';
 export {
   type ExplainedIndex,

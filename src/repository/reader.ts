@@ -2,15 +2,16 @@
 
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
+import type { EntityIndex } from '../indexes/index.js';
 import type { KeyDictionaries } from '../key/index.js';
 import type { RowChanger } from '../query/bulk-change.js';
+import { withDefaults } from '../query/find-options.js';
 import {
   checkFindOptions,
   checkReadOptions,
   type EntityQuery,
   emptySpec,
   type FindOptions,
-  type IndexUse,
   livingFilter,
   EntityQuery as Query,
   type ReadOptions,
@@ -35,10 +36,9 @@ import type {
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type Filter, Get, type TimeRange } from '../table/index.js';
+import { ByIndex } from './by-index.js';
 import { randomSalt } from './row-access.js';
 import type { PlainOf } from './types.js';
-
-const NOTHING: IndexUse['served'] = new Set();
 
 /** Queries of one index. */
 export interface IndexFinder<C extends KeyedClass, Name> {
@@ -63,6 +63,9 @@ export class EntityReader<C extends KeyedClass> {
 
   /** What the row of an entity must pass that may be deleted and left. */
   private readonly living: Filter | undefined;
+
+  /** What was asked for by `by`. */
+  private readonly finders = new Map<string, ByIndex<C>>();
 
   /** Changes the rows of queries; undefined where they are only read. */
   protected readonly changer: RowChanger | undefined;
@@ -221,34 +224,24 @@ export class EntityReader<C extends KeyedClass> {
    * @throws QueryError when the entity has no such index; when the query is run, if the index is not built.
    */
   by<const Name extends IndexName<C>>(name: Name): IndexFinder<C, Name> {
-    const { schema, access, timeRange } = this;
+    let finder = this.finders.get(name);
+    if (finder === undefined) {
+      finder = new ByIndex<C>(this.indexOf(name), this.access, this.timeRange, this.defaults);
+      this.finders.set(name, finder);
+    }
+    return finder as IndexFinder<C, Name>;
+  }
+
+  private indexOf(name: string): EntityIndex {
+    const { schema, access } = this;
     const known = access.indexing?.access.indexes.all ?? [];
     const index = known.find((one) => one.index.name === name);
-    if (index === undefined) {
-      const names = known.map((one) => one.index.name).join(', ');
-      throw new QueryError(
-        `${schema.name} has no index ${describe(name)}. ${names === '' ? 'It has none: declare one with @Index' : `It has ${names}`}.`,
-        { details: { entity: schema.name, index: name } },
-      );
-    }
-    const { layout, parts } = index.index;
-    const asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
-    return {
-      find: (conditions: object, said: FindOptions = {}) => {
-        const options = checkFindOptions(this.withDefaults(said)!);
-        const key = parseKeyConditions(`${schema.name}.by("${name}")`, asked, conditions as never);
-        const through: IndexUse = {
-          index,
-          key,
-          served: NOTHING,
-          why: 'it was asked for by name',
-          others: [],
-        };
-        const { fullScan = false, withDeleted } = options;
-        const spec = emptySpec(schema, {}, { timeRange, fullScan, withDeleted }, through);
-        return new Query<C>(access, spec, options);
-      },
-    } as IndexFinder<C, Name>;
+    if (index !== undefined) return index;
+    const names = known.map((one) => one.index.name).join(', ');
+    throw new QueryError(
+      `${schema.name} has no index ${describe(name)}. ${names === '' ? 'It has none: declare one with @Index' : `It has ${names}`}.`,
+      { details: { entity: schema.name, index: name } },
+    );
   }
 
   protected query(prefix: Readonly<Record<string, unknown>>, options: FindOptions = {}): EntityQuery<C> {
@@ -297,9 +290,7 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   private withDefaults<O extends ReadOptions>(said: O | undefined): O | undefined {
-    if (this.defaults === undefined || (said !== undefined && (typeof said !== 'object' || said === null)))
-      return said;
-    return { ...this.defaults, ...said } as O;
+    return withDefaults(this.defaults, said);
   }
 }
 

@@ -29,7 +29,7 @@ import {
 } from '../table/index.js';
 import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from '../table/operations.js';
 import { AsyncScanner } from './read/async-scanner.js';
-import { readRawRow, readRow } from './read/point-read.js';
+import { readFirstRow, readRawRow, readRow } from './read/point-read.js';
 import { TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
@@ -48,6 +48,10 @@ export class EmbeddedTable implements SyncTable {
 
   getRaw(get: Get, into: RawRow): boolean {
     return readRawRow(this.core, this.core.openTable(this.name), get, into);
+  }
+
+  firstRaw(prefix: Uint8Array, into: RawRow): boolean | undefined {
+    return readFirstRow(this.core, this.core.openTable(this.name), prefix, into);
   }
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {

@@ -147,6 +147,11 @@ export interface SyncTable extends Table {
   getSync(get: Get): Result;
   /** As `getSync`, into a row that is used again and again; false when there is nothing. */
   getRaw?(get: Get, into: RawRow): boolean;
+  /**
+   * The first row that begins with `prefix`, with all its families, into a row that is used again and again; false when there
+   * is none. It gives what a scan gives; undefined where only a scan can tell.
+   */
+  firstRaw?(prefix: Uint8Array, into: RawRow): boolean | undefined;
   scanSync(scan: Scan): SyncResultScanner;
 }
 

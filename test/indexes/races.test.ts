@@ -124,6 +124,9 @@ test('16 writers change the indexed columns of 100 rows while readers ask: no ro
       const open = await people.by('byStatus').find({ status: 'open' }).all();
       expect(open.every(({ status }) => status === 'open')).toBe(true);
       expect(open.some(({ id }) => id === 'stable')).toBe(true);
+      const one = people.by('byStatus').find({ status: 'open', placedAt: new Date(7) });
+      expect(await one.first()).toMatchObject({ status: 'open', placedAt: new Date(7) });
+      expect((await one.select('total').first())?.total).toBeTypeOf('number');
       const covered = await people
         .find({})
         .where({ status: 'open', placedAt: new Date(7) })

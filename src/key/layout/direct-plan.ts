@@ -34,13 +34,31 @@ export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
 }
 
 /**
- * The plan of equality on leading parts alone; undefined for other conditions, and for such as are none.
+ * The plan of equality on leading parts alone, but not on all; undefined for other conditions, and for such as are none.
  * @throws KeyError on values that the codecs refuse.
  */
-export function planEquality({ lead, fields }: DirectLayout, conditions: KeyConditions): KeyPlan | undefined {
-  let left = 0;
-  for (const _ in conditions) left++;
-  if (left === 0 || left >= fields.length) return undefined;
+export function planEquality(layout: DirectLayout, conditions: KeyConditions): KeyPlan | undefined {
+  if (countOf(conditions) >= layout.fields.length) return undefined;
+  const prefix = equalPrefix(layout, conditions);
+  return prefix && planOf(prefix, 'range', [absoluteRange(prefix, EVERYTHING)!]);
+}
+
+function countOf(conditions: KeyConditions): number {
+  let count = 0;
+  for (const _ in conditions) count++;
+  return count;
+}
+
+/**
+ * The bytes of equality on leading parts, on all of them those of the row; undefined for other conditions, and for such as
+ * are none. @throws KeyError on values that the codecs refuse.
+ */
+export function equalPrefix(
+  { lead, fields }: DirectLayout,
+  conditions: KeyConditions,
+): Uint8Array | undefined {
+  const left = countOf(conditions);
+  if (left === 0 || left > fields.length) return undefined;
   out.length = 0;
   out.append(lead);
   for (let i = 0; i < left; i++) {
@@ -50,8 +68,7 @@ export function planEquality({ lead, fields }: DirectLayout, conditions: KeyCond
       return undefined;
     field.write(condition.value, out);
   }
-  const prefix = out.copy();
-  return planOf(prefix, 'range', [absoluteRange(prefix, EVERYTHING)!]);
+  return out.copy();
 }
 
 /** The plan; undefined when an `in` list or another condition than a range takes the walk. @throws KeyError. */

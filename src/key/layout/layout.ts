@@ -9,7 +9,7 @@ import { MissingTextError } from '../dictionary/missing-text-error.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
 import { areApart } from './apart.js';
 import { generateStepsReader, type StepsReader } from './decoder-code.js';
-import { type DirectLayout, directLayout } from './direct-plan.js';
+import { type DirectLayout, directLayout, equalPrefix } from './direct-plan.js';
 import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
 import type { KeyValues } from './part-values.js';
 import { logicalBytes, planKeys } from './planner.js';
@@ -152,6 +152,15 @@ export class CompiledLayout implements SteppedLayout {
   plan(conditions: KeyConditions): KeyPlan {
     try {
       return planKeys(this, conditions);
+    } catch (error) {
+      throw this.named(error);
+    }
+  }
+
+  prefixOf(conditions: KeyConditions): Uint8Array | undefined {
+    if (this.direct === undefined) return undefined;
+    try {
+      return equalPrefix(this.direct, conditions);
     } catch (error) {
       throw this.named(error);
     }

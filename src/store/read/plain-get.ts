@@ -242,7 +242,8 @@ function newer(
 /** Says that there is something in the raw row. */
 const SOMETHING: Result = new Result(new Uint8Array(0), []);
 
-function makerOf(family: string): CellMaker {
+/** What makes the cells of a family: reads that end before the next begins share it. */
+export function makerOf(family: string): CellMaker {
   let maker = makers.get(family);
   if (maker === undefined) {
     maker = new CellMaker(family, undefined);

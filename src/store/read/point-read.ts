@@ -5,6 +5,7 @@ import { type Region, regionOf } from '../region/region.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+import { firstRow } from './first-row.js';
 import { plainGet } from './plain-get.js';
 
 export function readRow(core: StoreCore, state: TableState, get: Get): Result {
@@ -25,6 +26,19 @@ export function readRawRow(core: StoreCore, state: TableState, get: Get, raw: Ra
   raw.clear();
   const result = scanRow(core, region, get, raw);
   return result !== undefined && (!result.isEmpty || raw.count > 0);
+}
+
+/** The first row that begins with `prefix`, into `raw`; false when there is none, undefined when a scan must tell. */
+export function readFirstRow(
+  core: StoreCore,
+  state: TableState,
+  prefix: Uint8Array,
+  raw: RawRow,
+): boolean | undefined {
+  const region = regionOf(state.regions, prefix);
+  const found = firstRow(region, prefix, core.commits.readPoint, core, raw);
+  if (found !== undefined) region.readRequests++;
+  return found;
 }
 
 function regionFor(state: TableState, get: Get): Region {
