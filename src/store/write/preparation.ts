@@ -111,6 +111,19 @@ export class Preparation {
     );
   }
 
+  /** As `prepare` of a put without times of its own, whose cells the table has taken already. */
+  checkedPut(
+    state: TableState,
+    row: Uint8Array,
+    cells: readonly MutationCell[],
+    asked: Durability,
+  ): PreparedRow {
+    const region = regionOf(state.regions, row);
+    const now = this.core.rowClock.ofPut(state.id, row);
+    const durability = this.durabilityOf(state, asked);
+    return new PreparedRow(state, region, row, cells, now, durability, 0, undefined, undefined, Result.EMPTY);
+  }
+
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {
     state.checkCells(del.row, del.cells);
     const cells = prepareDelete(del, this.core.rowReader(state, del.row), now);

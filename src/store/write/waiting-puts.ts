@@ -4,7 +4,14 @@
  */
 
 import { compareBytes } from '../../bytes/index.js';
-import { CellType, type Durability, LATEST_TIMESTAMP, Put, type WaitingPut } from '../../table/index.js';
+import { checkRow } from '../../table/checks.js';
+import {
+  CellType,
+  type Durability,
+  LATEST_TIMESTAMP,
+  type MutationCell,
+  type WaitingPut,
+} from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 
 export class WaitingPuts {
@@ -12,7 +19,8 @@ export class WaitingPuts {
   private qualifier: Uint8Array = EMPTY;
   private durability: Durability = 'USE_DEFAULT';
   private readonly rows: Uint8Array[] = [];
-  private readonly values: Uint8Array[] = [];
+  /** The cell of each. */
+  private readonly cells: (readonly MutationCell[])[] = [];
   /** How many of them were made. */
   made = 0;
 
@@ -31,30 +39,27 @@ export class WaitingPuts {
     } else if (family !== this.family || qualifier !== this.qualifier || durability !== this.durability) {
       return false;
     }
-    this.state.checkCells(row, [
-      { family, qualifier, timestamp: LATEST_TIMESTAMP, type: CellType.Put, value },
-    ]);
+    const cells = [{ family, qualifier, timestamp: LATEST_TIMESTAMP, type: CellType.Put, value }];
+    this.state.checkCells(checkRow(row), cells);
     this.rows.push(row);
-    this.values.push(value);
+    this.cells.push(cells);
     return true;
   }
 
   /** Gives those that were not made to `make`, in the order of their rows. */
-  make(make: (put: Put) => void): void {
-    const { rows, values, family, qualifier, durability } = this;
+  make(make: (row: Uint8Array, cells: readonly MutationCell[], durability: Durability) => void): void {
+    const { rows, cells, durability } = this;
     const order = new Uint32Array(rows.length - this.made);
     for (let i = 0; i < order.length; i++) order[i] = this.made + i;
     this.made = rows.length;
     order.sort((a, b) => compareBytes(rows[a]!, rows[b]!) || a - b);
-    for (const at of order) {
-      make(new Put(rows[at]!).setDurability(durability).addColumn(family, qualifier, values[at]!));
-    }
+    for (const at of order) make(rows[at]!, cells[at]!, durability);
   }
 
   /** Forgets those behind the first `count`; of those that are left the first `made` were made. */
   backTo(count: number, made: number): void {
     this.rows.length = count;
-    this.values.length = count;
+    this.cells.length = count;
     this.made = made;
   }
 }

@@ -124,7 +124,11 @@ export class WriteStep implements AtomicStep {
     if (waiting.made === waiting.count) return;
     const { state } = waiting;
     // All of them or none: they would be lost, else, for who goes on behind the error.
-    this.attempt(() => waiting.make((put) => this.write(state, put, 0)));
+    this.attempt(() =>
+      waiting.make((row, cells, durability) =>
+        this.enter(this.preparation.checkedPut(state, row, cells, durability)),
+      ),
+    );
   }
 
   private noteTimes(state: TableState, change: TableChange['change']): void {
@@ -177,7 +181,10 @@ export class WriteStep implements AtomicStep {
   private write(state: TableState, change: TableChange['change'], notBefore: number): Result {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined) this.note(state, change.row, recorders);
-    const row = this.preparation.prepare(state, change, notBefore);
+    return this.enter(this.preparation.prepare(state, change, notBefore));
+  }
+
+  private enter(row: PreparedRow): Result {
     const { cells, upserts } = this;
     const rows = this.rows.length;
     const cellsBefore = cells.count;
