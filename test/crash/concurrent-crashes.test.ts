@@ -16,7 +16,7 @@ const CHANGES = scaled(8, 12, 20);
 /** How many ways there are to lose half of what is unsynced. */
 const DRAWS = scaled(1, 2, 3);
 /** Of the crashes, every how many the recovery is cut short, too, after each of its operations. */
-const SECOND = scaled(60, 40, 25);
+const SECOND = scaled(140, 40, 25);
 
 interface Crash {
   readonly files: MemoryFileSystem;

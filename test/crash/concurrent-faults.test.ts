@@ -11,7 +11,7 @@ import { Script } from './concurrent/script.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Every how many operations a failure is tried; 1 tries each. */
-const STRIDE = scaled(127, 37, 1);
+const STRIDE = scaled(331, 37, 1);
 const SEEDS = scaled(1, 1, 4);
 
 interface Kind {

@@ -93,7 +93,7 @@ describe('log and MANIFEST after a crash at every operation', () => {
     let second = 0;
     const files: MemoryFileSystem = new MemoryFileSystem({
       onOperation: () => {
-        if (++operations % scaled(29, 17, 5) !== 0) return;
+        if (++operations % scaled(61, 17, 5) !== 0) return;
         const random = seededRandom(operations);
         const crash = { keepUnsynced: 0.5, random };
         const recovering: MemoryFileSystem = files.crash(crash, {
@@ -108,7 +108,7 @@ describe('log and MANIFEST after a crash at every operation', () => {
       },
     });
     await workload(files, progress, seededRandom(43));
-    expect(second).toBeGreaterThan(scaled(40, 200, 200));
+    expect(second).toBeGreaterThan(scaled(20, 200, 200));
   });
 });
 
@@ -119,7 +119,7 @@ describe('log and MANIFEST when the Nth operation fails', () => {
   ] as const)('%s: an error of ours, and no acknowledged write is lost', async (_, times) => {
     for (const errno of ['EIO', 'ENOSPC']) {
       let failures = 0;
-      for (let after = 0; ; after += scaled(19, 3, 1)) {
+      for (let after = 0; ; after += scaled(41, 3, 1)) {
         const progress: Progress = { begun: 0, acknowledged: 0 };
         const disk = new MemoryFileSystem();
         const files = new FaultFileSystem(disk);
@@ -135,7 +135,7 @@ describe('log and MANIFEST when the Nth operation fails', () => {
         for (const keepUnsynced of [0, 1])
           check(disk.crash({ keepUnsynced, random: seededRandom(after) }), progress);
       }
-      expect(failures).toBeGreaterThan(scaled(8, 100, 100));
+      expect(failures).toBeGreaterThan(scaled(4, 100, 100));
     }
   });
 });

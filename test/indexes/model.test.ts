@@ -25,7 +25,7 @@ import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { onHBase, openTestStore } from '../query/test-database.js';
 
-const ROUNDS = onHBase ? scaled(1, 8, 40) : scaled(2, 100, 400);
+const ROUNDS = onHBase ? scaled(1, 8, 40) : scaled(1, 100, 400);
 const STEPS = onHBase ? scaled(20, 60, 200) : scaled(60, 200, 300);
 
 const DAY = 86_400_000;

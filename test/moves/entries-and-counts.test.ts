@@ -18,7 +18,7 @@ import { scaled } from '../proof/scale.js';
 import { stepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
-const ROUNDS = scaled(2, 20, 200);
+const ROUNDS = scaled(1, 20, 200);
 const STEPS = scaled(25, 60, 120);
 
 type Row = Record<string, unknown>;

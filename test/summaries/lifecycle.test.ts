@@ -43,7 +43,7 @@ class Sale {
   @Column('d:a', int32) amount!: number;
 }
 
-const ROWS = scaled(1200, 6000, 200_000);
+const ROWS = scaled(500, 6000, 200_000);
 const sale = (n: number, amount = n % 97) => ({ id: `i${n}`, shop: `s${n % 7}`, amount });
 
 async function expectRight(db: Awaited<ReturnType<typeof openMemory>>): Promise<void> {

@@ -97,7 +97,7 @@ test('what is exported comes back, every value of it, and no other entity of the
       expect(imported.counters['entities'] ?? 0).toBe(all.length);
       expect(await query.all()).toEqual(before);
     }),
-    { numRuns: scaled(3, 12, 400) },
+    { numRuns: scaled(1, 12, 400) },
   );
 });
 
@@ -146,7 +146,7 @@ test('a bulk load of entities leaves what an import leaves, whoever died on the 
         expect(await stored()).toEqual(before);
       },
     ),
-    { numRuns: scaled(3, 12, 400) },
+    { numRuns: scaled(1, 12, 400) },
   );
 });
 

@@ -92,7 +92,7 @@ test.each(['', '\n', '\r', 'ab', 'ä', 5, null])('the separator %j is refused', 
 test('a job that dies anywhere and is resumed writes every line once, at one timestamp', async () => {
   const text = Array.from({ length: 60 }, (_, i) => `row${i}\tv${i}\n`).join('');
   const path = await file('d.tsv', text);
-  for (let lives = 4; lives < 30; lives += scaled(9, 4, 1)) {
+  for (let lives = 4; lives < 30; lives += scaled(17, 4, 1)) {
     await stage.engine.admin.createTable(tableDescriptor('t', { f: { versions: 9 } }));
     const options = {
       columns: ['HBASE_ROW_KEY', 'f:q'],
@@ -148,7 +148,7 @@ test('pieces of files have every line once, wherever they are cut', async () => 
         ]);
       },
     ),
-    { numRuns: scaled(15, 60, 2000) },
+    { numRuns: scaled(6, 60, 2000) },
   );
 });
 

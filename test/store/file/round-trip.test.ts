@@ -32,7 +32,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         expect(readAll(reader, true)).toEqual(cells.map(show));
         reader.close();
       }),
-      { numRuns: scaled(3, 15, 100) },
+      { numRuns: scaled(1, 15, 100) },
     );
   });
 
@@ -87,7 +87,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           }
         },
       ),
-      { numRuns: scaled(5, 25, 200) },
+      { numRuns: scaled(2, 25, 200) },
     );
   });
 
@@ -116,7 +116,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           if (expected) expect(shown(cursor)).toBe(show(expected));
         }
       }),
-      { numRuns: scaled(6, 25, 200) },
+      { numRuns: scaled(2, 25, 200) },
     );
   });
 });

@@ -191,7 +191,7 @@ describe('the short ways of reads', () => {
           compareScans(table);
         }),
       ),
-      { numRuns: scaled(8, 60, 3000) },
+      { numRuns: scaled(3, 60, 3000) },
     );
   });
 
@@ -208,7 +208,7 @@ describe('the short ways of reads', () => {
           expect(found).toEqual(expected);
         }),
       ),
-      { numRuns: scaled(4, 30, 1500) },
+      { numRuns: scaled(2, 30, 1500) },
     );
   });
 });

@@ -53,7 +53,7 @@ describe('a segment that ends too early', () => {
 
   it('gives back every whole record and cuts the rest, at every length', () => {
     let whole = 0;
-    for (let length = 27; length <= bytes.length; length += scaled(37, 5, 1)) {
+    for (let length = 27; length <= bytes.length; length += scaled(97, 5, 1)) {
       while (whole < ends.length && ends[whole]! <= length) whole++;
       const cut = bytes.subarray(0, length);
       const reader = new ChunkReader(cut, WAL_KIND, 1, '/log');
@@ -141,7 +141,7 @@ describe('a segment with a changed bit', () => {
       const { files, idle } = await groups(payload);
       if (marked) idle();
       const bytes = bytesOf(files);
-      const step = payload.length > 10_000 ? scaled(3001, 211, 1) : scaled(23, 3, 1);
+      const step = payload.length > 10_000 ? scaled(9001, 211, 1) : scaled(61, 3, 1);
       const quiet: number[] = [];
       for (let bit = 0; bit < 8 * bytes.length; bit += step) {
         bytes[bit >> 3] = bytes[bit >> 3]! ^ (1 << (bit & 7));
@@ -160,7 +160,7 @@ describe('a segment with a changed bit', () => {
     await wal.sync();
     idle();
     const whole = bytesOf(files);
-    for (let sector = 0; sector + 512 < whole.length - 17; sector += scaled(2048, 512, 512)) {
+    for (let sector = 0; sector + 512 < whole.length - 17; sector += scaled(6144, 512, 512)) {
       expect(outcomeOf(Uint8Array.from(whole).fill(0, sector, sector + 512)).kind).toBe('corrupt');
     }
     for (let a = 0; a < 3; a++) {
