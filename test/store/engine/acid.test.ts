@@ -16,7 +16,7 @@ import { createTable, memoryStore, withFolder } from './support.js';
 const FAMILIES = ['a', 'b', 'c'];
 const COLUMNS = Array.from({ length: 50 }, (_, i) => `q${i}`);
 const ROWS = 12;
-const ROUNDS = scaled(8, 40, 2000);
+const ROUNDS = scaled(14, 40, 2000);
 
 const PRESSED: EmbeddedOptions = {
   automatic: true,
