@@ -139,19 +139,17 @@ function plainColumn(
   const { active, frozen, files } = store.version;
   familyTimestamp = -1;
   target.setColumn(row, qualifier);
+  const rowStart = bloomKey.target;
   let best: CellCursor | undefined;
   for (let i = -1; i < frozen.length; i++) {
     const memstore = i < 0 ? active : frozen[i]!;
     if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
     const marked = memstore.familyMarkers > 0;
-    if (marked) {
-      const found = cursor.seekInRow(target.setRow(row), bloomKey.row1);
-      if (!seekBehindMarkers(cursor, found, row, qualifier, readPoint)) return undefined;
-    } else if (!cursor.seekInRow(target, bloomKey.row1)) {
-      continue;
-    }
-    best = newer(cursor, !marked, row, qualifier, readPoint, best);
+    if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    const place = marked ? passMarkers(cursor, row, qualifier, readPoint) : IN_ROW;
+    if (place === UNTOLD) return undefined;
+    if (place !== GONE) best = newer(cursor, place === IN_ROW, row, qualifier, readPoint, best);
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {
@@ -165,13 +163,10 @@ function plainColumn(
     }
     if (!reader.mayContain(bloomKey)) continue;
     const marked = meta.deleteFamilyCount > 0;
-    if (marked) {
-      const found = pointCursor.seekInRow(target.setRow(row), bloomKey.row1);
-      if (!seekBehindMarkers(pointCursor, found, row, qualifier, readPoint)) return undefined;
-    } else if (!pointCursor.seekInRow(target, bloomKey.row1)) {
-      continue;
-    }
-    best = newer(pointCursor, !marked, row, qualifier, readPoint, best);
+    if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    const place = marked ? passMarkers(pointCursor, row, qualifier, readPoint) : IN_ROW;
+    if (place === UNTOLD) return undefined;
+    if (place !== GONE) best = newer(pointCursor, place === IN_ROW, row, qualifier, readPoint, best);
   }
   if (best === undefined) return Result.EMPTY;
   const { type, timestamp } = best;
@@ -188,31 +183,27 @@ function plainColumn(
   return new Result(own, [maker.make(best, own, 0, true)]);
 }
 
-/**
- * Looks at the family's markers at the head of the row, where the cursor stands if `found`, and goes on to the column.
- * False when it takes a matcher. Leaves the target at the start of the column.
- */
-function seekBehindMarkers(
-  cursor: CellCursor,
-  found: boolean,
-  row: Uint8Array,
-  qualifier: Uint8Array,
-  readPoint: number,
-): boolean {
-  target.setColumn(row, qualifier);
-  if (!found) return true;
-  for (let i = 0; cursor.valid && cursor.qualifierLength === 0 && isInRow(cursor, row); i++) {
-    if (i === MOST_MARKERS) return false;
+/** Where `passMarkers` leaves a cursor: in the row, or in one that is yet to be looked at; behind the row; it takes a matcher. */
+const IN_ROW = 0;
+const ANYWHERE = 1;
+const GONE = 2;
+const UNTOLD = 3;
+
+/** Looks at the family's markers at the head of the row, where the cursor stands, and goes on to the column. */
+function passMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array, readPoint: number): number {
+  for (let i = 0; cursor.qualifierLength === 0; i++) {
+    if (i === MOST_MARKERS) return UNTOLD;
     if (cursor.seq <= readPoint) {
       const { type, timestamp, ttl } = cursor;
       if (type === CellType.DeleteFamilyVersion || (type === CellType.DeleteFamily && ttl !== 0))
-        return false;
+        return UNTOLD;
       if (type === CellType.DeleteFamily && timestamp > familyTimestamp) familyTimestamp = timestamp;
     }
-    cursor.next();
+    if (!cursor.nextInRow(row)) return GONE;
   }
-  if (cursor.valid && isInRow(cursor, row)) cursor.reseek(target);
-  return true;
+  // Mostly there is no other column before.
+  if (isInColumn(cursor, qualifier)) return IN_ROW;
+  return cursor.reseek(target) ? ANYWHERE : GONE;
 }
 
 /**

@@ -218,7 +218,7 @@ describe('reads of one row of a memstore', () => {
           compare();
         },
       ),
-      { numRuns: scaled(60, 300, 3000) },
+      { numRuns: scaled(25, 300, 3000) },
     );
   });
 });
