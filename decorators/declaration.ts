@@ -86,9 +86,9 @@ export interface EntityDeclaration {
   readonly renewTtl?: boolean;
   /**
    * Keeps what changes of the entity's rows, each with the row before and after, for `db.watch`: for `keep` milliseconds. Default:
-   * nothing is kept. docs/changes.md.
+   * nothing is kept. On HBase it needs `marks`: a family of the table in which nothing else stands. docs/changes.md.
    */
-  readonly changes?: { readonly keep: number };
+  readonly changes?: { readonly keep: number; readonly marks?: string };
   /**
    * 1..255, the version that rows are written as. Default 1. Whoever raises it says with `@Upgrade` what makes a row of the
    * version before one of this.

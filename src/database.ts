@@ -318,8 +318,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * The committed changes of an entity, or of several, in the order of the commits, with the rows before and after
-   * (docs/changes.md). Begins now, or behind the position of another feed.
+   * The committed changes of an entity, or of several, in the order of the commits, on HBase of each row, with the rows before and
+   * after (docs/changes.md). Begins now, on HBase when `ready` of the feed has resolved, or behind the position of another feed.
    *
    * @example
    * ```ts

@@ -26,6 +26,7 @@ import {
   type RepositoryContext,
   type RowFollowing,
   RowGate,
+  type RowTelling,
   SETTLED,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
@@ -51,6 +52,8 @@ export interface ContextSource {
   participants(schema: EntitySchema): readonly ChangeParticipant[];
   /** What follows the rows of an entity where one step is one row; undefined: nothing does. */
   following(schema: EntitySchema): RowFollowing | undefined;
+  /** What tells of its rows' changes where one step is one row; undefined: nothing does. */
+  telling(schema: EntitySchema): RowTelling | undefined;
   /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
   readonly deferred?: Deferred;
 }
@@ -90,11 +93,13 @@ export class Contexts {
     const participants = this.participantsOf(schema);
     const indexes = source.indexesOf(schema);
     const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
-    const following = 'atomic' in access.table ? undefined : source.following(schema);
-    if ((indexing !== undefined || following !== undefined) && !('atomic' in access.table)) {
+    const isRemote = !('atomic' in access.table);
+    const following = isRemote ? source.following(schema) : undefined;
+    const telling = isRemote ? source.telling(schema) : undefined;
+    if (isRemote && (indexing ?? following ?? telling) !== undefined) {
       const own = indexes?.indexes ?? entityIndexes(schema);
       const entries = this.tableAccess(own.tableName).table;
-      const rows = new IndexedRows(access.table, entries, own, shared.now, SETTLED, following);
+      const rows = new IndexedRows(access.table, entries, own, shared.now, SETTLED, following, telling);
       const gate = this.gate(access.table.name);
       return {
         access:

@@ -134,7 +134,7 @@ export class Indexing implements IndexKeeper {
     const { name, marker, columns } = schema;
     if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
     if (marker === undefined)
-      return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries), has a marker. Leave out marker: false.`;
+      return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries, changes), has a marker. Leave out marker: false.`;
     const taken = columns.find(
       ({ family, qualifier, kind }) =>
         family === marker.family &&
@@ -152,10 +152,10 @@ export class Indexing implements IndexKeeper {
 
 /** Whether anything but entries is kept with the rows of an entity. */
 function isFollowed(
-  { copies, references, summaries, target }: EntitySchema,
+  { copies, references, summaries, target, changesKept }: EntitySchema,
   entities: readonly EntitySchema[],
 ): boolean {
-  if (copies.length + references.length + summaries.length > 0) return true;
+  if (copies.length + references.length + summaries.length > 0 || changesKept !== undefined) return true;
   return entities.some((other) =>
     [...other.copies, ...other.references].some((link) => link.target() === target),
   );

@@ -52,6 +52,7 @@ export class Transaction implements Deferred {
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
       participants: (schema) => source.participants(schema),
       following: () => undefined,
+      telling: () => undefined,
       deferred: this,
     });
   }

@@ -72,6 +72,7 @@ export class Wiring {
       indexesOf: (schema) => this.indexing.of(schema),
       participants: (schema) => this.following.participants(schema),
       following: (schema) => this.following.of(schema),
+      telling: (schema) => this.watching.telling(schema),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),

@@ -37,6 +37,7 @@ export { IndexedRows } from './remote/indexed-rows.js';
 export { type Intent, type IntentMark, readIntent, removeIntents } from './remote/intents.js';
 export { ReadRepair } from './remote/read-repair.js';
 export { RowFollowing } from './remote/row-following.js';
+export { RowTelling } from './remote/row-telling.js';
 export { type Reading as StepReading, readingFrom } from './remote/suspended-reads.js';
 export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';

@@ -4,6 +4,7 @@ import { emittedType, type IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
 import { describe } from '../table/checks.js';
+import { changesOf } from './changes.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes } from './compile-indexes.js';
@@ -16,7 +17,7 @@ import { compileReferences } from './references.js';
 import { compileRelations } from './relations.js';
 import { type EntitySubscriber, subscribedHooks } from './subscribers.js';
 import { compileSummaries } from './summaries.js';
-import { changesKeptOf, timeToLiveOf } from './time-to-live.js';
+import { timeToLiveOf } from './time-to-live.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 import { compileUpgrades, versionOfEntity } from './upgrades.js';
 
@@ -37,6 +38,7 @@ export interface CompiledEntity {
   readonly timeToLive: TimeToLive;
   readonly lifecycle: EntityLifecycle;
   readonly changesKept: number | undefined;
+  readonly changeMarks: string | undefined;
   readonly indexes: readonly IndexSchema[];
   readonly relations: EntitySchema['relations'];
   readonly copies: EntitySchema['copies'];
@@ -83,7 +85,7 @@ export function compileEntity(
     versionProperty: versionOf(source, key, problems),
     deletedProperty,
     timeToLive: timeToLiveOf(source, problems),
-    changesKept: changesKeptOf(source, problems),
+    ...changesOf(source, problems),
     lifecycle: compileLifecycle({
       ...source,
       hooks: [...source.hooks, ...subscribedHooks(target, subscribers)],

@@ -4,6 +4,7 @@ import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import type { KeyLayout, SplitOptions } from '../key/index.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { checkMarks } from './changes.js';
 import type { CompiledEntity } from './compile-entity.js';
 import type { Problems } from './problems.js';
 
@@ -36,6 +37,7 @@ export function compileTable(
   checkApart(name, entities, problems);
   const { name: tableName, families, presplit, ...options } = declaration;
   const descriptor = problems.catching(name, '', () => tableDescriptor(tableName, families ?? {}, options));
+  if (descriptor !== undefined) checkMarks(descriptor, entities, problems);
   const splitKeys = problems.catching(name, '', () => splitKeysOf(presplit, entities, name, problems));
   return (
     descriptor && {

@@ -1,4 +1,4 @@
-/** `@Entity({ ttl, renewTtl })` and `@Ttl` -> how long rows live, and for how long their changes are kept, with every rule that they can break. */
+/** `@Entity({ ttl, renewTtl })` and `@Ttl` -> how long rows live, with every rule that they can break. */
 
 import { describe } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
@@ -43,30 +43,4 @@ export function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeT
     );
   }
   return Object.freeze({ property, milliseconds: ttl, renew: renewTtl, lifelong: ends && marker !== false });
-}
-
-/** The longest that a cell can live, ms. */
-const LONGEST_KEPT = 2 ** 52 - 1;
-
-export function changesKeptOf(source: CollectedEntity, problems: Problems): number | undefined {
-  const changes: unknown = source.declaration.changes;
-  if (changes === undefined) return undefined;
-  const isObject = typeof changes === 'object' && changes !== null;
-  const keep: unknown = isObject ? Reflect.get(changes, 'keep') : undefined;
-  const others = isObject ? Object.keys(changes).filter((name) => name !== 'keep') : [];
-  if (Number.isSafeInteger(keep) && Number(keep) > 0 && Number(keep) <= LONGEST_KEPT && others.length === 0)
-    return Number(keep);
-  problems.add(
-    source.name,
-    undefined,
-    isObject && others.length > 0
-      ? `Its changes have the option "${others[0]}".`
-      : `Its changes are kept for ${isObject ? describeKeep(keep) : describe(changes)}.`,
-    'Give changes: { keep }, a whole number of milliseconds above 0; or leave it out.',
-  );
-  return undefined;
-}
-
-function describeKeep(keep: unknown): string {
-  return typeof keep === 'number' ? String(keep) : describe(keep);
 }

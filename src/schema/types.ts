@@ -157,6 +157,8 @@ export interface EntitySchema<E extends object = object> {
   readonly lifecycle: EntityLifecycle;
   /** How long changes of its rows are kept, ms; undefined: not at all. */
   readonly changesKept: number | undefined;
+  /** The family in which rows say which change they are of (HBase); undefined: none was declared. */
+  readonly changeMarks: string | undefined;
   /** In the order of their declaration. */
   readonly indexes: readonly IndexSchema[];
   /** Properties that stand for other entities, by name. */

@@ -18,6 +18,7 @@ const STEPS = new Set<PropertyKey>([
   'getAllSync',
   'batchSync',
   'transaction',
+  'commits',
 ]);
 
 /** The engine as it would be without steps. */

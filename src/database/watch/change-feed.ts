@@ -3,7 +3,6 @@
 import { ClosedError, InvalidArgumentError, throwIfAborted } from '../../errors.js';
 import type { EntityOf, KeyedClass, KeyOf } from '../../schema/entity-types.js';
 import { describe } from '../../table/checks.js';
-import { type Position, parsePosition, positionText } from './position.js';
 import type { CommitSource, StoredCommit } from './source.js';
 
 /** Options of `watch`. */
@@ -12,6 +11,11 @@ export interface WatchOptions {
   readonly from?: string | undefined;
   /** Ends the feed with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * HBase only: milliseconds for which a feed waits for a change that is under way, before it finds out by the row what became of it
+   * and keeps its writer from going on: he begins anew. Default 10,000.
+   */
+  readonly settledAfter?: number | undefined;
 }
 
 interface ChangedRow<C extends KeyedClass> {
@@ -54,14 +58,15 @@ export interface FeedParts<C extends KeyedClass> {
  */
 export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCommit<C>>, AsyncDisposable {
   private readonly stopped = new AbortController();
-  private at: Position;
+  private at: string | undefined;
   /** Not held against the store yet. */
   private unchecked: boolean;
   /** Read, and not given out yet; the first at `next`. */
   private page: readonly StoredCommit[] = [];
   private next = 0;
   /** Behind the page. */
-  private pageEnd: Position;
+  private pageEnd: string | undefined;
+  private readonly starting: Promise<string> | undefined;
   private iterated = false;
   private error: unknown;
   private reading: Promise<unknown> = Promise.resolve();
@@ -76,8 +81,16 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
       throw new InvalidArgumentError(`watch: signal is ${describe(signal)}. Give an AbortSignal.`);
     }
     this.unchecked = from !== undefined && from !== 'start';
-    this.at = this.unchecked ? parsePosition(from) : from === 'start' ? source.start() : source.now();
-    this.pageEnd = this.at;
+    const at = this.unchecked ? source.parse(from) : from === 'start' ? source.start() : source.now();
+    if (typeof at === 'string') {
+      this.begin(at);
+    } else {
+      this.starting = at;
+      at.then(
+        (text) => this.begin(text),
+        () => undefined,
+      );
+    }
     parts.open.add(this);
     if (signal === undefined) return;
     const abort = (): void => this.end(() => throwIfAborted(signal));
@@ -85,9 +98,25 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
     else signal.addEventListener('abort', abort, { once: true, signal: this.stopped.signal });
   }
 
-  /** Where it stands: behind the commit that was given out last, or further where nothing has happened since. */
+  private begin(at: string): void {
+    this.at = at;
+    this.pageEnd = at;
+  }
+
+  /** Resolves when it is known where it begins; on the embedded engine it is at once. @throws what the engine throws. */
+  async ready(): Promise<void> {
+    await this.starting;
+  }
+
+  /**
+   * Where it stands: behind the commit that was given out last, or further where nothing has happened since.
+   * @throws InvalidArgumentError on HBase before `ready`.
+   */
   get position(): string {
-    return positionText(this.at);
+    if (this.at !== undefined) return this.at;
+    throw new InvalidArgumentError(
+      'It is not known yet where this feed begins: await feed.ready() before you ask for its position.',
+    );
   }
 
   /** Ends the feed: who waits for the next commit gets the end. */
@@ -142,6 +171,9 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
   private async nextCommit(): Promise<ChangeCommit<C> | undefined> {
     const { source, decode } = this.parts;
     const { signal } = this.stopped;
+    await this.starting?.catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
     for (;;) {
       while (this.next < this.page.length) {
         if (this.isEnded()) return undefined;
@@ -149,15 +181,15 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
         const changes = await decode(commit);
         this.at = commit.position;
         if (changes.length === 0) continue;
-        return { position: this.position, time: new Date(commit.position.time), changes };
+        return { position: commit.position, time: new Date(commit.time), changes };
       }
       this.at = this.pageEnd;
       if (this.isEnded()) return undefined;
       if (this.unchecked) {
-        await source.check(this.at);
+        await source.check(this.position);
         this.unchecked = false;
       }
-      const page = await source.read(this.at, signal).catch((error: unknown) => {
+      const page = await source.read(this.position, signal).catch((error: unknown) => {
         if (signal.aborted) return undefined;
         throw error;
       });

@@ -1,21 +1,23 @@
 /** The change feeds of an open database: what has changes recorded, and who reads them. */
 
 import { compareBytes } from '../../bytes/index.js';
-import { QueryError, UnsupportedError } from '../../errors.js';
+import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
 import { RowLoader, type TableAccess } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
 import { loadTexts } from '../../query/load-texts.js';
 import { checkNames } from '../../query/option-checks.js';
 import { recovering } from '../../query/recover.js';
-import { ChangeRecorder } from '../../repository/index.js';
+import { CHANGES_TABLE, ChangeLog, ChangeRecorder, RowTelling } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
 import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
 import { Bell } from './bell.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
 import { CommitReader } from './commit-reader.js';
-import type { StoredCommit } from './source.js';
+import { LogReader } from './log-reader.js';
+import type { CommitSource, StoredCommit } from './source.js';
 
 /** What watching takes from its database. */
 export interface WatchedDatabase {
@@ -41,16 +43,36 @@ export class Watching {
 
   constructor(private readonly database: WatchedDatabase) {}
 
-  /** Takes over what is declared. @throws UnsupportedError where the engine has no commits. */
+  /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
   adopt({ entities }: Schema): void {
     const { commits } = this.database.engine;
     const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
-    if (kept.length > 0 && commits === undefined) throw noCommits(kept[0]!);
+    if (commits === undefined) for (const entity of kept) checkRemote(entity);
     this.stopRecording?.();
     this.stopRecording = undefined;
-    if (kept.length === 0) return;
+    if (kept.length === 0 || commits === undefined) return;
     const recorder = new ChangeRecorder(kept, () => this.bell.ring());
-    this.stopRecording = commits!.record(recorder.tables, recorder);
+    this.stopRecording = commits.record(recorder.tables, recorder);
+  }
+
+  /** What tells of the rows of an entity where each tells its changes itself; undefined: nothing does. */
+  telling(schema: EntitySchema): RowTelling | undefined {
+    const { engine } = this.database;
+    const { changesKept: kept, changeMarks: marks } = schema;
+    if (engine.commits !== undefined || kept === undefined || marks === undefined) return undefined;
+    return new RowTelling({
+      schema,
+      marks,
+      kept,
+      table: canonicalTableName(schema.table.descriptor.name),
+      log: this.log,
+      now: () => engine.now(),
+      onTold: () => this.bell.ring(),
+    });
+  }
+
+  private get log(): ChangeLog {
+    return new ChangeLog(this.database.engine.table(CHANGES_TABLE));
   }
 
   /** @throws UnsupportedError on an entity in another table than the declared one: nothing would be recorded there. */
@@ -67,20 +89,29 @@ export class Watching {
     prefix: unknown,
     options: WatchOptions,
   ): ChangeFeed<C> {
-    checkNames('watch', options, ['from', 'signal']);
+    checkNames('watch', options, ['from', 'signal', 'settledAfter']);
+    const settledAfter = checkSettled(options.settledAfter);
     const watched = targets.map((target) => this.watched(target, prefix));
     if (watched.length === 0) throw new QueryError('watch() names no entity. Give one class or several.');
-    const { engine } = this.database;
-    const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
-    const tables = [...new Set(watched.map(({ table }) => table))];
     return new ChangeFeed<C>(
       {
-        source: new CommitReader(engine, engine.commits!, this.bell, tables, kept),
+        source: this.source(watched, settledAfter),
         decode: (commit) => this.changesOf(commit, watched) as Promise<readonly RowChange<C>[]>,
         open: this.feeds,
       },
       options,
     );
+  }
+
+  private source(watched: readonly Watched[], settledAfter: number): CommitSource {
+    const { bell } = this;
+    const { engine } = this.database;
+    const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
+    const tables = [...new Set(watched.map(({ table }) => table))];
+    if (engine.commits !== undefined) return new CommitReader(engine, engine.commits, bell, tables, kept);
+    const schemaOf = (table: string, row: Uint8Array): EntitySchema | undefined =>
+      watched.find((one) => one.table === table && one.isWanted(row))?.schema;
+    return new LogReader({ engine, log: this.log, bell, tables, kept, settledAfter, schemaOf });
   }
 
   /** The database is being closed. */
@@ -162,10 +193,29 @@ function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
   return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
 }
 
-function noCommits({ name }: EntitySchema): UnsupportedError {
-  return new UnsupportedError(
-    `${name} has changes, which HBase cannot keep yet: only the embedded engine writes a row and its entry in one step. ` +
-      'Leave the declaration out there.',
-    { details: { entity: name } },
+/** @throws UnsupportedError on an entity whose changes cannot be told by its rows. */
+function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
+  const details = { details: { entity: name } };
+  if (changeMarks === undefined)
+    throw new UnsupportedError(
+      `${name} has changes, and no family for the marks that its rows have on HBase. Declare one more family in its table, and name it: ` +
+        "changes: { keep, marks: 'm' }.",
+      details,
+    );
+  if (timeToLive.lifelong)
+    throw new UnsupportedError(
+      `${name} has changes and a ttl, which do not go together on HBase. Leave one of them out there.`,
+      details,
+    );
+}
+
+/** Milliseconds for which a change under way is waited for. */
+const PATIENCE = 10_000;
+
+function checkSettled(settledAfter: unknown): number {
+  if (settledAfter === undefined) return PATIENCE;
+  if (typeof settledAfter === 'number' && settledAfter >= 0) return settledAfter;
+  throw new InvalidArgumentError(
+    `watch: settledAfter is ${describe(settledAfter)}. Give milliseconds, 0 or more.`,
   );
 }

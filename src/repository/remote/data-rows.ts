@@ -13,21 +13,27 @@ import {
   type Table,
 } from '../../table/index.js';
 import type { Expectation } from '../change.js';
+import { MARK_QUALIFIER } from '../changes/log-rows.js';
 
-/** A row, and apart from it its shadow. */
+/** A row, and apart from it its shadow and its mark. */
 export interface LoadedRow {
   readonly stored: Result;
   readonly shadow: Uint8Array | undefined;
+  /** The mark of its last change, where changes are told. */
+  readonly changeMark: Uint8Array | undefined;
 }
 
 export class DataRows {
   readonly family: string;
+  /** The family of marks. */
+  private readonly marks: string | undefined;
 
   constructor(
     readonly table: Table,
     schema: EntitySchema,
   ) {
     this.family = schema.marker!.family;
+    this.marks = schema.changeMarks;
   }
 
   async load(row: Uint8Array, options: OperationOptions | undefined): Promise<LoadedRow> {
@@ -44,16 +50,23 @@ export class DataRows {
   }
 
   private split(result: Result): LoadedRow {
+    const { marks } = this;
     const shadow = result.getValue(this.family, SHADOW_QUALIFIER);
-    if (shadow === undefined) return { stored: result, shadow };
+    const changeMark = marks === undefined ? undefined : result.getValue(marks, MARK_QUALIFIER);
+    if (shadow === undefined && changeMark === undefined) return { stored: result, shadow, changeMark };
     const cells = result.cells.filter(
-      ({ family, qualifier }) => family !== this.family || !equalBytes(qualifier, SHADOW_QUALIFIER),
+      ({ family, qualifier }) =>
+        family !== marks && (family !== this.family || !equalBytes(qualifier, SHADOW_QUALIFIER)),
     );
-    return { stored: cells.length === 0 ? Result.EMPTY : new Result(result.row, cells), shadow };
+    const stored = cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
+    return { stored, shadow, changeMark };
   }
 
   /** What must hold for a row's entries to be of the change that they were when it was read. */
-  unchanged({ stored, shadow }: LoadedRow, others: readonly Expectation[]): Expectation[] {
+  unchanged(
+    { stored, shadow }: Omit<LoadedRow, 'changeMark'>,
+    others: readonly Expectation[],
+  ): Expectation[] {
     const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
     if (shadow !== undefined) return [...others, { ...cell, kind: 'equal', value: shadow }];
     const expects: Expectation[] = [...others, { ...cell, kind: 'absent' }];

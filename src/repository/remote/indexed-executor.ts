@@ -50,8 +50,8 @@ export class IndexedExecutor implements ChangeExecutor {
   /** An update of other columns, of a row that must be there: its entries stay as they are, whatever they are. */
   private leavesEntries(change: Change): boolean {
     if (change.operation !== 'update' || change.reads !== undefined) return false;
-    const { indexes, planner, following } = this.rows;
-    if (planner.isWide || following !== undefined) return false;
+    const { indexes, planner, following, telling } = this.rows;
+    if (planner.isWide || following !== undefined || telling !== undefined) return false;
     const { mutations } = change.resolve(undefined);
     planner.refuse(mutations);
     return mutations.every((mutation) =>

@@ -16,6 +16,7 @@ import { isPlain, RowImage } from '../row-image.js';
 import { DataRows } from './data-rows.js';
 import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
 import type { RowFollowing } from './row-following.js';
+import type { RowTelling } from './row-telling.js';
 import { type Mark, RowWork, type Suspect } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */
@@ -52,6 +53,8 @@ export class IndexedRows {
     settledAfter: number = SETTLED,
     /** What follows the rows beside their entries. */
     readonly following?: RowFollowing,
+    /** What tells of their changes. */
+    readonly telling?: RowTelling,
   ) {
     this.planner = new EntryPlanner(indexes, now);
     this.hasEventual = indexes.all.some(({ index }) => index.eventual);
@@ -121,16 +124,18 @@ export class IndexedRows {
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
     await this.following?.note(planned, options);
+    await this.telling?.note(planned, this.rows, options);
     await this.entries.mark(
-      planned.filter(({ isDone }) => !isDone),
+      planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff),
       options,
     );
     const marked = sleep(TICK);
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: the marks may be taken for abandoned before the row is written.
-    if (ready.length === 0 || performance.now() - began > WINDOW / 2) return;
-    const written = await this.write(ready, options);
+    const isLate = ready.length === 0 || performance.now() - began > WINDOW / 2;
+    const written = isLate ? [] : await this.write(ready, options);
+    await this.telling?.close(planned);
     await marked;
     await this.finish(written);
   }
@@ -160,7 +165,7 @@ export class IndexedRows {
           ),
     ]);
     for (const [i, work] of works.entries()) {
-      work.begin(RowImage.of(work.row, loaded[i]!.stored), loaded[i]!.shadow);
+      work.begin(RowImage.of(work.row, loaded[i]!.stored), loaded[i]!);
       const unmet = work.change?.expects.some((expectation) => !isMet(work.image, expectation));
       if (unmet) work.fail(work.change!.mismatch!());
     }
@@ -181,7 +186,8 @@ export class IndexedRows {
     }
     this.planner.refuse(said);
     const { following } = this;
-    const mutations = following === undefined ? said : await following.plan(work, said);
+    const amended = following === undefined ? said : await following.plan(work, said);
+    const mutations = this.telling?.plan(work, amended) ?? amended;
     const after = image.after(mutations);
     const written =
       outlived === undefined ? mutations : [...mutations, deleteOutlived(work.row, outlived, true)];
@@ -257,7 +263,12 @@ export class IndexedRows {
     const timeout = Math.min(options?.timeout ?? WINDOW, WINDOW);
     for (const work of works) work.isSent = true;
     const answers = await this.rows.table.batch(
-      works.map(({ row, expects, mutations }) => checked(row, expects, mutations)),
+      works.map((work) => {
+        const { row, expects, mutations } = work;
+        const { telling } = this;
+        if (telling === undefined) return checked(row, expects, mutations);
+        return checked(row, [...expects, ...telling.expects(work)], [...mutations, ...telling.mark(work)]);
+      }),
       { ...options, timeout },
     );
     return works.filter((work, i) => {

@@ -4,12 +4,11 @@
  */
 
 import { equalBytes } from '../../bytes/index.js';
-import { RowanError, UnsupportedError } from '../../errors.js';
+import { RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   CellType,
   Delete,
-  LATEST_TIMESTAMP,
   type OperationOptions,
   Put,
   type RowMutation,
@@ -20,6 +19,7 @@ import type { ChangeImage, OwnColumn } from '../executor.js';
 import { SETTLED } from './entry-marks.js';
 import type { Follower, Share } from './follower.js';
 import { intentRow, putIntent, removeIntents } from './intents.js';
+import { refuseTimes } from './refuse-times.js';
 import type { RowWork } from './row-work.js';
 import type { Reading } from './suspended-reads.js';
 
@@ -41,7 +41,7 @@ export class RowFollowing {
   async plan(work: RowWork, said: readonly RowMutation[]): Promise<readonly RowMutation[]> {
     const { source } = this;
     const change = work.change!;
-    this.refuseTimes(said);
+    refuseTimes(source.schema, said);
     const followers =
       change.isAmended === true
         ? source.followers.filter(({ amend }) => amend === undefined)
@@ -58,21 +58,6 @@ export class RowFollowing {
     const follows = await source.reading((step) => followers.map((follower) => follower.follow(image, step)));
     work.isFollowed ||= follows.includes(true);
     return mutations;
-  }
-
-  /** All cells of a row have the time of the write: what was given another may stand behind what is there already. */
-  private refuseTimes(mutations: readonly RowMutation[]): void {
-    const timed = mutations.some((mutation) => {
-      if (!('cells' in mutation)) return false;
-      const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
-      return times.some((time) => time !== LATEST_TIMESTAMP);
-    });
-    if (!timed) return;
-    const { name } = this.source.schema;
-    throw new UnsupportedError(
-      `${name} has copies, referential rules or summaries, or others have them about it: on HBase its rows are not written with a timestamp. Leave it out.`,
-      { details: { entity: name } },
-    );
   }
 
   /** Before the rows are written: whatever becomes of this program, what is to follow them is found. */

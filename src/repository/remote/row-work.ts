@@ -5,9 +5,12 @@ import type { RowanError } from '../../errors.js';
 import { type EntityIndex, newToken } from '../../indexes/index.js';
 import { Result, type RowMutation } from '../../table/index.js';
 import type { Change, Expectation } from '../change.js';
+import type { RowEntry } from '../changes/entry.js';
+import type { LogPlace } from '../changes/log-rows.js';
 import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { RowImage } from '../row-image.js';
+import type { LoadedRow } from './data-rows.js';
 
 /** An entry that may be one of a row, and one that it may be none of. */
 export interface Suspect {
@@ -48,6 +51,12 @@ export class RowWork {
   isNoted = false;
   /** By which it does. */
   readonly intent: Uint8Array = newToken();
+  /** The mark that says which change the row is of; of entities whose changes are told. */
+  changeMark: Uint8Array | undefined;
+  /** What is to be told of it; undefined: nothing changes. */
+  told: RowEntry | undefined;
+  /** Where that was written down in this round. */
+  place: LogPlace | undefined;
   /** Every entry that was marked, by its row. */
   readonly marks = new Map<string, Mark>();
 
@@ -66,9 +75,12 @@ export class RowWork {
   }
 
   /** Begins a round with what was read. */
-  begin(image: RowImage, shadow: Uint8Array | undefined): void {
+  begin(image: RowImage, { shadow, changeMark }: Omit<LoadedRow, 'stored'>): void {
     this.image = image;
     this.shadow = shadow;
+    this.changeMark = changeMark;
+    this.told = undefined;
+    this.place = undefined;
     this.token = newToken();
     this.isPutOff = false;
   }
