@@ -9,6 +9,7 @@ import { fromHex, toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { compareAndSet } from '../table/compare-and-set.js';
 import { Delete, Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { isHeader, isPlan, isSplit, readState } from './state-checks.js';
 import type { Counters, RowRange } from './types.js';
 
 const FAMILY = 'j';
@@ -66,7 +67,7 @@ export class JobStore {
   ) {}
 
   header(): Promise<Stored<JobHeader> | undefined> {
-    return this.read<JobHeader>(this.headerRow(), JOB);
+    return this.read<JobHeader>(this.headerRow(), JOB, isHeader);
   }
 
   /** Answers what stands there afterwards if it is the new header, undefined if another worker changed it. */
@@ -80,7 +81,7 @@ export class JobStore {
   /** The splits of a phase as they were planned; planned now if nobody has. */
   async plan(phase: number, make: () => Promise<readonly RowRange[]>): Promise<readonly RowRange[]> {
     const row = this.rowOf('p', phase);
-    const planned = await this.read<readonly [string, string][]>(row, PLAN);
+    const planned = await this.read<readonly [string, string][]>(row, PLAN, isPlan);
     if (planned !== undefined) return fromPlan(planned.value);
     const splits = await make();
     const plan = splits.map(({ start, stop }): [string, string] => [toHex(start), toHex(stop)]);
@@ -97,7 +98,10 @@ export class JobStore {
       const cell = cells[0];
       if (cell === undefined) continue;
       const number = Buffer.from(row.buffer, row.byteOffset, row.length).readUInt32BE(row.length - 4);
-      found.set(number, { value: parse<SplitState>(cell.value), bytes: new Uint8Array(cell.value) });
+      found.set(number, {
+        value: readState<SplitState>(row, cell.value, isSplit),
+        bytes: new Uint8Array(cell.value),
+      });
     }
     return found;
   }
@@ -135,9 +139,14 @@ export class JobStore {
     }
   }
 
-  private async read<T>(row: Uint8Array, column: Uint8Array): Promise<Stored<T> | undefined> {
+  private async read<T>(
+    row: Uint8Array,
+    column: Uint8Array,
+    passes: (value: unknown) => boolean,
+  ): Promise<Stored<T> | undefined> {
     const bytes = (await this.table.get(new Get(row).addColumn(FAMILY, column))).getValue(FAMILY, column);
-    return bytes === undefined ? undefined : { value: parse<T>(bytes), bytes: new Uint8Array(bytes) };
+    if (bytes === undefined) return undefined;
+    return { value: readState<T>(row, bytes, passes), bytes: new Uint8Array(bytes) };
   }
 
   private async change<T>(
@@ -168,10 +177,6 @@ function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
-}
-
-function parse<T>(bytes: Uint8Array): T {
-  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as T;
 }
 
 function fromPlan(plan: readonly [string, string][]): RowRange[] {

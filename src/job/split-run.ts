@@ -101,9 +101,12 @@ export class SplitRun {
       await this.readAll(work, signal);
       await work.finish?.();
       await this.checkpoint(work, 'done');
-    } finally {
-      await work.close?.();
+    } catch (error) {
+      // What closing says then is only what came of it.
+      await closed(work).catch(() => undefined);
+      throw error;
     }
+    await closed(work);
   }
 
   private async readAll(work: SplitWork, signal: AbortSignal): Promise<void> {
@@ -218,6 +221,10 @@ export class SplitRun {
       { details: { job: this.environment.store.job, split: this.split } },
     );
   }
+}
+
+async function closed(work: SplitWork): Promise<void> {
+  await work.close?.();
 }
 
 /** Bytes of keys and values. */

@@ -125,7 +125,12 @@ function fileSink<T>(
       const written = resumed as number | undefined;
       const file = await openPart(join(folder, partName(split, extension)), written);
       const writer = new FileWriter(file, format, written ?? 0);
-      await writer.begin();
+      try {
+        await writer.begin();
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
       return writer;
     },
   };

@@ -119,7 +119,12 @@ class FileExport implements SplitWork {
     const file = await openPart(join(folder, name), resumed?.bytes);
     const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
     const made = new FileExport(file, context, state);
-    if (resumed === undefined) await made.append(HEAD);
+    try {
+      if (resumed === undefined) await made.append(HEAD);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     return made;
   }
 

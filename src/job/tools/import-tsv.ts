@@ -2,6 +2,7 @@
 
 import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { checkTimestamp } from '../../table/checks.js';
 import {
   Cell,
   CellType,
@@ -61,8 +62,11 @@ export async function importTsv(
   files: readonly string[],
   options: ImportTsvOptions,
 ): Promise<JobOutcome> {
-  const layout = new TsvLayout(options.columns, options.separator, options.skipEmptyColumns === true);
-  if (files.length === 0) throw new InvalidArgumentError('importtsv needs a file to read.');
+  const layout = new TsvLayout(options?.columns, options?.separator, options?.skipEmptyColumns === true);
+  // Before a job is begun that could never end.
+  if (options.timestamp !== undefined) checkTimestamp(options.timestamp);
+  if (!Array.isArray(files) || files.length === 0)
+    throw new InvalidArgumentError('importtsv needs a file to read.');
   const lines = await LineFiles.open(files);
   if (options.create === true && options.dryRun !== true) {
     const families = Object.fromEntries(layout.families.map((family) => [family, {}]));

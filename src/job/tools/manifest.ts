@@ -1,5 +1,6 @@
 /** The file that says what a folder of a tool's files holds. It is written last, so a folder without it is not whole. */
 
+import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
@@ -23,15 +24,16 @@ export interface FolderKind {
   readonly tool: string;
 }
 
-/** Writes a manifest so that it is there whole, or not at all. */
+/** Writes a manifest so that it is there whole, or not at all; several workers may do so at the same time. */
 export async function writeManifest(
   folder: string,
   kind: FolderKind,
   manifest: FolderManifest,
 ): Promise<void> {
   const path = join(folder, kind.file);
-  await writeFile(`${path}.partial`, JSON.stringify(manifest, undefined, 2), { flush: true });
-  await rename(`${path}.partial`, path);
+  const partial = `${path}.${randomUUID()}.partial`;
+  await writeFile(partial, JSON.stringify(manifest, undefined, 2), { flush: true });
+  await rename(partial, path);
 }
 
 /** Before files that it may name are written over. */

@@ -1,6 +1,7 @@
 /** What the columns of a delimited text mean, and how a line of it is read. */
 
 import { InvalidArgumentError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
 import { LATEST_TIMESTAMP, MAX_ROW_LENGTH } from '../../table/index.js';
 
 const ROW_KEY = 'HBASE_ROW_KEY';
@@ -120,6 +121,7 @@ export function tsvColumns(names: readonly string[]): {
 
 /** The column that a text names. @throws InvalidArgumentError for one that cannot be. */
 export function tsvColumn(text: string): TsvColumn {
+  if (typeof text !== 'string') throw wrong(`${describe(text)} is no text`);
   if (text === ROW_KEY) return { kind: 'row' };
   if (text === TIMESTAMP) return { kind: 'timestamp' };
   if (text === TTL) return { kind: 'ttl' };

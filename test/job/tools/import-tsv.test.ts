@@ -81,6 +81,18 @@ test.each([
   await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], { columns })).rejects.toThrow(why);
 });
 
+test.each([
+  [{ columns: [5] }, '5 is no text'],
+  [{ columns: null }, 'there are none'],
+  [undefined, 'there are none'],
+  [{ columns: ['HBASE_ROW_KEY', 'f:q'], timestamp: -1 }, 'Bad timestamp -1'],
+  [{ columns: ['HBASE_ROW_KEY', 'f:q'], timestamp: '5' }, 'Bad timestamp "5"'],
+])('options %j are refused before a job is begun: %s', async (options, why) => {
+  const path = await file('g.tsv', 'a\tb\n');
+  await expect(importTsv(stage.engine, 't', [path], options as never)).rejects.toThrow(why);
+  expect(await stage.engine.admin.tableExists('rowan_jobs')).toBe(false);
+});
+
 test.each(['', '\n', '\r', 'ab', 'ä', 5, null])('the separator %j is refused', async (separator) => {
   const options = { columns: ['HBASE_ROW_KEY', 'f:q'], separator: separator as string };
   await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], options)).rejects.toMatchObject({

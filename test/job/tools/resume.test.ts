@@ -1,15 +1,17 @@
 /** What a tool that stood unfinished goes on with, and what it refuses to. */
 
-import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { JobStore } from '../../../src/job/job-store.js';
 import { ndjsonFiles } from '../../../src/job/pipeline/file-sink.js';
 import { JobBuilder } from '../../../src/job/pipeline/pipeline.js';
+import type { Sink } from '../../../src/job/pipeline/sink.js';
 import { tableSource } from '../../../src/job/pipeline/source.js';
 import { runJob } from '../../../src/job/runner.js';
 import { backupTables, restoreTables } from '../../../src/job/tools/backup.js';
 import { copyTable } from '../../../src/job/tools/copy.js';
+import { countRows } from '../../../src/job/tools/count.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTable } from '../../../src/job/tools/import.js';
 import { importTsv } from '../../../src/job/tools/import-tsv.js';
@@ -192,6 +194,75 @@ test('tables whose names are alike have jobs of their own, so that a backup of t
   await restoreTables(stage.other, folder);
   for (const table of tables)
     expect(await cellsOf(stage.other, table)).toEqual(await cellsOf(stage.engine, table));
+});
+
+const HEADER = '{"signature":"count t {}","run":0,"state":"running","phase":0}';
+const SPLIT =
+  '{"state":"waiting","owner":"o","beat":1,"attempt":1,"rows":0,"bytes":0,"counters":{},"position":"00"}';
+
+test('a state of a job that nobody could have written is named with its row', async () => {
+  await fillRows(stage.engine, 5);
+  await countRows(stage.engine, 't');
+  const states = stage.engine.table('rowan_jobs');
+  const put = (row: string, column: string, text: string) =>
+    states.put(new Put(Buffer.from(row, 'latin1')).addColumn('j', column, text));
+  const wrong: [kind: 'h' | 'p' | 's', text: string][] = [
+    ...['{', 'null', '[]', HEADER.replace('"run":0', '"run":-1'), HEADER.replace('running', 'x')].map(
+      (text): ['h', string] => ['h', text],
+    ),
+    ...['[', '{}', '[["00"]]', '[["zz","00"]]', '[[5,"00"]]'].map((text): ['p', string] => ['p', text]),
+    ...['{', 'null', '{}', SPLIT.replace('"00"', '"zz"'), SPLIT.replace('{}', 'null')].map(
+      (text): ['s', string] => ['s', text],
+    ),
+  ];
+  for (const [at, [kind, text]] of wrong.entries()) {
+    const name = `hostile${at}`;
+    await put(`${name}\0h`, 'job', kind === 'h' ? text : HEADER);
+    if (kind === 'p') await put(`${name}\0p\0\0\0\0\0`, 'plan', text);
+    if (kind === 's') await put(`${name}\0s\0\0\0\0\0\0\0\0\0`, 'split', text);
+    await expect(countRows(stage.engine, 't', { name })).rejects.toMatchObject({
+      code: 'ERR_CORRUPTION',
+      message: expect.stringContaining(name) as string,
+    });
+  }
+  await put('sound\0h', 'job', HEADER);
+  await put('sound\0s\0\0\0\0\0\0\0\0\0', 'split', SPLIT);
+  expect((await countRows(stage.engine, 't', { name: 'sound' })).counters).toEqual({ rows: 5 });
+});
+
+test('workers that end an export together write its manifest each', async () => {
+  await fillRows(stage.engine, 40);
+  const run = () => exportTable(stage.engine, 't', stage.folder, { run: SMALL });
+  await Promise.all([run(), run(), run()]);
+  expect((await readdir(stage.folder)).sort()).toEqual([
+    'export.json',
+    'part-00000.cells',
+    'part-00001.cells',
+  ]);
+  await importTable(stage.other, stage.folder, { create: true });
+  expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
+});
+
+test('what a sink threw is told, whatever its closing throws', async () => {
+  await fillRows(stage.engine, 5);
+  const full: Sink<number> = {
+    signature: 'full',
+    open: () => ({
+      write() {
+        throw new Error('no space left');
+      },
+      close() {
+        throw new Error('cannot be closed');
+      },
+    }),
+  };
+  await expect(
+    new JobBuilder(stage.engine, 'full')
+      .from(tableSource('t', () => new Scan()))
+      .map<number, number>((_row, emit) => emit(0, 0))
+      .to(full)
+      .run(SMALL),
+  ).rejects.toThrow('no space left');
 });
 
 test.each<[unknown, string]>([
