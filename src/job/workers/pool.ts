@@ -20,6 +20,8 @@ import {
 const AHEAD = 2;
 /** Splits that a thread has at once: one is read while another waits for its checkpoint. */
 const SPLITS_OF_A_THREAD = 2;
+/** Rows between two checkpoints of a split, if no time ends them before: each writes what a reduce sorts, in this one thread. */
+const CHECKPOINT_ROWS = 200_000;
 
 /**
  * Runs a job whose rows are read, mapped and combined by threads; states, reduce and sink are this thread's. Ends the threads.
@@ -41,6 +43,7 @@ export async function runWithMappers(
     const mapping: MappedSource = { reader: new MappedRowsReader(threads), unpack };
     return await runJob(engine, definitionOf(engine, name, steps, mapping), {
       parallel: SPLITS_OF_A_THREAD * threads.length,
+      checkpointRows: CHECKPOINT_ROWS,
       ...options,
     });
   } finally {
