@@ -48,7 +48,9 @@ export class EqualLookUp {
     const entry = takeRawRow();
     const made = takeRawRow();
     try {
-      const found = only ? this.entries.getRaw(new Get(prefix), entry) : this.entries.firstRaw(prefix, entry);
+      const found = only
+        ? this.entries.getRaw(new Get(prefix), entry)
+        : this.entries.firstRaw(prefix, ENTRY_QUALIFIER, entry);
       if (found !== true) return found === false ? null : undefined;
       if (!this.read(entry, whole ? prefix.length : -1, key, made)) return undefined;
       // One that has ended since is passed over by who reads on.

@@ -50,8 +50,8 @@ export class EmbeddedTable implements SyncTable {
     return readRawRow(this.core, this.core.openTable(this.name), get, into);
   }
 
-  firstRaw(prefix: Uint8Array, into: RawRow): boolean | undefined {
-    return readFirstRow(this.core, this.core.openTable(this.name), prefix, into);
+  firstRaw(prefix: Uint8Array, qualifier: Uint8Array, into: RawRow): boolean | undefined {
+    return readFirstRow(this.core, this.core.openTable(this.name), prefix, qualifier, into);
   }
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {

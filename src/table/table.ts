@@ -148,10 +148,10 @@ export interface SyncTable extends Table {
   /** As `getSync`, into a row that is used again and again; false when there is nothing. */
   getRaw?(get: Get, into: RawRow): boolean;
   /**
-   * The first row that begins with `prefix`, with all its families, into a row that is used again and again; false when there
-   * is none. It gives what a scan gives; undefined where only a scan can tell.
+   * The first row that begins with `prefix` and has the column, that cell alone, into a row that is used again and again; false
+   * when there is none. It gives what a scan gives. Undefined where only a scan can tell, as of a table of several families.
    */
-  firstRaw?(prefix: Uint8Array, into: RawRow): boolean | undefined;
+  firstRaw?(prefix: Uint8Array, qualifier: Uint8Array, into: RawRow): boolean | undefined;
   scanSync(scan: Scan): SyncResultScanner;
 }
 

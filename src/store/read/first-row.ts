@@ -1,11 +1,11 @@
 /**
- * The short way to the first row of a prefix, such as an entry of an index: by the cursors that gets read by, so that no
- * scan is opened and nothing is held. It gives what a scan of the prefix gives first.
+ * The short way to the first row of a prefix that has a column, such as an entry of an index: by the cursors that gets read by,
+ * so that no scan is opened and nothing is held. It gives what a scan of the prefix and column gives first.
  */
 
 import { startsWithBytes } from '../../bytes/index.js';
-import { FOREVER, type RawRow } from '../../table/index.js';
-import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
+import { CellType, FOREVER, type RawRow } from '../../table/index.js';
+import { type CellCursor, compareRows, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import type { StoreVersion } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { isPlainFamily, PlainRow } from '../scan/plain-row.js';
@@ -21,10 +21,11 @@ const plainRow = new PlainRow();
 /** The cursors that stand in a row of the prefix. */
 const standing: (CellCursor | undefined)[] = [];
 
-/** Reads the row into `raw`; false when there is none, undefined when it takes a scanner to tell. */
+/** Reads the row's cell into `raw`; false when there is none, undefined when it takes a scanner to tell. */
 export function firstRow(
   { stores, endKey }: Region,
   prefix: Uint8Array,
+  qualifier: Uint8Array,
   readPoint: number,
   clock: ReadClock,
   raw: RawRow,
@@ -44,9 +45,14 @@ export function firstRow(
     const first = leastOf(count);
     raw.clear();
     const row = raw.setRow(first.key, first.rowOffset, first.rowLength);
+    if (count === 1 && isAnswer(first, qualifier, readPoint, oldest)) {
+      maker.makeRaw(first, raw, 0);
+      letGo(0, count);
+      return true;
+    }
     plainRow.begin();
     for (let i = 0; i < count; i++) if (isInRow(standing[i]!, row)) plainRow.add(standing[i]!);
-    if (!plainRow.read(maker, row, null, oldest, false)) break;
+    if (!plainRow.read(maker, row, [qualifier], oldest, false)) break;
     if (raw.count > 0) {
       letGo(0, count);
       return true;
@@ -77,6 +83,21 @@ function gather({ active, frozen, files }: StoreVersion, prefix: Uint8Array): nu
     standing[count++] = cursor;
   }
   return count;
+}
+
+/**
+ * Whether the first cell of a row, of which nothing else has any, is the newest of the column, and none hides it: markers
+ * would stand before it. What stands behind it need not be looked at.
+ */
+function isAnswer(cell: CellCursor, qualifier: Uint8Array, readPoint: number, oldest: number): boolean {
+  return (
+    cell.type === CellType.Put &&
+    cell.qualifierLength > 0 &&
+    cell.ttl === 0 &&
+    cell.seq <= readPoint &&
+    cell.timestamp >= oldest &&
+    isInColumn(cell, qualifier)
+  );
 }
 
 function leastOf(count: number): CellCursor {

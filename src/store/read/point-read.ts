@@ -28,15 +28,16 @@ export function readRawRow(core: StoreCore, state: TableState, get: Get, raw: Ra
   return result !== undefined && (!result.isEmpty || raw.count > 0);
 }
 
-/** The first row that begins with `prefix`, into `raw`; false when there is none, undefined when a scan must tell. */
+/** The first row that begins with `prefix` and has the column, that cell alone, into `raw`; false when there is none, undefined when a scan must tell. */
 export function readFirstRow(
   core: StoreCore,
   state: TableState,
   prefix: Uint8Array,
+  qualifier: Uint8Array,
   raw: RawRow,
 ): boolean | undefined {
   const region = regionOf(state.regions, prefix);
-  const found = firstRow(region, prefix, core.commits.readPoint, core, raw);
+  const found = firstRow(region, prefix, qualifier, core.commits.readPoint, core, raw);
   if (found !== undefined) region.readRequests++;
   return found;
 }
