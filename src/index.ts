@@ -167,7 +167,9 @@ export type {
 } from './database/options.js';
 export type { DrainOptions } from './database/outbox.js';
 export type { ReferenceHandle } from './database/referencing.js';
-export type { Rekey, RekeyPlan, RekeyRecord, RekeyState } from './database/rekey.js';
+export type { Rekey, RekeyPlan } from './database/rekey.js';
+export type { RekeyRecord, RekeyState } from './database/rekey-record.js';
+export type { CutOverOptions } from './database/rekey-way.js';
 export type {
   SummaryFindOptions,
   SummaryHandle,

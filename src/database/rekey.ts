@@ -3,51 +3,16 @@
 import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../ddl/index.js';
 import { ConflictError, RowanError, SchemaError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
-import type { IndexReport } from '../job/indexes/index.js';
-import { backfill } from '../job/rekey/backfill.js';
-import { compareLayouts, type RekeyDifferences } from '../job/rekey/compare.js';
-import { dropDeletes, removeLayout, rowsOf } from '../job/rekey/layout-rows.js';
-import { type Mirror, requireSteps } from '../job/rekey/mirror.js';
-import { inShortSteps, type RekeyTarget } from '../job/rekey/passes.js';
+import type { RekeyDifferences } from '../job/rekey/compare.js';
+import { rowsOf } from '../job/rekey/layout-rows.js';
+import type { Mirror } from '../job/rekey/mirror.js';
+import type { RekeyTarget } from '../job/rekey/passes.js';
 import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
+import { checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
-
-/** Where a change of keys stands. */
-export type RekeyState =
-  | 'planned'
-  /** Writes go to both layouts. */
-  | 'dual-write'
-  /** What was written before is being copied. */
-  | 'backfill'
-  /** Both are held against each other. */
-  | 'verify'
-  /** Both hold the same; the new layout may be read. */
-  | 'ready'
-  /** The new layout is the one that counts; the old one is still kept up. */
-  | 'cut-over'
-  /** The old rows are being removed. */
-  | 'cleanup'
-  | 'done'
-  /** The new rows are being removed. */
-  | 'aborting'
-  | 'aborted';
-
-/** What the control table keeps of a change of keys. */
-export interface RekeyRecord {
-  readonly from: string;
-  readonly to: string;
-  readonly fromKey: string;
-  readonly toKey: string;
-  readonly state: RekeyState;
-  readonly paused: boolean;
-  /** Counts the times it was begun, from 1. */
-  readonly run: number;
-  /** Milliseconds since 1970, for people. */
-  readonly changed: number;
-  /** What the last verification found. */
-  readonly differences?: RekeyDifferences;
-}
+import { isMirrored, type RekeyRecord, type RekeyState } from './rekey-record.js';
+import { type CutOverOptions, isWrong, type RekeyRun, type RekeyWay } from './rekey-way.js';
 
 export interface RekeyPlan {
   readonly fromKey: string;
@@ -56,18 +21,6 @@ export interface RekeyPlan {
   readonly problems: readonly string[];
   /** What is known of it; undefined when it was never begun. */
   readonly record: RekeyRecord | undefined;
-}
-
-/** States in which every write goes to both layouts. */
-export function isMirrored(state: RekeyState): boolean {
-  return ['dual-write', 'backfill', 'verify', 'ready', 'cut-over'].includes(state);
-}
-
-/** What a change of keys asks of an index of one of its entities. */
-export interface RekeyedIndex {
-  readonly state: string | undefined;
-  build(run?: JobRunOptions): Promise<unknown>;
-  verify(options: { readonly run: JobRunOptions }): Promise<IndexReport>;
 }
 
 /** The order of the states on the way to the new layout. */
@@ -82,19 +35,16 @@ export class Rekey {
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
     private readonly mirror: Mirror,
-    private readonly refuseWrites: () => void,
+    private readonly way: RekeyWay,
     private readonly declared: () => readonly EntitySchema[],
-    /** The indexes of the new layout. */
-    private readonly indexes: () => readonly RekeyedIndex[],
   ) {}
 
-  /** Whether it can be, and where it stands. Changes nothing. @throws UnsupportedError on HBase. */
+  /** Whether it can be, and where it stands. Changes nothing. */
   async plan(): Promise<RekeyPlan> {
-    requireSteps(this.engine);
     return {
       fromKey: this.from.key.signature,
       toKey: this.to.key.signature,
-      problems: mappingProblems(this.from, this.to, this.declared()),
+      problems: this.problems(),
       record: (await this.read())?.value,
     };
   }
@@ -114,45 +64,26 @@ export class Rekey {
     return this.alone(options, async (run) => {
       let record = await this.begun();
       if (record.paused) record = await this.set({ paused: false });
+      const { way } = this;
       if (record.state === 'planned') {
         // Before it is noted: whoever reads that it is under way may rely on it.
-        this.mirror.begin();
-        record = await this.set({ state: 'dual-write' });
+        await way.begin(this.runOf(record));
+        record = await this.set({ state: way.first });
       }
-      if (record.state === 'dual-write') {
-        // Nothing but what was written just now has entries: it is done before there is more.
-        for (const index of this.indexes())
-          if (index.state !== undefined && index.state !== 'active')
-            await index.build(run.signal && { signal: run.signal });
-        record = await this.set({ state: 'backfill' });
-      }
+      if (record.state === 'dual-write') record = await this.set({ state: 'backfill' });
       if (record.state === 'backfill') {
-        await backfill(this.target(record), run);
+        await way.copy(this.runOf(record), run);
         record = await this.set({ state: 'verify' });
       }
-      if (record.state !== 'verify') return record;
-      const differences = {
-        ...(await compareLayouts(this.target(record), run)),
-        entries: await this.wrongEntries(run),
-      };
-      const { missing, extra, different, unkeyed, entries } = differences;
-      if (missing + extra + different + unkeyed + entries > 0) {
+      if (record.state !== 'verify' && !(record.state === 'ready' && way.runsAgain)) return record;
+      const differences = await way.verify(this.runOf(record), run);
+      if (differences === undefined) return this.set({ state: 'ready' });
+      if (isWrong(differences)) {
         await this.set({ differences });
         throw this.differs(differences);
       }
       return this.set({ state: 'ready', differences });
     });
-  }
-
-  /** Entries of the new layout's indexes that its rows do not say, and those that it lacks. */
-  private async wrongEntries(run: JobRunOptions): Promise<number> {
-    let wrong = 0;
-    for (const index of this.indexes()) {
-      if (index.state === undefined) continue;
-      const { missing, extra, stale, unverified } = await index.verify({ run: inShortSteps(run) });
-      wrong += missing + extra + stale + unverified;
-    }
-    return wrong;
   }
 
   /** Ends what `run` does in this process; writes go to both layouts still. The next `run` goes on. */
@@ -162,14 +93,29 @@ export class Rekey {
   }
 
   /**
-   * Makes the new layout the one that counts. The old one is kept up, so that there is a way back until `cleanup`.
-   * @throws ConflictError unless both hold the same (`ready`).
+   * Makes the new layout the one that counts. On the embedded engine the old one is kept up, so that there is a way back until
+   * `cleanup`. On HBase the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written last is copied, and, unless
+   * `compare` is false, every row held against its copy.
+   * @throws ConflictError unless both hold the same (`ready`); then writes of the old layout go on.
    */
-  async cutOver(): Promise<RekeyRecord> {
-    const { state } = await this.required();
-    if (state === 'cut-over') return this.required();
-    if (state !== 'ready') throw this.notNow('cut over', state, 'Run it until it is ready.');
-    return this.set({ state: 'cut-over' });
+  cutOver(options: CutOverOptions = {}): Promise<RekeyRecord> {
+    checkOptions('cutOver', options, { compare: true, signal: true });
+    return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
+      const record = await this.required();
+      if (record.state === 'cut-over') return record;
+      if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
+      const differences = await this.way.cutOver(this.runOf(record), {
+        ...options,
+        ...(signal && { signal }),
+      });
+      if (differences !== undefined && isWrong(differences)) {
+        await this.set({ differences });
+        throw this.differs(differences);
+      }
+      const cut = await this.set({ state: 'cut-over', ...(differences && { differences }) });
+      this.way.counts();
+      return cut;
+    });
   }
 
   /**
@@ -182,12 +128,8 @@ export class Rekey {
       if (record.state === 'done') return record;
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
-      if (record.state === 'cut-over') {
-        record = await this.set({ state: 'cleanup' });
-        this.mirror.end();
-        this.refuseWrites();
-      }
-      await removeLayout(this.target(record), this.from, run);
+      if (record.state === 'cut-over') record = await this.set({ state: 'cleanup' });
+      await this.way.removeOld(this.runOf(record), run);
       return this.set({ state: 'done' });
     });
   }
@@ -204,9 +146,14 @@ export class Rekey {
       if (record.state === 'aborted') return record;
       if (record.state === 'cleanup' || record.state === 'done')
         throw this.notNow('aborted', record.state, 'Change the keys of the new one back.');
+      if (record.state === 'cut-over' && !this.way.leadsBack)
+        throw this.notNow(
+          'aborted',
+          record.state,
+          'The new table may have been written since. Change its keys back.',
+        );
       if (record.state !== 'aborting') record = await this.set({ state: 'aborting' });
-      this.mirror.end();
-      await removeLayout(this.target(record), this.to, run);
+      await this.way.removeNew(this.runOf(record), run);
       return this.set({ state: 'aborted' });
     });
   }
@@ -215,7 +162,6 @@ export class Rekey {
   private idle: Promise<unknown> = Promise.resolve();
 
   private async alone<T>(options: JobRunOptions, work: (run: JobRunOptions) => Promise<T>): Promise<T> {
-    requireSteps(this.engine);
     if (this.running !== undefined) {
       throw new RowanError(
         'ERR_BUSY',
@@ -238,9 +184,22 @@ export class Rekey {
     }
   }
 
-  private target({ run }: RekeyRecord): RekeyTarget {
+  private runOf(record: RekeyRecord): RekeyRun {
     const { engine, from, to, mirror } = this;
-    return { engine, from, to, mirror, run };
+    const target: RekeyTarget = { engine, from, to, mirror, run: record.run };
+    return {
+      target,
+      record,
+      set: (change) => this.set(change),
+      time: async () => {
+        await this.set({});
+        return (await this.control()).changedAt(rekeyRow(from.name, to.name));
+      },
+    };
+  }
+
+  private problems(): string[] {
+    return [...mappingProblems(this.from, this.to, this.declared()), ...this.way.problems()];
   }
 
   /** Begins it unless it is under way. */
@@ -249,13 +208,13 @@ export class Rekey {
     if (known !== undefined && (BEFORE_READY.includes(known.state) || isMirrored(known.state))) return known;
     if (known !== undefined && known.state !== 'aborted')
       throw this.notNow('begun', known.state, known.state === 'done' ? 'It is done.' : 'Finish that first.');
-    const problems = mappingProblems(this.from, this.to, this.declared());
+    const problems = this.problems();
     if (problems.length > 0)
       throw new SchemaError(
         `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
         problems,
       );
-    await dropDeletes(this.engine, this.to);
+    await this.way.prepare();
     const there = await rowsOf(this.engine, this.to);
     if (there === 'deletes') {
       throw new ConflictError(

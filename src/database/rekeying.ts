@@ -9,7 +9,10 @@ import { RowEntries } from '../job/rekey/row-entries.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
-import { isMirrored, Rekey, type RekeyedIndex, type RekeyRecord } from './rekey.js';
+import { Rekey } from './rekey.js';
+import { RekeyByCopies } from './rekey-by-copies.js';
+import { type RekeyedIndex, RekeyInSteps } from './rekey-in-steps.js';
+import { isMirrored, type RekeyRecord } from './rekey-record.js';
 
 /** The indexes of a database's entities, as far as they are kept with rows in another layout. */
 export interface RekeyedIndexes {
@@ -24,6 +27,7 @@ export class Rekeying {
   /** The changes that are known of: names, and the signature of the key before. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
   private readonly refusing = new Map<string, () => void>();
+  private readonly guarding = new Map<string, () => void>();
   private readonly entries = new WeakMap<EntityIndexes, RowEntries>();
 
   constructor(
@@ -73,19 +77,52 @@ export class Rekeying {
     const name = nameOf(source, target);
     let handle = this.handles.get(name);
     if (handle === undefined) {
-      handle = new Rekey(
-        this.engine,
-        source,
-        target,
-        this.mirror(source, target),
-        () => this.refuseWrites(source, target.name),
-        () => this.declared().entities,
-        () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
-      );
+      handle = this.make(source, target);
       this.handles.set(name, handle);
       this.known.push({ from: source.name, to: target.name, fromKey: source.key.signature });
     }
     return handle;
+  }
+
+  private make(source: EntitySchema, target: EntitySchema): Rekey {
+    const { engine } = this;
+    const mirror = this.mirror(source, target);
+    const way = engine.capabilities.sync
+      ? new RekeyInSteps(
+          engine,
+          target,
+          mirror,
+          () => this.refuseWrites(source, target.name),
+          () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
+        )
+      : new RekeyByCopies(
+          engine,
+          source,
+          target,
+          () => this.guard(target, source.name, mirror),
+          () => this.unguard(target),
+        );
+    return new Rekey(engine, source, target, mirror, way, () => this.declared().entities);
+  }
+
+  /** What is written to the new layout by copies of the old one, and too early: the servers would take it. */
+  private guard({ name, table }: EntitySchema, from: string, { own }: Mirror): void {
+    if (this.guarding.has(name)) return;
+    const end = this.engine.observe(table.descriptor.name, {
+      before: ({ change }) => {
+        if (own.has(change)) return undefined;
+        throw new UnsupportedError(
+          `The rows of ${from} are being copied to ${name}, which does not count yet: what is written now would be taken for a copy. Write ${from} until cutOver().`,
+          { details: { entity: name } },
+        );
+      },
+    });
+    this.guarding.set(name, end);
+  }
+
+  private unguard({ name }: EntitySchema): void {
+    this.guarding.get(name)?.();
+    this.guarding.delete(name);
   }
 
   private mirror(from: EntitySchema, to: EntitySchema): Mirror {

@@ -3,12 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { Rekeying } from '../../src/database/rekeying.js';
 import { mappingProblems } from '../../src/job/rekey/row-mapping.js';
 import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import { EndingCell, type Engine, Scan } from '../../src/table/index.js';
+import { EndingCell, Scan } from '../../src/table/index.js';
 import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/open-memory.js';
@@ -79,21 +78,6 @@ describe('what cannot be', () => {
     const problems = mappingProblems(source!, target!, [source!, target!, { ...other!, copies }]);
     expect(problems.join('\n')).toMatch(/Other copies From/);
     expect(mappingProblems(source!, target!, schema.entities)).toEqual([]);
-  });
-
-  it('an engine without steps', async () => {
-    const schema = compileSchema([entity('From'), entity('To', salted)]);
-    const engine = { capabilities: { sync: false } } as Engine;
-    const [source, target] = schema.entities;
-    const indexes = {
-      of: () => undefined,
-      handle: () => {
-        throw new Error('there are none');
-      },
-    };
-    const rekey = new Rekeying(engine, () => schema, indexes).of(source!.target, target!.target);
-    await expect(rekey.run()).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
-    await expect(rekey.plan()).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
   });
 
   it('steps out of turn, a new layout with rows, and two at once', async () => {

@@ -1,7 +1,8 @@
 /** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: an entity's keys are changed (docs/rekey.md). */
 
 import type { Command } from 'commander';
-import type { Rekey, RekeyRecord } from '../../database/rekey.js';
+import type { Rekey } from '../../database/rekey.js';
+import type { RekeyRecord } from '../../database/rekey-record.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { CliContext } from '../context.js';
@@ -53,7 +54,7 @@ function named(commands: Command, name: string, description: string): Command {
     .command(name)
     .description(description)
     .argument('<module>', 'a module that exports the entities')
-    .argument('<store>', 'the folder of an embedded store')
+    .argument('<store>', 'the folder of a store, or hbase:host:port')
     .argument('<from>', 'the entity with the old key')
     .argument('<to>', 'the entity with the new one')
     .option('--json', 'as JSON');

@@ -163,11 +163,3 @@ function keyChanged({ needed, source, target }: RowMapping): UnsupportedError {
     { details: { entity: source.name } },
   );
 }
-
-/** @throws UnsupportedError where a write and its copy cannot be one step. */
-export function requireSteps(engine: Engine): void {
-  if (engine.capabilities.sync) return;
-  throw new UnsupportedError(
-    'Keys can be changed online on the embedded engine only: HBase changes one row at a time, so that readers would see a row missing or twice. Copy the table into a new one with `rowan copy`, and let writes rest meanwhile.',
-  );
-}

@@ -1,0 +1,55 @@
+/** What a change of keys does on an engine: `Rekey` keeps where it stands, and asks this for the rest. */
+
+import type { JobRunOptions } from '../job/index.js';
+import type { RekeyDifferences } from '../job/rekey/compare.js';
+import type { RekeyTarget } from '../job/rekey/passes.js';
+import type { RekeyRecord, RekeyState } from './rekey-record.js';
+
+/** A change of keys under way. */
+export interface RekeyRun {
+  readonly target: RekeyTarget;
+  readonly record: RekeyRecord;
+  /** Keeps more of it. */
+  set(change: Partial<RekeyRecord>): Promise<RekeyRecord>;
+  /** The time of those who keep it: not below that of any write that was ordered before. */
+  time(): Promise<number>;
+}
+
+/** How the cut-over is made. */
+export interface CutOverOptions {
+  /**
+   * HBase: whether every row is held against its copy while the old table takes no writes. Default true. Without it writes rest for the
+   * last cells alone; rows that were written with times of their own, or past Rowan, are not looked at then.
+   */
+  readonly compare?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface RekeyWay {
+  /** The state behind `planned`. */
+  readonly first: RekeyState;
+  /** Why it cannot be on this engine, each a sentence. */
+  problems(): string[];
+  /** Before it is known whether the new layout is empty. */
+  prepare(): Promise<void>;
+  /** Before the first state is noted. */
+  begin(run: RekeyRun): Promise<void>;
+  copy(run: RekeyRun, options: JobRunOptions): Promise<void>;
+  /** Behind the copying, and again when it is run once more: undefined where nothing can be told yet. */
+  verify(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
+  /** Before the cut-over is noted. What is found keeps it out. */
+  cutOver(run: RekeyRun, options: CutOverOptions): Promise<RekeyDifferences | undefined>;
+  /** When the cut-over has been noted. */
+  counts(): void;
+  /** Whether `verify` is of use again when it is `ready`. */
+  readonly runsAgain: boolean;
+  /** Whether it may be aborted when it was cut over. */
+  readonly leadsBack: boolean;
+  removeOld(run: RekeyRun, options: JobRunOptions): Promise<void>;
+  removeNew(run: RekeyRun, options: JobRunOptions): Promise<void>;
+}
+
+/** Whether rows were found, or entries, that are not as they should be. */
+export function isWrong({ missing, extra, different, unkeyed, entries }: RekeyDifferences): boolean {
+  return missing + extra + different + unkeyed + entries > 0;
+}
