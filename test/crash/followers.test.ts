@@ -1,8 +1,8 @@
 /**
  * Sixteen writers change sources, rows that hold copies of them and are summed up, and what names them, without waiting for
  * each other, while the power may go after every operation on the disk. Whatever is found then: no reference leads nowhere,
- * figures are those of the rows, copies differ from their sources only where the outbox says so, the outbox puts them
- * right, and a repair has nothing left to do.
+ * figures are those of the rows, what feeds tell from the first change on makes the rows, copies differ from their sources only
+ * where the outbox says so, the outbox puts them right, and a repair has nothing left to do.
  */
 
 import { expect, it } from 'vitest';
@@ -17,6 +17,7 @@ import {
   Summary,
 } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
+import type { Database } from '../../src/database.js';
 import type { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { record } from '../proof/evidence.js';
@@ -24,8 +25,9 @@ import { scaled } from '../proof/scale.js';
 import { seededRandom } from './seeded-random.js';
 
 const families = { d: {} };
+const changes = { keep: 3600_000 };
 
-@Entity({ table: { name: 'sources', families } })
+@Entity({ table: { name: 'sources', families }, changes })
 @RowKey(part('id'))
 class Source {
   declare static readonly key: ['id'];
@@ -34,7 +36,7 @@ class Source {
 }
 
 /** More rows than its fanOut name a source at times, and fewer at others. */
-@Entity({ table: { name: 'holders', families } })
+@Entity({ table: { name: 'holders', families }, changes })
 @RowKey(part('no'))
 @Denormalized(() => Source, { via: 'sourceId', fields: { copy: 'value' }, fanOut: 2 })
 @Index('byCopy', [part('copy', int32)])
@@ -133,6 +135,7 @@ async function checkImage(disk: MemoryFileSystem): Promise<void> {
     if (!(await db.admin.listTables()).some(({ name }) => name === 'rowan_outbox')) return;
     const tables = new Set((await db.admin.listTables()).map(({ name }) => name));
     if (!tables.has('holders_sum')) return;
+    await expectTold(db);
     const off = { stale: 0, missing: 0, extra: 0, entries: 0, repaired: 0 };
     const summary = db.summary(Holder, 'bySource');
     expect(await summary.check()).toMatchObject(off);
@@ -146,7 +149,32 @@ async function checkImage(disk: MemoryFileSystem): Promise<void> {
     const index = await db.index(Holder, 'byCopy').verify();
     expect(index).toMatchObject({ missing: 0, extra: 0, stale: 0 });
     expect(await summary.repair()).toMatchObject(off);
+    await expectTold(db);
   } finally {
     await db.close();
   }
+}
+
+let ends = 0;
+
+/** What is told from the first change on, behind which a last one is written, makes the rows. */
+async function expectTold(db: Database): Promise<void> {
+  const id = `end ${ends++}`;
+  await db.repository(Source).put({ id, value: 0 });
+  const told = new Map<string, object>();
+  for await (const commit of db.watch([Source, Holder], {}, { from: 'start' })) {
+    for (const { entity, key, before, after } of commit.changes) {
+      const name = `${entity.name} ${JSON.stringify(key)}`;
+      expect(before).toEqual(told.get(name));
+      if (after === undefined) told.delete(name);
+      else told.set(name, after);
+    }
+    if (told.has(`Source ${JSON.stringify({ id })}`)) break;
+  }
+  const rows = [
+    ...(await db.repository(Source).find({}, { fullScan: true }).all()),
+    ...(await db.repository(Holder).find({}, { fullScan: true }).all()),
+  ];
+  expect(told.size).toBe(rows.length);
+  expect(new Set(told.values())).toEqual(new Set(rows));
 }
