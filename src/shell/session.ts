@@ -9,6 +9,7 @@ import type { EntityView } from './entities.js';
 import { Formatter } from './formatter.js';
 import { describeCommand, overview } from './help.js';
 import { messageOf } from './messages.js';
+import { OpenStatement } from './open-statement.js';
 import {
   IncompleteError,
   Interpreter,
@@ -122,6 +123,7 @@ export class ShellSession {
   async script(text: string): Promise<ShellOutcome> {
     const lines = text.replace(/\n$/, '').split('\n');
     let open = '';
+    let statement = new OpenStatement();
     let first = 1;
     try {
       for (const [index, each] of lines.entries()) {
@@ -129,7 +131,12 @@ export class ShellSession {
         this.options.io.write(`${this.prompt(open !== '')}${each}\n`);
         if (open === '') first = this.line;
         open += `${each}\n`;
-        if (await this.run(open, { line: first, column: 1 })) open = '';
+        statement.add(each);
+        if (statement.isOpen) continue;
+        if (await this.run(open, { line: first, column: 1 })) {
+          open = '';
+          statement = new OpenStatement();
+        }
         if (this.stopped) return this.outcome();
       }
       if (open.trim() !== '') this.incomplete(open, first);

@@ -57,6 +57,70 @@ test('it ends with the code of exit, and with -n at the first error', async () =
   });
 });
 
+test('statements of many lines are read once, whole or without an end', async () => {
+  const items = Array.from({ length: 3000 }, (_, i) => `  [${i}, 'v'],`);
+  const blocks = Array.from({ length: 500 }, (_, i) => [
+    `  if n == ${i}`,
+    `    puts "n is ${i}"`,
+    '  end',
+  ]).flat();
+  const whole = [
+    'x = [',
+    ...items,
+    ']',
+    'puts x.length',
+    'n = 7',
+    'begin',
+    ...blocks,
+    'end',
+    "puts 'behind'",
+  ];
+  const { code, out } = await script(
+    `${whole.join('\n')}\nif true\n${"put 't', 'r', 'f:q', 'v'\n".repeat(3000)}`,
+  );
+  expect(code).toBe(0);
+  expect(out).toMatch(/\n3000\n.*\nn is 7\n.*\nbehind\n/s);
+  expect(out).toContain('SyntaxError (The statement has no end. "end" is missing.)');
+});
+
+test('blocks, loops and words behind statements are taken for what they are', async () => {
+  const { out } = await script(
+    [
+      'i = 0',
+      'while i < 2 do',
+      '  i += 1',
+      'end',
+      "puts 'a'",
+      "puts 'b' if i == 2",
+      'x = if i == 2',
+      "  'c'",
+      'end',
+      'puts x',
+      '[1].each do |n|',
+      '  for m in [n] do',
+      '    puts({ 1 => "d" }[m])',
+      '  end',
+      'end',
+      "puts 'e", // A string of two lines.
+      "if'",
+      'begin',
+      "  puts 'f'",
+      'end if i == 2',
+      "puts 'g'",
+    ].join('\n'),
+  );
+  expect(out.split('\n').filter((line) => /^(?:[a-g]|if)$/.test(line))).toEqual([
+    'a',
+    'b',
+    'c',
+    'd',
+    'e',
+    'if',
+    'f',
+    'g',
+  ]);
+});
+
 test('a block ends with the command that fails in it, where errors end everything', async () => {
   const { out } = await script("3.times { |i| puts i; scan 'nope' }\n", '-n');
   expect(out).toContain('0\n');
