@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { SCALE } from './test/proof/scale.js';
-import { reportersOf } from './vitest.shared.js';
+import { BUILT_BY_NODE, built, reportersOf } from './vitest.shared.js';
 
 const HOUR = 3_600_000;
 
@@ -13,7 +13,9 @@ function folderInMemory(): { TMPDIR?: string } {
 }
 
 export default defineConfig({
+  plugins: [built],
   test: {
+    server: BUILT_BY_NODE,
     include: ['test/**/*.test.ts'],
     exclude: [
       'test/hbase/**',
@@ -25,6 +27,7 @@ export default defineConfig({
       '**/.cache/**',
       ...(SCALE === 'deep' ? [] : ['**/*.deep.test.ts']),
     ],
+    globalSetup: ['test/proof/fresh-build.ts'],
     pool: 'forks',
     // The invariants of the store are held at every step (src/store/invariant.ts).
     env: { ROWAN_INVARIANTS: '1', ...folderInMemory() },

@@ -1,9 +1,11 @@
 import { defineConfig } from 'vitest/config';
-import { reportersOf } from './vitest.shared.js';
+import { BUILT_BY_NODE, built, reportersOf } from './vitest.shared.js';
 
 /** The suites that need a real HBase: `npm run test:hbase`. */
 export default defineConfig({
+  plugins: [built],
   test: {
+    server: BUILT_BY_NODE,
     include: [
       'test/hbase/**/*.test.ts',
       // Suites of both engines.
@@ -14,7 +16,7 @@ export default defineConfig({
       'test/query/key-ranges.test.ts',
       'test/repository/*.test.ts',
     ],
-    globalSetup: ['test/hbase/global-setup.ts'],
+    globalSetup: ['test/proof/fresh-build.ts', 'test/hbase/global-setup.ts'],
     pool: 'forks',
     // The suites share one server; the chaos suites start their own beside it.
     fileParallelism: false,

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { readRuby } from '../ddl/ruby-reader.js';
 import { run } from './run.js';
 
-const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
 
 describe('rowan', () => {
   test('--help names the commands, --version is the package’s', async () => {

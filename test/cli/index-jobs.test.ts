@@ -12,7 +12,8 @@ import { Thing } from './fixtures/indexed.js';
 import { Thing as Plain } from './fixtures/unindexed.js';
 import { run } from './run.js';
 
-const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
 const MODULE = fixture('indexed');
 const PLAIN = fixture('unindexed');
 let folder: string;

@@ -7,7 +7,8 @@ import { open } from '../../src/database.js';
 import { Page, Visit } from './fixtures/job.js';
 import { run } from './run.js';
 
-const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
 const MODULE = fixture('job');
 let folder: string;
 let store: string;

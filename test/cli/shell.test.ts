@@ -157,7 +157,9 @@ test('lines that are typed are completed, and an open statement waits for more',
 });
 
 test('with entities rows are told, and keys taken, by their parts', async () => {
-  const schema = await loadSchema(fileURLToPath(new URL('fixtures/entities.ts', import.meta.url)));
+  const schema = await loadSchema(
+    fileURLToPath(new URL('../../dist/test/cli/fixtures/entities.js', import.meta.url)),
+  );
   const db = await open({ path: '/s', entities: [Note], fileSystem: new MemoryFileSystem() });
   await db.repository(Note).put(Object.assign(new Note(), { id: 'n1', text: 'Ada' }));
   let out = '';

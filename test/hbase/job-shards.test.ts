@@ -11,7 +11,7 @@ import { connectShared } from './connect.js';
 import { dropTable } from './tables.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const MODULE = fileURLToPath(new URL('../cli/fixtures/job.ts', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/job.js', import.meta.url));
 const ROWS = 20_000;
 const TABLES = ['job_visits', 'job_pages', 'rowan_jobs'];
 
