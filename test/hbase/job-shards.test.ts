@@ -49,7 +49,7 @@ function startShard(index: number): Shard {
     '800',
     '--json',
   ];
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], { cwd: ROOT });
+  const child = spawn(process.execPath, ['dist/src/cli/main.js', ...args], { cwd: ROOT });
   living.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -74,6 +74,10 @@ it('ends with the right sums, each visit counted once', async () => {
   const states = new JobStore(db.engine.table(jobTableDescriptor().name), 'page-visits');
   // The first of the shards dies with a checkpoint behind it and rows before it.
   let victim: string;
+  const over = shards[0]!.ended.then(({ output }) => {
+    throw new Error(`The first worker ended before it could be killed: ${output}`);
+  });
+  over.catch(() => {});
   for (;;) {
     const first = await states.splits(0).then(
       (splits) => splits.get(0)?.value,
@@ -84,7 +88,7 @@ it('ends with the right sums, each visit counted once', async () => {
       victim = first.owner;
       break;
     }
-    await new Promise((done) => setTimeout(done, 20));
+    await Promise.race([over, new Promise((done) => setTimeout(done, 20))]);
   }
   shards[0]!.process.kill('SIGKILL');
 
