@@ -33,7 +33,11 @@ export function generateRawReader(
   failure: RawFailure,
 ): RawReader | undefined {
   const { prototypes, constructors, places } = shapeSource(shape);
-  const steps = columns.map((single, index) => stepSource(single, index, places.get(single.slot)!));
+  const families = new Set(columns.map(({ column }) => column.family));
+  const [only] = families.size === 1 ? families : [];
+  const steps = columns.map((single, index) =>
+    stepSource(single, index, places.get(single.slot)!, only !== undefined),
+  );
   const locals = columns.map(
     (_, i) => `const c${i} = codecs[${i}], b${i} = qualifiers[${i}]; let s${i} = b${i};`,
   );
@@ -44,7 +48,7 @@ return function readRaw(raw) {
   key.decodeInto(raw.row, o);
   const { families, qualifiers, bytes, starts, ends, count } = raw;
   let i = 0, at = 0, q, order;
-  try {
+${only === undefined ? '' : othersSource(only)}  try {
 ${steps.join('\n')}
   } catch (cause) {
     throw failure(at, raw, i, cause);
@@ -64,7 +68,7 @@ ${steps.join('\n')}
 }
 
 /** Passes over the cells before the column, and takes the column's own if there is one. */
-function stepSource({ column }: SingleColumn, index: number, place: string): string {
+function stepSource({ column }: SingleColumn, index: number, place: string, only: boolean): string {
   const family = JSON.stringify(column.family);
   const value =
     column.codec instanceof BaseCodec
@@ -72,7 +76,7 @@ function stepSource({ column }: SingleColumn, index: number, place: string): str
       : `c${index}.decode(raw.valueAt(i))`;
   return `    at = ${index};
     while (i < count) {
-      if (families[i] !== ${family}) {
+      if (${only ? 'others && ' : ''}families[i] !== ${family}) {
         if (familyBefore(families[i], ${family})) { i++; continue; }
         break;
       }
@@ -87,6 +91,12 @@ function stepSource({ column }: SingleColumn, index: number, place: string): str
       i++;
       break;
     }`;
+}
+
+/** Whether there are cells of other families than the only one: the first and the last cell tell. */
+function othersSource(family: string): string {
+  const name = JSON.stringify(family);
+  return `  const others = count > 0 && (families[0] !== ${name} || families[count - 1] !== ${name});\n`;
 }
 
 /** Families come in the byte order of their names. */

@@ -52,6 +52,23 @@ export class SeekKey {
   }
 }
 
+/** Takes the cells of a row from their bytes. */
+export interface PutTaker {
+  /** Cells of later writes are passed over. */
+  readonly readPoint: number;
+  /**
+   * Takes the next put, which has no time to live of its own, and whose value stands behind its qualifier. False: it takes no
+   * more, and none of the row.
+   */
+  take(
+    bytes: Uint8Array,
+    qualifierOffset: number,
+    qualifierLength: number,
+    timestamp: number,
+    valueLength: number,
+  ): boolean;
+}
+
 /**
  * A position in a sorted run of cells of one family, in HBase's order (R2): row, qualifier, timestamp descending, type
  * code descending, seq descending. Every field but `valid` is meaningful only while `valid` is true.
@@ -88,6 +105,13 @@ export abstract class CellCursor {
   /** As `next`, of a cursor that stands in `row`: false also when the cell it has come to is of another row. */
   nextInRow(row: Uint8Array): boolean {
     return this.next() && isInRow(this, row);
+  }
+  /**
+   * Gives the cells of the row, at whose first it stands, to `taker`, and goes on to the row behind. False: there are others
+   * than it takes, or the cursor cannot give them so; it is where it was, and some may have been taken.
+   */
+  giveRow(_taker: PutTaker): boolean {
+    return false;
   }
   /** To the first cell of the greatest row that is less than `row`, or of the last row when `row` is null. */
   abstract seekToPreviousRow(row: Uint8Array | null): boolean;

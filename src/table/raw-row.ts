@@ -16,7 +16,7 @@ export class RawRow {
   /** Holds all values. */
   bytes: Uint8Array = new Uint8Array(FIRST_CAPACITY);
   readonly families: string[] = [];
-  /** Rows that follow each other may share these objects. */
+  /** Rows of a table may share these objects: they are to be looked at only. */
   readonly qualifiers: Uint8Array[] = [];
   readonly timestamps: number[] = [];
   readonly starts: number[] = [];

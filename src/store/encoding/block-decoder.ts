@@ -1,5 +1,5 @@
 import { compareSlices } from '../../bytes/index.js';
-import type { CellCursor, SeekKey } from '../cursor.js';
+import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
 import type { DataBlock } from './data-block.js';
 
 /** What a search for a cell of one row comes to: the block has it, */
@@ -38,6 +38,13 @@ export abstract class BlockDecoder {
   }
   /** As `seek`, for a target at or after the present cell. */
   abstract forward(cursor: CellCursor, target: SeekKey): boolean;
+  /**
+   * As `CellCursor.giveRow`, of a row that ends in the block and is not the block's last.
+   * @param _seq that of every cell; negative: each has its own
+   */
+  giveRow(_cursor: CellCursor, _taker: PutTaker, _seq: number): boolean {
+    return false;
+  }
   /** To the last cell whose row is less than `row`; false when the block has none. */
   abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
   /** Whether the position is that of the block's first cell. */

@@ -1,5 +1,6 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
-import type { CellCursor, SeekKey } from '../cursor.js';
+import { CellType } from '../../table/index.js';
+import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
 import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, LOOKS_FOR_SLOTS, SEARCHES_FOR_TABLE, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_TTL, TTL_BYTES } from './plain-format.js';
@@ -86,6 +87,32 @@ export class PlainDecoder extends BlockDecoder {
     if (this.after === this.cellsEnd) return false;
     this.load(cursor, this.after);
     return true;
+  }
+
+  override giveRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+    const { view, bytes, cellsEnd } = this;
+    const { rowOffset, rowLength } = cursor;
+    const { readPoint } = taker;
+    for (let { at } = this; ; ) {
+      const valueLength = view.getUint32(at + 16, true);
+      const qualifierLength = view.getUint32(at + 20, true);
+      const qualifierAt = at + CELL_HEADER_BYTES + rowLength;
+      // Without flags.
+      if (view.getUint16(at + 26, true) !== CellType.Put) return false;
+      if (
+        (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
+        !taker.take(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
+      )
+        return false;
+      at = qualifierAt + qualifierLength + valueLength;
+      // The row may go on in the next block.
+      if (at === cellsEnd) return false;
+      const rowAt = at + CELL_HEADER_BYTES;
+      if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
+        this.load(cursor, at);
+        return true;
+      }
+    }
   }
 
   override seek(cursor: CellCursor, target: SeekKey): boolean {
@@ -327,4 +354,11 @@ export class PlainDecoder extends BlockDecoder {
       this.after = end + TTL_BYTES;
     }
   }
+}
+
+/** Whether two rows of a block are the same: those next to each other differ mostly at their ends. */
+function isSameRow(bytes: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
+  if (aLength !== bLength) return false;
+  for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;
+  return true;
 }

@@ -1,5 +1,6 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
-import type { CellCursor, SeekKey } from '../cursor.js';
+import { CellType } from '../../table/index.js';
+import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
 import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
 import { badPayload, DataBlock, LOOKS_FOR_SLOTS, SEARCHES_FOR_TABLE, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
@@ -110,6 +111,36 @@ export class RowIndexDecoder extends BlockDecoder {
     this.index = index;
     this.load(cursor, this.after);
     return true;
+  }
+
+  override giveRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+    const { view, bytes, count } = this;
+    const { readPoint } = taker;
+    let qualifierAt = cursor.qualifierOffset;
+    let { index } = this;
+    let at = this.place(index);
+    let typeAndFlags = view.getUint16(at + 26, true) & ~(FLAG_SAME_ROW << 8);
+    for (;;) {
+      const valueLength = view.getUint32(at + 16, true);
+      const qualifierLength = view.getUint32(at + 20, true);
+      if (typeAndFlags !== CellType.Put) return false;
+      if (
+        (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
+        !taker.take(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
+      )
+        return false;
+      at = qualifierAt + qualifierLength + valueLength;
+      // The row may go on in the next block.
+      if (++index === count) return false;
+      typeAndFlags = view.getUint16(at + 26, true);
+      if ((typeAndFlags & (FLAG_SAME_ROW << 8)) === 0) {
+        this.index = index;
+        this.load(cursor, at);
+        return true;
+      }
+      typeAndFlags -= FLAG_SAME_ROW << 8;
+      qualifierAt = at + CELL_HEADER_BYTES;
+    }
   }
 
   override seek(cursor: CellCursor, target: SeekKey): boolean {

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
+import { CellCursor, compareToSeekKey, type PutTaker, SeekKey } from '../cursor.js';
 import {
   ABSENT,
   type BlockDecoder,
@@ -125,6 +125,10 @@ export class SortedFileCursor extends CellCursor {
     }
     this.valid = false;
     return this.firstOfNextBlock();
+  }
+
+  override giveRow(taker: PutTaker): boolean {
+    return this.decoder.giveRow(this, taker, this.seqOfAll) && this.settled();
   }
 
   /** To the first cell of the block behind, also behind one that could not be read. */

@@ -1,7 +1,19 @@
 /** Cursors over a memstore: of the thread that writes it, and of one that reads it frozen. */
 
-import { CellCursor, compareToSeekKey, SeekKey } from '../cursor.js';
-import { CELL_HEADER_BYTES, CellArena, type CellRef, Chunk, chunkOf, offsetOf, ttlAt } from './arena.js';
+import { CellType } from '../../table/index.js';
+import { CellCursor, compareToSeekKey, type PutTaker, SeekKey } from '../cursor.js';
+import {
+  CELL_HEADER_BYTES,
+  CellArena,
+  type CellRef,
+  Chunk,
+  chunkOf,
+  FLAG_TTL,
+  goesOn,
+  offsetBehind,
+  offsetOf,
+  ttlAt,
+} from './arena.js';
 import type { CellList } from './cell-list.js';
 import type { Leaf } from './leaf.js';
 
@@ -13,6 +25,9 @@ export interface SharedMemstore {
 
 /** Searches are synchronous: one key serves them all. */
 const rowKey = new SeekKey();
+/** Of the word with the lengths, the type and the flags of a cell. */
+const TYPE_AND_TTL = (FLAG_TTL << 24) | 0xff0000;
+const PUT_WITHOUT_TTL = CellType.Put << 16;
 /** Of a cursor that has not been anywhere yet. */
 const NO_CHUNK = new Chunk(new SharedArrayBuffer(0));
 
@@ -69,19 +84,50 @@ export class MemstoreCursor extends CellCursor {
     return this.settle(this.leafNumber + 1, 0);
   }
 
-  /** Rows begin at multiples of 4 in their chunks: they are compared by four bytes. */
   override nextInRow(): boolean {
     const { chunk, rowOffset, rowLength } = this;
     if (!this.next() || this.rowLength !== rowLength) return false;
-    const before = chunk.ints;
-    const { ints } = this.chunk;
-    const from = rowOffset >>> 2;
-    const at = this.rowOffset >>> 2;
-    const words = rowLength >>> 2;
-    for (let i = words << 2; i < rowLength; i++) {
-      if (this.key[this.rowOffset + i] !== chunk.bytes[rowOffset + i]) return false;
+    return isSameRow(chunk, rowOffset, this.chunk, this.rowOffset, rowLength);
+  }
+
+  override giveRow(taker: PutTaker): boolean {
+    const { list, arena, rowOffset, rowLength } = this;
+    // After a write its place must be found again.
+    if (this.version !== list.version) return false;
+    const first = this.chunk;
+    const { leaves } = list;
+    let { leaf, leafNumber, index, chunk, ref } = this;
+    for (;;) {
+      const offset = offsetOf(ref);
+      if (!giveCell(chunk, offset, rowLength, taker)) return false;
+      // Cells that were written at once stand side by side, and know it.
+      const behind = goesOn(chunk, offset) ? offsetBehind(chunk, offset) : -1;
+      index++;
+      while (index >= leaf.count) {
+        leafNumber++;
+        if (leafNumber === leaves.length) {
+          this.valid = false;
+          return true;
+        }
+        leaf = leaves[leafNumber]!;
+        index = 0;
+      }
+      const next = leaf.refs[index]!;
+      const at = offsetOf(next);
+      const runs = at === behind && next - at === ref - offset;
+      ref = next;
+      if (runs) continue;
+      chunk = arena.chunks[chunkOf(ref)]!;
+      if (
+        (chunk.ints[(at >>> 2) + 6]! & 0xffff) !== rowLength ||
+        !isSameRow(first, rowOffset, chunk, at + CELL_HEADER_BYTES, rowLength)
+      )
+        break;
     }
-    for (let i = words - 1; i >= 0; i--) if (ints[at + i] !== before[from + i]) return false;
+    this.leaf = leaf;
+    this.leafNumber = leafNumber;
+    this.index = index;
+    this.load(ref);
     return true;
   }
 
@@ -136,6 +182,28 @@ export class MemstoreCursor extends CellCursor {
     this.chunk = this.arena.chunks[chunkOf(ref)]!;
     loadCell(this, this.chunk, offsetOf(ref));
   }
+}
+
+/** Gives a cell to `taker` if it can be seen. False: it is none of those that are taken. */
+export function giveCell(chunk: Chunk, offset: number, rowLength: number, taker: PutTaker): boolean {
+  const { ints, doubles } = chunk;
+  if (doubles[(offset >>> 3) + 1]! > taker.readPoint) return true;
+  const at = offset >>> 2;
+  if ((ints[at + 6]! & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
+  const qualifierAt = offset + CELL_HEADER_BYTES + rowLength;
+  return taker.take(chunk.bytes, qualifierAt, ints[at + 4]!, doubles[offset >>> 3]!, ints[at + 5]!);
+}
+
+/** Whether two cells whose rows are of one length are of one row. Rows begin at multiples of 4, and mostly differ at their ends. */
+function isSameRow(a: Chunk, aOffset: number, b: Chunk, bOffset: number, length: number): boolean {
+  const words = length >>> 2;
+  for (let i = words << 2; i < length; i++) if (a.bytes[aOffset + i] !== b.bytes[bOffset + i]) return false;
+  const aInts = a.ints;
+  const bInts = b.ints;
+  const from = aOffset >>> 2;
+  const at = bOffset >>> 2;
+  for (let i = words - 1; i >= 0; i--) if (aInts[from + i] !== bInts[at + i]) return false;
+  return true;
 }
 
 /** Points a cursor at the cell at `offset` of a chunk. */

@@ -1,9 +1,9 @@
-import type { SeekKey } from '../cursor.js';
+import type { PutTaker, SeekKey } from '../cursor.js';
 import { isRowAt } from '../encoding/row-slots.js';
 import { type CellArena, type CellRef, chunkOf, goesOn, offsetBehind, offsetOf } from './arena.js';
 import type { CellList } from './cell-list.js';
 import { compareToKeyInRow } from './cell-order.js';
-import { MemstoreCursor } from './memstore-cursor.js';
+import { giveCell, MemstoreCursor } from './memstore-cursor.js';
 import { isRun, NO_ROW, placeOf, type RowIndex } from './row-index.js';
 
 /** Cells of a run that are looked at one by one before a search. */
@@ -49,6 +49,17 @@ export class MemstoreRowCursor extends MemstoreCursor {
 
   override nextInRow(): boolean {
     return this.walks ? this.next() : super.nextInRow();
+  }
+
+  override giveRow(taker: PutTaker): boolean {
+    if (!this.walks) return super.giveRow(taker);
+    const { chunk, rowLength } = this;
+    for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
+      if (!giveCell(chunk, offset, rowLength, taker)) return false;
+      if (goesOn(chunk, offset)) continue;
+      this.valid = false;
+      return true;
+    }
   }
 
   protected override settle(leafNumber: number, index: number): boolean {

@@ -11,6 +11,7 @@ import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
 import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { RowRun } from '../scan/row-run.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 
 /** Tells the time by which cells have expired. */
@@ -25,6 +26,7 @@ const MOST_MARKERS = 16;
 const target = new SeekKey();
 const bloomKey = new BloomKey();
 const plainRow = new PlainRow();
+const rowRun = new RowRun();
 const out = new RowBuilder();
 const makers = new Map<string, CellMaker>();
 
@@ -62,6 +64,7 @@ function plainFamilies(
   plainRow.readPoint = readPoint;
   plainRow.raw = raw;
   plainRow.out = out;
+  rowRun.readPoint = readPoint;
   out.count = 0;
   // A result outlives the get, whose bytes are the caller's.
   let own: Uint8Array | undefined;
@@ -77,13 +80,26 @@ function plainFamilies(
     const fresh = raw === null && own === undefined;
     if (fresh) own = copyRowAhead(head);
     const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
+    if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
+    const before = raw === null ? 0 : raw.count;
     if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
       return undefined;
+    if (raw !== null && columns === null) store.known.learn(raw, before);
   }
   if (raw !== null) return raw.count > 0 ? SOMETHING : Result.EMPTY;
   if (out.count > 0) return out.take(own!, false);
   if (own !== undefined) dropRow(own);
   return Result.EMPTY;
+}
+
+/** As `plainRow` reads a row of one memstore or file, without looking at each cell by its cursor. */
+function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number): boolean {
+  const cursor = plainRow.only;
+  if (cursor === undefined) return false;
+  const { name } = descriptor;
+  if (!rowRun.read(cursor, raw, { name, known, columns: null, oldestUnexpired: oldest })) return false;
+  plainRow.begin();
+  return true;
 }
 
 /** Seeks the cursors of all that has cells of the row, and hands them to the reader of rows; one of them. */

@@ -35,7 +35,7 @@ export class UncommittedView implements ScanView {
   constructor(readonly now: number) {}
 
   hold(store: FamilyStore): VersionSource {
-    return new VersionSource(store.descriptor, store.version.retain());
+    return held(store);
   }
 }
 
@@ -180,14 +180,18 @@ export class TableScanner implements SyncResultScanner {
 
 function hold(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
   const all = scan.asksForAll;
-  const held: VersionSource[] = [];
+  const sources: VersionSource[] = [];
   const { stores } = region;
   for (let i = 0; i < stores.length; i++) {
     const store = stores[i]!;
     if (!all && !scan.families.has(store.descriptor.name)) continue;
-    held.push(view?.hold(store) ?? new VersionSource(store.descriptor, store.version.retain()));
+    sources.push(view?.hold(store) ?? held(store));
   }
-  return held;
+  return sources;
+}
+
+function held({ descriptor, version, known }: FamilyStore): VersionSource {
+  return new VersionSource(descriptor, version.retain(), known);
 }
 
 /** What a scan spans, whatever its direction. */

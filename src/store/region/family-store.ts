@@ -8,6 +8,7 @@ import type { CellCursor } from '../cursor.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
 import type { FamilySource, ReadHint } from '../scan/family-source.js';
+import { KnownColumns } from '../scan/known-columns.js';
 import type { StoreFile } from './store-file.js';
 
 /** Memstores and files of a family at one moment. Whoever keeps it over an `await` retains it and releases it. */
@@ -67,6 +68,7 @@ export class VersionSource implements FamilySource {
   constructor(
     readonly descriptor: FamilyDescriptor,
     readonly version: StoreVersion,
+    readonly known: KnownColumns,
   ) {}
 
   openCursors(hint: ReadHint): CellCursor[] {
@@ -76,6 +78,7 @@ export class VersionSource implements FamilySource {
 
 export class FamilyStore implements FamilySource {
   version: StoreVersion;
+  readonly known = new KnownColumns();
   /** Its region was split, or it was dropped: what was its own is another's now, or nobody's. */
   closed = false;
   /** Bytes that flushes and compactions have written since the store was opened. */

@@ -2,6 +2,7 @@
 
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
+import type { KnownColumns } from './known-columns.js';
 
 /**
  * What a read may touch. Sources leave out memstores and files that hold nothing of it (R56-R58); a source that ignores
@@ -27,6 +28,7 @@ export interface ReadHint {
 /** One family of a region, at one moment. */
 export interface FamilySource {
   readonly descriptor: FamilyDescriptor;
+  readonly known: KnownColumns;
   /**
    * Cursors over everything that may hold what is read, none positioned yet; each `order` tells which of two equal
    * cells of equal seq is newer. The caller closes them.

@@ -65,6 +65,11 @@ export class PlainRow {
     this.count = 0;
   }
 
+  /** The cursor taken in, if it is the only one. */
+  get only(): CellCursor | undefined {
+    return this.count === 1 ? this.cursors[0] : undefined;
+  }
+
   /** Takes in a cursor that stands in the row. */
   add(cursor: CellCursor): void {
     const { cursors } = this;
@@ -87,17 +92,7 @@ export class PlainRow {
     oldestUnexpired: number,
     fresh: boolean,
   ): boolean {
-    this.maker = maker;
-    this.row = row;
-    this.oldestUnexpired = oldestUnexpired;
-    this.familyTimestamp = -1;
-    this.done = undefined;
-    this.made = 0;
-    this.older = 0;
-    this.columns = columns;
-    this.before = 0;
-    this.passed = 0;
-    this.fresh = fresh;
+    this.start(maker, row, columns, oldestUnexpired, fresh);
     const { cursors } = this;
     let { count } = this;
     this.count = 0;
@@ -123,6 +118,43 @@ export class PlainRow {
       }
     }
     return true;
+  }
+
+  /** As `read`, from a cursor that alone stands in the row; none was taken in. */
+  readAlone(
+    cursor: CellCursor,
+    maker: CellMaker,
+    row: Uint8Array,
+    columns: readonly Uint8Array[] | null,
+    oldestUnexpired: number,
+    fresh: boolean,
+  ): boolean {
+    this.start(maker, row, columns, oldestUnexpired, fresh);
+    do {
+      if (cursor.seq <= this.readPoint && !this.take(cursor)) return false;
+      this.fresh = false;
+    } while (cursor.nextInRow(row));
+    return true;
+  }
+
+  private start(
+    maker: CellMaker,
+    row: Uint8Array,
+    columns: readonly Uint8Array[] | null,
+    oldestUnexpired: number,
+    fresh: boolean,
+  ): void {
+    this.maker = maker;
+    this.row = row;
+    this.oldestUnexpired = oldestUnexpired;
+    this.familyTimestamp = -1;
+    this.done = undefined;
+    this.made = 0;
+    this.older = 0;
+    this.columns = columns;
+    this.before = 0;
+    this.passed = 0;
+    this.fresh = fresh;
   }
 
   /** False when it takes a matcher. */

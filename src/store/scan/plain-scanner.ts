@@ -11,23 +11,23 @@ import type { FamilySource, ScanContext } from './family-source.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
+import { RowRun, type RunFamily } from './row-run.js';
 import { familyQuery, readHint } from './store-read.js';
 
 /** Rows read by a scanner of their own before the rest is left to one scanner. */
 const MOST_MATCHED = 8;
-/** So many sources are looked at one by one. */
+/** Sources that are looked at one by one before a search. */
 const NEAR = 4;
 
-/** Scans are synchronous: one key and one reader of rows serve them all. */
+/** Scans are synchronous: one key and one pair of readers of rows serve them all. */
 const seekKey = new SeekKey();
 const plainRow = new PlainRow();
+const rowRun = new RowRun();
 
-interface PlainFamily {
+interface PlainFamily extends RunFamily {
   /** Its place among the families, which is their byte order. */
   readonly number: number;
   readonly maker: CellMaker;
-  readonly columns: readonly Uint8Array[] | null;
-  readonly oldestUnexpired: number;
 }
 
 /** A memstore or file of a family. */
@@ -72,12 +72,12 @@ export class PlainScanner {
     };
     const all: PlainSource[] = [];
     for (let i = 0; i < sources.length; i++) {
-      const { descriptor } = sources[i]!;
+      const { descriptor, known } = sources[i]!;
       const { name } = descriptor;
       const part = familyQuery(descriptor, filterFamily(name), scan, false, context.now, undefined, false);
       const maker = new CellMaker(name, undefined);
       const { columns, oldestUnexpired } = part;
-      const family = { number: i, maker, columns, oldestUnexpired };
+      const family = { number: i, name, maker, known, columns, oldestUnexpired };
       for (const cursor of sources[i]!.openCursors(readHint(part, rows))) all.push({ cursor, family });
     }
     const scanner = new PlainScanner(sources, all, scan, context);
@@ -88,22 +88,24 @@ export class PlainScanner {
   private seek(): void {
     const { startRow, includeStartRow } = this.scan;
     seekKey.setRow(startRow.length === 0 || includeStartRow ? startRow : keyAfter(startRow));
-    for (const source of this.all) if (source.cursor.seek(seekKey)) this.insert(source, 0);
+    for (const source of this.all) if (source.cursor.seek(seekKey)) this.insert(source);
   }
 
-  /** Puts a source at its place, which is not before `from`. */
-  private insert(source: PlainSource, from: number): void {
+  private insert(source: PlainSource): void {
+    this.order.splice(this.placeOf(source, 0), 0, source);
+  }
+
+  /** The first place, from `from` on, of a source that comes behind this one. */
+  private placeOf(source: PlainSource, from: number): number {
     const { order } = this;
     let low = from;
     let high = order.length;
     while (low < high) {
-      const middle = high - low > NEAR ? (low + high) >>> 1 : low;
+      const middle = (low + high) >>> 1;
       if (compareSources(source, order[middle]!) < 0) high = middle;
       else low = middle + 1;
     }
-    order.push(source);
-    for (let i = order.length - 1; i > low; i--) order[i] = order[i - 1]!;
-    order[low] = source;
+    return low;
   }
 
   /** The next row; undefined at the end. */
@@ -122,6 +124,7 @@ export class PlainScanner {
     plainRow.raw = raw;
     plainRow.out = out;
     plainRow.readPoint = this.context.readPoint;
+    rowRun.readPoint = this.context.readPoint;
     while (this.left > 0 && order.length > 0) {
       const first = order[0]!.cursor;
       if (this.isBeyondStop(first)) break;
@@ -158,18 +161,35 @@ export class PlainScanner {
   /** Reads the row that comes first, and goes on behind it. False when it takes a matcher. */
   private readPlain(row: Uint8Array): boolean {
     const { order } = this;
+    const { raw } = plainRow;
     let count = 0;
-    let fresh = plainRow.raw === null;
+    let fresh = raw === null;
     do {
-      const { family } = order[count]!;
-      plainRow.begin();
-      do plainRow.add(order[count++]!.cursor);
-      while (count < order.length && order[count]!.family === family && isInRow(order[count]!.cursor, row));
-      if (!plainRow.read(family.maker, row, family.columns, family.oldestUnexpired, fresh)) return false;
+      const first = order[count]!;
+      const from = count++;
+      while (this.isInRow(count, row) && order[count]!.family === first.family) count++;
+      if (count - from > 1) {
+        if (!this.readMerged(from, count, row, fresh)) return false;
+      } else if (raw === null || !rowRun.read(first.cursor, raw, first.family)) {
+        if (!readAlone(first, row, fresh)) return false;
+      }
       fresh = false;
-    } while (count < order.length && isInRow(order[count]!.cursor, row));
+    } while (this.isInRow(count, row));
     this.settle(count);
     return true;
+  }
+
+  /** Reads what the sources from `from` to `to`, all of one family, have of the row. */
+  private readMerged(from: number, to: number, row: Uint8Array, fresh: boolean): boolean {
+    const { order } = this;
+    const { maker, columns, oldestUnexpired } = order[from]!.family;
+    plainRow.begin();
+    for (let i = from; i < to; i++) plainRow.add(order[i]!.cursor);
+    return plainRow.read(maker, row, columns, oldestUnexpired, fresh);
+  }
+
+  private isInRow(place: number, row: Uint8Array): boolean {
+    return place < this.order.length && isInRow(this.order[place]!.cursor, row);
   }
 
   /** Brings the first `count` sources, which were moved on, back into order. */
@@ -177,13 +197,24 @@ export class PlainScanner {
     const { order } = this;
     for (let i = count - 1; i >= 0; i--) {
       const source = order[i]!;
-      const { valid } = source.cursor;
       // Those behind it are in order.
-      if (valid && (i + 1 === order.length || compareSources(source, order[i + 1]!) < 0)) continue;
-      for (let j = i + 1; j < order.length; j++) order[j - 1] = order[j]!;
-      order.length--;
-      if (valid) this.insert(source, i + 1);
+      if (source.cursor.valid) this.moveBehind(source, i);
+      else order.splice(i, 1);
     }
+  }
+
+  /** Moves the source at `from` to its place among those behind it. The length of the array stays: to set it is dear. */
+  private moveBehind(source: PlainSource, from: number): void {
+    const { order } = this;
+    const last = order.length - 1;
+    const near = from + NEAR < last ? from + NEAR : last;
+    let place = from;
+    while (place < near && compareSources(source, order[place + 1]!) > 0) order[place] = order[++place]!;
+    if (place === near && near < last) {
+      const to = this.placeOf(source, near + 1) - 1;
+      for (; place < to; place++) order[place] = order[place + 1]!;
+    }
+    order[place] = source;
   }
 
   /** Reads the row as a get does, and goes on behind it. */
@@ -200,7 +231,7 @@ export class PlainScanner {
     for (const source of this.all) {
       const { cursor } = source;
       while (cursor.valid && isInRow(cursor, kept)) cursor.next();
-      if (cursor.valid) this.insert(source, 0);
+      if (cursor.valid) this.insert(source);
     }
     return result;
   }
@@ -233,6 +264,16 @@ export class PlainScanner {
   private closeCursors(): void {
     for (const { cursor } of this.all) cursor.close();
   }
+}
+
+/** Reads what a source, that alone of its family stands in the row, has of it. */
+function readAlone({ cursor, family }: PlainSource, row: Uint8Array, fresh: boolean): boolean {
+  const { maker, known, columns, oldestUnexpired } = family;
+  const { raw } = plainRow;
+  const before = raw === null ? 0 : raw.count;
+  if (!plainRow.readAlone(cursor, maker, row, columns, oldestUnexpired, fresh)) return false;
+  if (raw !== null && columns === null) known.learn(raw, before);
+  return true;
 }
 
 function readRest(scanner: RegionScanner, raw: RawRow | null): Result | undefined {

@@ -100,16 +100,18 @@ export class PrivateWrites {
   over(state: TableState, store: FamilyStore): FamilySource {
     const own = this.memstores.get(keyOf(state, store.descriptor.name));
     if (own === undefined) return store;
-    return { descriptor: store.descriptor, openCursors: (hint) => opened(store.openCursors(hint), own) };
+    const { descriptor, known } = store;
+    return { descriptor, known, openCursors: (hint) => opened(store.openCursors(hint), own) };
   }
 
   /** As `over`, held for a scan. */
   held(state: TableState, store: FamilyStore): VersionSource {
     const own = this.memstores.get(keyOf(state, store.descriptor.name));
+    const { descriptor, known } = store;
     const version = store.version.retain();
     return own === undefined
-      ? new VersionSource(store.descriptor, version)
-      : new WrittenSource(store.descriptor, version, own);
+      ? new VersionSource(descriptor, version, known)
+      : new WrittenSource(descriptor, version, known, own);
   }
 
   free(): void {
@@ -142,9 +144,10 @@ class WrittenSource extends VersionSource {
   constructor(
     descriptor: VersionSource['descriptor'],
     version: VersionSource['version'],
+    known: VersionSource['known'],
     private readonly own: Memstore,
   ) {
-    super(descriptor, version);
+    super(descriptor, version, known);
   }
 
   override openCursors(hint: ReadHint): CellCursor[] {

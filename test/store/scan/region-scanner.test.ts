@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { InvalidArgumentError } from '../../../src/errors.js';
 import type { FamilySource, ReadHint } from '../../../src/store/scan/family-source.js';
+import { KnownColumns } from '../../../src/store/scan/known-columns.js';
 import { RegionScanner } from '../../../src/store/scan/region-scanner.js';
 import {
   type FamilyOptions,
@@ -20,6 +21,7 @@ const context = { readPoint: 100, now: 1_000_000, random: () => 0.5 };
 /** A family whose cells lie in these runs. */
 class RunSource implements FamilySource {
   readonly descriptor;
+  readonly known = new KnownColumns();
   readonly opened: ArrayCursor[] = [];
   hint: ReadHint | undefined;
 

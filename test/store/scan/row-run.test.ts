@@ -1,0 +1,252 @@
+/** Rows read cell by cell from their bytes (`RowRun`) against the reader of rows for every case, `PlainRow`. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
+import { hashRow, lane1 } from '../../../src/store/encoding/row-hash.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
+import { KnownColumns } from '../../../src/store/scan/known-columns.js';
+import { PlainRow } from '../../../src/store/scan/plain-row.js';
+import { CellMaker } from '../../../src/store/scan/row-builder.js';
+import { RowRun } from '../../../src/store/scan/row-run.js';
+import { CellType, RawRow } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
+import { cell, shown, sorted, type TestCell } from '../file/cells.js';
+import { reader } from '../file/fixture.js';
+
+const READ_POINT = 50;
+const OLDEST = 3;
+
+/** Mostly puts of a few columns. */
+const someCell: fc.Arbitrary<TestCell> = fc
+  .record({
+    row: fc.nat(30),
+    qualifier: fc.constantFrom('', 'a', 'a', 'ab', 'b', 'b', 'c', 'd'),
+    timestamp: fc.integer({ min: 1, max: 9 }),
+    type: fc.oneof(
+      { weight: 40, arbitrary: fc.constant(CellType.Put) },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.values(CellType)) },
+    ),
+    seq: fc.integer({ min: 1, max: 60 }),
+    ttl: fc.oneof({ weight: 40, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(7) }),
+    length: fc.oneof(
+      { weight: 20, arbitrary: fc.nat(12) },
+      { weight: 1, arbitrary: fc.constantFrom(100, 3000) },
+    ),
+  })
+  .map(({ row, qualifier, timestamp, length, ...more }) =>
+    cell(
+      `row-${String(row).padStart(row % 5, '0')}`,
+      more.type === CellType.DeleteFamily || more.type === CellType.DeleteFamilyVersion ? '' : qualifier,
+      timestamp,
+      `${timestamp}${'v'.repeat(length)}`,
+      more,
+    ),
+  );
+const someCells = fc.array(someCell, { minLength: 1, maxLength: 600, size: 'max' }).map(sorted);
+
+/** Cells as a client writes them: those of a row side by side, here and there some of it later. */
+function memstoreOf(cells: readonly TestCell[]): Memstore {
+  const memstore = new Memstore(new ChunkPool(0));
+  const late = cells.filter((_, i) => i % 17 === 5);
+  const order = [...cells.filter((_, i) => i % 17 !== 5), ...late];
+  let last: Uint8Array | undefined;
+  for (const { row, qualifier, timestamp, type, seq, ttl, value } of order) {
+    const same = last !== undefined && Buffer.compare(last, row) === 0;
+    memstore.add(row, qualifier, timestamp, type, seq, ttl, value, same);
+    last = row;
+  }
+  return memstore;
+}
+
+type Source = (cells: readonly TestCell[], blockSize?: number) => () => CellCursor;
+
+const sources: Readonly<Record<string, Source>> = {
+  memstore: (cells) => {
+    const memstore = memstoreOf(cells);
+    return () => memstore.cursor();
+  },
+  'a file': (cells, blockSize = 1024) => {
+    const file = reader(cells, { blockSize });
+    return () => file.cursor({});
+  },
+  'a file whose cells have one number': (cells, blockSize = 1024) => {
+    const file = reader(cells, { blockSize }, { seq: 40 });
+    return () => file.cursor({});
+  },
+  'a file of rows': (cells, blockSize = 1024) => {
+    const file = reader(cells, { blockSize, dataBlockEncoding: 'ROW_INDEX_V1' });
+    return () => file.cursor({});
+  },
+};
+
+interface Readers {
+  readonly run: RowRun;
+  readonly plain: PlainRow;
+  readonly maker: CellMaker;
+  readonly known: KnownColumns;
+  readonly columns: readonly Uint8Array[] | null;
+}
+
+function readers(columns: readonly Uint8Array[] | null): Readers {
+  const run = new RowRun();
+  const plain = new PlainRow();
+  run.readPoint = READ_POINT;
+  plain.readPoint = READ_POINT;
+  return { run, plain, maker: new CellMaker('f', undefined), known: new KnownColumns(), columns };
+}
+
+function rowAt({ key, rowOffset, rowLength }: CellCursor): Uint8Array {
+  return key.slice(rowOffset, rowOffset + rowLength);
+}
+
+function placeOf(cursor: CellCursor): string {
+  return cursor.valid ? shown(cursor) : 'the end';
+}
+
+function told(raw: RawRow): unknown {
+  return raw
+    .toResult()
+    .cells.map(({ family, qualifier, timestamp, value }) => [
+      family,
+      Buffer.from(qualifier).toString(),
+      timestamp,
+      Buffer.from(value).toString(),
+    ]);
+}
+
+/** Reads the row by a run, and holds what it tells against the other reader's; whether it could. */
+function readBoth(by: Readers, ours: CellCursor, theirs: CellCursor): boolean {
+  const { run, plain, maker, known, columns } = by;
+  const row = rowAt(theirs);
+  const raw = new RawRow();
+  const expected = new RawRow();
+  raw.begin(row);
+  raw.add('e', Buffer.from('before'), 1, row, 0, 1);
+  const before = placeOf(ours);
+  expected.begin(row);
+  plain.raw = expected;
+  plain.begin();
+  plain.add(theirs);
+  const read = plain.read(maker, row, columns, OLDEST, false);
+  const taken = run.read(ours, raw, { name: 'f', known, columns, oldestUnexpired: OLDEST });
+  if (!taken) {
+    expect([placeOf(ours), raw.count]).toEqual([before, 1]);
+    if (read && columns === null) known.learn(expected, 0);
+    return false;
+  }
+  expect(read).toBe(true);
+  expect(told(raw)).toEqual([
+    ['e', 'before', 1, Buffer.from(row.subarray(0, 1)).toString()],
+    ...(told(expected) as []),
+  ]);
+  return true;
+}
+
+/** Goes on to the row behind. */
+function leave(cursor: CellCursor, row: Uint8Array): void {
+  while (cursor.valid && Buffer.compare(rowAt(cursor), row) === 0) cursor.next();
+}
+
+/** Reads every row of the cells; how many rows were read by a run. */
+function readAll(open: () => CellCursor, columns: readonly Uint8Array[] | null): number {
+  const by = readers(columns);
+  const ours = open();
+  const theirs = open();
+  ours.seekToFirst();
+  theirs.seekToFirst();
+  let taken = 0;
+  while (theirs.valid) {
+    const row = rowAt(theirs);
+    if (readBoth(by, ours, theirs)) taken++;
+    else leave(ours, row);
+    leave(theirs, row);
+    expect(placeOf(ours)).toBe(placeOf(theirs));
+  }
+  expect(ours.valid).toBe(false);
+  return taken;
+}
+
+const rowsOf = (cells: readonly TestCell[]): Set<string> =>
+  new Set(cells.map(({ row }) => Buffer.from(row).toString('latin1')));
+
+describe.each(Object.entries(sources))('a run in %s', (_, source) => {
+  test('tells of a row what the reader for every case tells, or leaves it to that', () => {
+    fc.assert(
+      fc.property(someCells, (cells) => {
+        const open = source(cells);
+        readAll(open, null);
+        readAll(open, [Buffer.from('a'), Buffer.from('b'), Buffer.from('e')]);
+      }),
+      { numRuns: scaled(4, 100, 3000) },
+    );
+  });
+
+  test('reads rows of columns that were known before, also where some are missing', () => {
+    const cells: TestCell[] = [];
+    for (let row = 100; row < 300; row++)
+      for (const qualifier of '_abcdef')
+        if (qualifier !== 'd' || row % 3 > 0) cells.push(cell(`row-${row}`, qualifier, 5, `${row}`));
+    const open = source(cells, 4096);
+    // Not the first, nor those that end a block.
+    expect(readAll(open, null)).toBeGreaterThan(170);
+    expect(readAll(open, [Buffer.from('c')])).toBeGreaterThan(170);
+  });
+});
+
+test('a run in a single row of a memstore', () => {
+  fc.assert(
+    fc.property(someCells, (cells) => {
+      const memstore = memstoreOf(cells);
+      const by = readers(null);
+      for (const name of [...rowsOf(cells), ...rowsOf(cells)]) {
+        const row = Buffer.from(name, 'latin1');
+        hashRow(row, 0, row.length);
+        const theirs = memstore.cursor();
+        theirs.seek(new SeekKey().setRow(row));
+        expect(memstore.pointCursor.seekInRow(new SeekKey().setRow(row), lane1)).toBe(true);
+        readBoth(by, memstore.pointCursor, theirs);
+      }
+    }),
+    { numRuns: scaled(4, 100, 3000) },
+  );
+});
+
+test('a cursor of a memstore that was written to finds its place first', () => {
+  const memstore = memstoreOf([cell('a', 'x', 1), cell('b', 'x', 1), cell('d', 'x', 1)]);
+  const by = readers([Buffer.from('x')]);
+  const cursor = memstore.cursor();
+  cursor.seekToFirst();
+  memstore.add(Buffer.from('c'), Buffer.from('x'), 1, CellType.Put, 1, 0, Buffer.from('v'));
+  const raw = new RawRow();
+  expect(by.run.read(cursor, raw, { ...by, name: 'f', oldestUnexpired: 0 })).toBe(false);
+  expect(cursor.next()).toBe(true);
+  const rows: string[] = [];
+  while (cursor.valid) {
+    rows.push(Buffer.from(rowAt(cursor)).toString());
+    expect(by.run.read(cursor, raw, { ...by, name: 'f', oldestUnexpired: 0 })).toBe(true);
+  }
+  expect(rows).toEqual(['b', 'c', 'd']);
+});
+
+test('columns are known up to a number of them, in order', () => {
+  const known = new KnownColumns();
+  const raw = new RawRow();
+  const learn = (...qualifiers: string[]): void => {
+    raw.clear();
+    for (const qualifier of qualifiers) raw.add('f', Buffer.from(qualifier), 1, raw.row, 0, 0);
+    known.learn(raw, 1);
+  };
+  expect(known.any).toBe(false);
+  learn('left out', 'b', 'd');
+  learn('left out', 'a', 'c', 'd', 'e');
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const texts = (columns: readonly Uint8Array[]): string[] =>
+    columns.map((one) => Buffer.from(one).toString());
+  expect([texts(known.columns), texts(known.given)]).toEqual([names, names]);
+  for (let i = 10; i < 69; i++) learn('left out', `k${i}`);
+  expect([known.columns.length, known.any]).toEqual([64, true]);
+  learn('left out', 'one more');
+  expect(known.any).toBe(false);
+});
