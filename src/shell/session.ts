@@ -14,6 +14,7 @@ import {
   IncompleteError,
   Interpreter,
   inspect,
+  type Place,
   parseRuby,
   RubyError,
   RubyRaised,
@@ -88,9 +89,8 @@ export class ShellSession {
 
   /**
    * Runs a text if it is whole; false when it ends within a statement: then it is to be given again with further lines.
-   * @param lines how many lines it has.
    */
-  async run(text: string, place = { line: 1, column: 1 }): Promise<boolean> {
+  private async run(text: string, place: Place): Promise<boolean> {
     let program: ReturnType<typeof parseRuby>;
     try {
       program = parseRuby(text, place);
@@ -122,24 +122,16 @@ export class ShellSession {
   /** Runs the lines of a script; each is printed behind its prompt, as in HBase's shell. */
   async script(text: string): Promise<ShellOutcome> {
     const lines = text.replace(/\n$/, '').split('\n');
-    let open = '';
-    let statement = new OpenStatement();
-    let first = 1;
+    const statement = new OpenStatement();
     try {
       for (const [index, each] of lines.entries()) {
         this.line = index + 1;
-        this.options.io.write(`${this.prompt(open !== '')}${each}\n`);
-        if (open === '') first = this.line;
-        open += `${each}\n`;
-        statement.add(each);
-        if (statement.isOpen) continue;
-        if (await this.run(open, { line: first, column: 1 })) {
-          open = '';
-          statement = new OpenStatement();
-        }
+        this.options.io.write(`${this.prompt(statement.text !== '')}${each}\n`);
+        statement.add(each, this.line);
+        await this.runWhole(statement);
         if (this.stopped) return this.outcome();
       }
-      if (open.trim() !== '') this.incomplete(open, first);
+      if (!statement.isBlank) this.incomplete(statement);
       return this.outcome();
     } catch (error) {
       if (error instanceof ShellExit) return { code: error.code };
@@ -147,10 +139,15 @@ export class ShellSession {
     }
   }
 
+  /** Runs a statement, and begins the next, if it is whole. */
+  async runWhole(statement: OpenStatement): Promise<void> {
+    if (!statement.isOpen && (await this.run(statement.text, statement.place))) statement.clear();
+  }
+
   /** The text ends within a statement. */
-  incomplete(text: string, line: number): void {
+  incomplete({ text, place }: OpenStatement): void {
     try {
-      parseRuby(text, { line, column: 1 });
+      parseRuby(text, place);
     } catch (error) {
       this.syntaxError(error);
     }

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { OpenStatement } from './open-statement.js';
 import { ShellExit } from './ruby/index.js';
 import type { ShellOutcome, ShellSession } from './session.js';
 
@@ -20,7 +21,9 @@ export interface TerminalOptions {
 
 /** The lines of an input, one at a time; questions of commands and statements share them. */
 export class Terminal {
-  private readonly lines: string[] = [];
+  private lines: string[] = [];
+  /** How many of those were given out: taking them off one by one would move all that are left each time. */
+  private given = 0;
   private readonly waiting: ((line: string | undefined) => void)[] = [];
   private reader: Interface | undefined;
   private ended = false;
@@ -31,7 +34,7 @@ export class Terminal {
   /** A line without its end; undefined when there is none any more. */
   ask = (prompt = ''): Promise<string | undefined> => {
     const reader = this.open();
-    const line = this.lines.shift();
+    const line = this.take();
     if (line !== undefined || this.ended) return Promise.resolve(line);
     if (this.options.isTerminal) {
       reader.setPrompt(prompt);
@@ -46,6 +49,17 @@ export class Terminal {
 
   close(): void {
     this.reader?.close();
+  }
+
+  private take(): string | undefined {
+    const line = this.lines[this.given];
+    if (line === undefined) return undefined;
+    this.given++;
+    if (2 * this.given >= this.lines.length) {
+      this.lines = this.lines.slice(this.given);
+      this.given = 0;
+    }
+    return line;
   }
 
   private open(): Interface {
@@ -92,22 +106,21 @@ export async function runTyped(
 ): Promise<ShellOutcome> {
   terminal.complete((word) => session.completions(word));
   if (isTerminal) write('Rowan, with the commands of the HBase shell. help lists them, exit ends.\n');
-  let open = '';
-  for (let line = 1, first = 1; ; line++) {
+  const statement = new OpenStatement();
+  for (let line = 1; ; line++) {
     session.at(line);
-    const typed = await terminal.ask(session.prompt(open !== ''));
+    const typed = await terminal.ask(session.prompt(statement.text !== ''));
     if (typed === undefined) {
-      if (open.trim() !== '') session.incomplete(open, first);
+      if (!statement.isBlank) session.incomplete(statement);
       return session.outcome();
     }
     if (typed === '\x03') {
-      open = '';
+      statement.clear();
       continue;
     }
-    if (open === '') first = line;
-    open += `${typed}\n`;
+    statement.add(typed, line);
     try {
-      if (await session.run(open, { line: first, column: 1 })) open = '';
+      await session.runWhole(statement);
     } catch (error) {
       if (error instanceof ShellExit) return { code: error.code };
       throw error;

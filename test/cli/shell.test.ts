@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { loadSchema } from '../../src/cli/load-entities.js';
 import { runCli } from '../../src/cli/program.js';
 import { SchemaView } from '../../src/cli/shell-entities.js';
@@ -121,6 +121,33 @@ test('blocks, loops and words behind statements are taken for what they are', as
   ]);
 });
 
+test('a line that ends with a backslash goes on on the next', async () => {
+  const { out } = await script(
+    [
+      "puts 'a' \\",
+      "  + 'b'",
+      "puts 'c' \\\r",
+      '  if true',
+      "puts 'd' # no more \\",
+      "puts 'e'",
+      'if true',
+      "  puts 'f' \\",
+      '    unless false',
+      'end',
+      "puts 'g' \\",
+    ].join('\n'),
+  );
+  expect(out.split('\n').filter((line) => /^[a-g]+$/.test(line))).toEqual(['ab', 'c', 'd', 'e', 'f']);
+  expect(out).toContain('SyntaxError (The line goes on behind "\\", and nothing follows.)');
+});
+
+test('begin … end while runs once at least', async () => {
+  const { out } = await script(
+    'i = 5\nbegin\n  puts "i is #{i}"\n  i += 1\nend while i < 5\nputs "behind"\n',
+  );
+  expect(out.split('\n').filter((line) => /^(?:i is|behind)/.test(line))).toEqual(['i is 5', 'behind']);
+});
+
 test('a block ends with the command that fails in it, where errors end everything', async () => {
   const { out } = await script("3.times { |i| puts i; scan 'nope' }\n", '-n');
   expect(out).toContain('0\n');
@@ -154,6 +181,31 @@ test('lines that are typed are completed, and an open statement waits for more',
   expect(session.completions('x')).toEqual(['x']);
   expect(await engine.admin.tableExists('t')).toBe(true);
   await engine.close();
+});
+
+test('lines through a pipe are read once, however long the statement is', async () => {
+  const lines = 300;
+  const input = new PassThrough();
+  let out = '';
+  const write = (text: string): void => {
+    out += text;
+  };
+  const terminal = new Terminal({ input, output: new PassThrough(), isTerminal: false });
+  const session = new ShellSession({
+    engine: await openEmbedded('/s', { fileSystem: new MemoryFileSystem() }),
+    version: '1',
+    io: { write, ask: () => terminal.ask(), width: () => 0 },
+  });
+  const read = vi.spyOn(session as unknown as { run(text: string): Promise<boolean> }, 'run');
+  input.end(
+    ['x = [', ...Array.from({ length: lines }, (_, i) => `  [${i}, 'v'],`), ']', 'puts x.length', ''].join(
+      '\n',
+    ),
+  );
+  expect(await runTyped(session, terminal, write, false)).toEqual({ code: 0 });
+  terminal.close();
+  expect(out).toContain(`${lines}\n`);
+  expect(read).toHaveBeenCalledTimes(2);
 });
 
 test('with entities rows are told, and keys taken, by their parts', async () => {

@@ -65,6 +65,12 @@ describe('values', () => {
     ['[[1, 2], [3, 4]].each { |a, b| puts a + b }.length', '2'],
     ['i = 0; i += 1 while i < 5; i', '5'],
     ['i = 5; until i == 0 do i -= 2; break_ = 1; i = 0 if i < 0; end; i', '0'],
+    ['i = 9; begin; i += 1; end while i < 5; i', '10'],
+    ['i = 0; begin i += 1 end until i >= 3; i', '3'],
+    ['i = 0; begin; i += 1; raise if i == 2; rescue; i += 5; end while i < 4; i', '7'],
+    ['i = 9; i += 1 while i < 5; i', '9'],
+    ["x = 'a' \\\n  + 'b'; x", '"ab"'],
+    ['[1, \\\n 2] # no \\\n', '[1, 2]'],
     ["begin; raise 'x'; rescue => e; e; ensure; puts 'z'; end", '"x"'],
     ["if 1 > 2 then 'a' elsif 2 > 1\n 'b' else 'c' end", '"b"'],
     ["1 > 2 ? 'a' : 'b'", '"b"'],
@@ -99,12 +105,21 @@ describe('commands', () => {
   });
 });
 
-test.each(["echo 'a',", "echo 'a", '[1,', '{', 'if true', 'list.each do |x|', '1 +', 'x =', '"a#{1'])(
-  'a text that goes on is told from a wrong one: %s',
-  (source) => {
-    expect(() => parseRuby(source)).toThrow(IncompleteError);
-  },
-);
+test.each([
+  "echo 'a' \\\n",
+  'x = 1\nputs 2 \\\n',
+  "echo 'a',",
+  "echo 'a",
+  '[1,',
+  '{',
+  'if true',
+  'list.each do |x|',
+  '1 +',
+  'x =',
+  '"a#{1',
+])('a text that goes on is told from a wrong one: %s', (source) => {
+  expect(() => parseRuby(source)).toThrow(IncompleteError);
+});
 
 test.each([
   ['echo 1\nclass X; end', 2, 1],

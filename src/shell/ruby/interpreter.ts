@@ -83,6 +83,7 @@ export class Interpreter {
         return branch === undefined ? null : this.run(branch);
       }
       case 'while':
+        if (node.bodyFirst) await this.run(node.body);
         while (truthy(await this.run(node.test)) !== node.until) await this.run(node.body);
         return null;
       case 'for':

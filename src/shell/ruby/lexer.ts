@@ -17,7 +17,9 @@ export type Token = Place & {
     /** `name:` in a hash. */
     | { readonly kind: 'label'; readonly text: string }
     | { readonly kind: 'symbol' | 'constant' | 'name' | 'keyword' | 'op'; readonly text: string }
-    | { readonly kind: 'newline' | 'end' }
+    | { readonly kind: 'newline' }
+    /** `goesOn`: the last line end is escaped, so that another line belongs to this one. */
+    | { readonly kind: 'end'; readonly goesOn: boolean }
   );
 
 const KEYWORDS = new Set(
@@ -49,6 +51,8 @@ class Lexer {
   private at = 0;
   private lineStart: number;
   private line: number;
+  /** Whether an escaped line end is the last thing that was read. */
+  private goesOn = false;
   private readonly found: Token[] = [];
 
   constructor(
@@ -65,7 +69,7 @@ class Lexer {
       const place = { ...this.place(), spaced };
       const char = this.source[this.at];
       if (char === undefined) {
-        this.found.push({ kind: 'end', ...place });
+        this.found.push({ kind: 'end', goesOn: this.goesOn, ...place });
         return this.found;
       }
       this.found.push(this.token(char, place));
@@ -104,13 +108,16 @@ class Lexer {
   /** Skips blanks, comments and escaped line ends. */
   private blank(): boolean {
     const before = this.at;
+    this.goesOn = false;
     for (;;) {
       const char = this.source[this.at];
       if (char === ' ' || char === '\t' || char === '\r' || char === '\u00a0') this.at++;
       else if (char === '\\' && /^\\\r?\n/.test(this.source.slice(this.at, this.at + 3))) {
         this.at = this.source.indexOf('\n', this.at) + 1;
         this.newLine();
+        this.goesOn = true;
       } else if (char === '#') {
+        this.goesOn = false;
         const end = this.source.indexOf('\n', this.at);
         this.at = end < 0 ? this.source.length : end;
       } else return this.at > before || this.at === 0;

@@ -3,7 +3,7 @@
 import { ExpressionReader } from './expressions.js';
 import { type Token, tokenize } from './lexer.js';
 import type { Node, Rescue } from './syntax.js';
-import type { Place } from './syntax-error.js';
+import { IncompleteError, type Place } from './syntax-error.js';
 
 /**
  * Reads a text of statements.
@@ -17,7 +17,9 @@ export function parseRuby(source: string, from?: Place, depth = 0): Node {
 class Parser extends ExpressionReader {
   program(): Node {
     const body = this.statements([]);
-    if (this.token.kind !== 'end') throw this.unexpected();
+    const { token } = this;
+    if (token.kind !== 'end') throw this.unexpected();
+    if (token.goesOn) throw new IncompleteError('The line goes on behind "\\", and nothing follows.', token);
     return body;
   }
 
@@ -72,6 +74,7 @@ class Parser extends ExpressionReader {
           test: this.expressionStatement(),
           body: node,
           until: text === 'until',
+          bodyFirst: node.kind === 'begin',
           place: token,
         };
       } else return node;
@@ -98,7 +101,7 @@ class Parser extends ExpressionReader {
         this.take('keyword', 'do');
         const body = this.statements(['end']);
         this.expect('keyword', 'end');
-        return { kind: 'while', test, body, until: text === 'until', place };
+        return { kind: 'while', test, body, until: text === 'until', bodyFirst: false, place };
       }
       case 'for':
         return this.loop(place);

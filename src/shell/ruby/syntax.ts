@@ -15,7 +15,14 @@ export type Node = { readonly place: Place } & (
   | { readonly kind: 'not'; readonly value: Node }
   | { readonly kind: 'range'; readonly first: Node; readonly last: Node; readonly exclusive: boolean }
   | { readonly kind: 'if'; readonly test: Node; readonly yes: Node; readonly no: Node | undefined }
-  | { readonly kind: 'while'; readonly test: Node; readonly body: Node; readonly until: boolean }
+  | {
+      readonly kind: 'while';
+      readonly test: Node;
+      readonly body: Node;
+      readonly until: boolean;
+      /** `begin … end while`: the body runs before the test is made for the first time. */
+      readonly bodyFirst: boolean;
+    }
   | { readonly kind: 'for'; readonly names: readonly string[]; readonly over: Node; readonly body: Node }
   | {
       readonly kind: 'begin';
