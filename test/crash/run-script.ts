@@ -13,6 +13,8 @@ export interface Script {
   line(fits: (line: string) => boolean): Promise<string>;
   /** Resolves when there are so many lines. Rejects when the process ends before. */
   count(lines: number): Promise<void>;
+  /** What it has written on stderr so far. */
+  errors(): string;
   /** SIGKILL: no handler runs, nothing is flushed. */
   kill(): void;
 }
@@ -63,6 +65,7 @@ export function runScript(file: string, args: readonly string[]): Script {
     count: async (wanted) => {
       await when(() => (lines.length >= wanted ? true : undefined));
     },
+    errors: () => errors,
     kill: () => child.kill('SIGKILL'),
   };
 }

@@ -5,14 +5,17 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { connect, type Database } from '../../src/database.js';
-import { JobStore, jobTableDescriptor } from '../../src/job/job-store.js';
+import { JobStore, jobTableDescriptor, type SplitState } from '../../src/job/job-store.js';
 import { Page, Visit } from '../cli/fixtures/job.js';
 import { connectShared } from './connect.js';
+import { GIVE_UP, orSay } from './patience.js';
 import { dropTable } from './tables.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/job.js', import.meta.url));
 const ROWS = 20_000;
+/** Rows a second of the worker that is killed: its splits would take minutes. */
+const VICTIM_RATE = 50;
 const TABLES = ['job_visits', 'job_pages', 'rowan_jobs'];
 
 let db: Database;
@@ -32,9 +35,12 @@ afterAll(async () => {
 interface Shard {
   readonly process: ChildProcess;
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
+  /** What it has printed so far. */
+  output(): string;
 }
 
-function startShard(index: number): Shard {
+/** `rate`: rows a second. */
+function startShard(index: number, rate: number): Shard {
   const masters = `hbase:${inject('hbase').masters.join(',')}`;
   const args = [
     'job',
@@ -44,9 +50,9 @@ function startShard(index: number): Shard {
     '--shard',
     `${index}/4`,
     '--lease',
-    '6',
+    '15',
     '--rate',
-    '800',
+    String(rate),
     '--json',
   ];
   const child = spawn(process.execPath, ['dist/src/cli/main.js', ...args], { cwd: ROOT });
@@ -58,7 +64,7 @@ function startShard(index: number): Shard {
     living.delete(child);
     return { code: code as number | null, output };
   });
-  return { process: child, ended };
+  return { process: child, ended, output: () => output };
 }
 
 it('ends with the right sums, each visit counted once', async () => {
@@ -70,43 +76,58 @@ it('ends with the right sums, each visit counted once', async () => {
   });
   await db.repository(Visit).putMany(visits);
 
-  const shards = [0, 1, 2, 3].map(startShard);
   const states = new JobStore(db.engine.table(jobTableDescriptor().name), 'page-visits');
-  // The first of the shards dies with a checkpoint behind it and rows before it.
-  let victim: string;
-  const over = shards[0]!.ended.then(({ output }) => {
+  const first = (): Promise<SplitState | undefined> =>
+    states.splits(0).then(
+      (splits) => splits.get(0)?.value,
+      // The first worker has not made the table yet.
+      () => undefined,
+    );
+  // It is slow, so that it is at its first split whenever it is looked at; and alone, until it has that.
+  const victim = startShard(0, VICTIM_RATE);
+  const over = victim.ended.then(({ output }) => {
     throw new Error(`The first worker ended before it could be killed: ${output}`);
   });
   over.catch(() => {});
-  for (;;) {
-    const first = await states.splits(0).then(
-      (splits) => splits.get(0)?.value,
-      () => undefined,
-    );
-    if (first?.state === 'done') throw new Error('The first split ended before its worker could be killed.');
-    if (first?.state === 'running' && first.position !== undefined) {
-      victim = first.owner;
-      break;
+  const come = async (
+    what: string,
+    there: (state: SplitState | undefined) => boolean,
+  ): Promise<SplitState> => {
+    for (const end = performance.now() + GIVE_UP; ; ) {
+      const state = await Promise.race([over, first()]);
+      if (state?.state === 'done')
+        throw new Error('The first split ended before its worker could be killed.');
+      if (there(state)) return state!;
+      if (performance.now() > end)
+        throw new Error(`${what} did not come: ${JSON.stringify(state)}. ${victim.output()}`);
+      await new Promise((done) => setTimeout(done, 20));
     }
-    await Promise.race([over, new Promise((done) => setTimeout(done, 20))]);
-  }
-  shards[0]!.process.kill('SIGKILL');
-
-  expect(await shards[0]!.ended).toMatchObject({ code: null });
-  const orphans = [...(await states.splits(0))].filter(
-    ([, { value }]) => value.owner === victim && value.state === 'running',
+  };
+  const { owner } = await come('A claim of the first split', (state) => state?.state === 'running');
+  const others = [1, 2, 3].map((index) => startShard(index, 800));
+  // It dies with a checkpoint behind it and rows before it.
+  await come('A checkpoint of the first split', (state) => state?.position !== undefined);
+  const held = [...(await states.splits(0))].filter(
+    ([, { value }]) => value.owner === owner && value.state === 'running',
   );
+  victim.process.kill('SIGKILL');
+  expect(await victim.ended).toMatchObject({ code: null });
+  const left = await states.splits(0);
+  const orphans = held.filter(([split]) => {
+    const { state, owner: last } = left.get(split)!.value;
+    return state !== 'done' || last !== owner;
+  });
   expect(orphans).not.toEqual([]);
-  for (const { ended } of shards.slice(1)) {
-    const { code, output } = await ended;
-    expect([code, output]).toEqual([0, expect.any(String)]);
-    expect(JSON.parse(output)).toMatchObject({ job: 'page-visits', rows: ROWS, counters: { visits: ROWS } });
+  for (const { ended, output } of others) {
+    const { code, output: all } = await orSay('The end of a worker', ended, output);
+    expect([code, all]).toEqual([0, expect.any(String)]);
+    expect(JSON.parse(all)).toMatchObject({ job: 'page-visits', rows: ROWS, counters: { visits: ROWS } });
   }
   const pages = await db.repository(Page).find({}, { fullScan: true }).all();
   expect(new Map(pages.map(({ page, visits: count }) => [page, count]))).toEqual(naive);
   const ended = await states.splits(0);
   for (const [split] of orphans) {
     expect(ended.get(split)!.value).toMatchObject({ state: 'done' });
-    expect(ended.get(split)!.value.owner).not.toBe(victim);
+    expect(ended.get(split)!.value.owner).not.toBe(owner);
   }
 });

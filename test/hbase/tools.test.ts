@@ -12,6 +12,7 @@ import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { scaled } from '../proof/scale.js';
 import { connectShared } from './connect.js';
+import { orSay } from './patience.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 /** Cells of the table that is carried about, of five a row. */
@@ -23,6 +24,9 @@ const KILLS = scaled(1, 2, 3);
 const TRIES = 20;
 /** Turns of the event loop within which a process is killed the first time. */
 const TURNS = scaled(200, 400, 2000);
+/** Milliseconds that a tool may take for all of the table, and a test of one direction. */
+const TOOL_MS = scaled(300_000, 300_000, 1_200_000);
+const TEST_MS = scaled(900_000, 1_800_000, 7_200_000);
 const BATCH = 1000;
 /** A life of single cells that outlasts every test, though it begins in 1970. */
 const LIFE_MS = 300 * 365 * 86_400_000;
@@ -101,8 +105,14 @@ async function fill({ place, table }: Place, seed: number): Promise<void> {
 
 /** Runs a tool in processes that are killed, and then to its end. */
 async function runKilled(tool: string, { place, table }: Place, files: string, random: () => number) {
-  const run = (turn: number) =>
-    runScript('test/hbase/tool-process.ts', [tool, place, table, files, String(turn)]).exit;
+  const run = async (turn: number) => {
+    const script = runScript('test/hbase/tool-process.ts', [tool, place, table, files, String(turn)]);
+    try {
+      return await orSay(`The end of ${tool}`, script.exit, script.errors, TOOL_MS);
+    } finally {
+      script.kill();
+    }
+  };
   let within = TURNS;
   let kills = 0;
   for (let tries = 0; kills < KILLS && tries < TRIES; tries++) {
@@ -123,6 +133,7 @@ it.each([
   ['HBase to HBase', onHBase, onHBase],
 ])(
   '%s: what is exported and imported by processes that die is the same, cell by cell',
+  { timeout: TEST_MS },
   async (name, a, b) => {
     const seed = name.length;
     const [from, into, files] = [a(), b(), join(folder, name)];

@@ -93,12 +93,19 @@ interface Finished {
   readonly output: string;
 }
 
-/** Runs a command to its end; a command that does not exist ends with code 127. */
+/** The code of a command that a signal ended. */
+export const KILLED = 128;
+
+/**
+ * Runs a command to its end; a command that does not exist ends with code 127. One that still runs after `patience` milliseconds is
+ * ended, and its output says so: whoever waits would else be ended without a word.
+ */
 export function run(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
   input = '',
+  patience?: number,
 ): Promise<Finished> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -106,11 +113,20 @@ export function run(
     child.stdin.on('error', () => {});
     child.stdin.end(input);
     const chunks: Buffer[] = [];
+    const end = (): void => {
+      chunks.push(Buffer.from(`\n${command} was ended: it still ran after ${patience! / 1000} s.`));
+      child.kill('SIGKILL');
+    };
+    const timer = patience === undefined ? undefined : setTimeout(end, patience);
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.on('error', (error) => resolve({ code: 127, output: error.message }));
-    child.on('close', (code, signal) =>
-      resolve({ code: code ?? (signal === null ? 1 : 128), output: Buffer.concat(chunks).toString() }),
-    );
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      resolve({ code: 127, output: error.message });
+    });
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code: code ?? (signal === null ? 1 : KILLED), output: Buffer.concat(chunks).toString() });
+    });
   });
 }

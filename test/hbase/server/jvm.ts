@@ -27,6 +27,9 @@ export const MODULE_FLAGS: readonly string[] = [
   ].map((module) => `--add-exports=${module}=ALL-UNNAMED`),
 ];
 
+/** Milliseconds after which a tool or a shell that does not end is ended: before the test is that waits for it. */
+export const TOOL_PATIENCE = 800_000;
+
 export interface JvmOptions {
   readonly layout: InstanceLayout;
   /** Names the log file and the entry in the state file. */

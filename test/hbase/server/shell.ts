@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { classPath, run } from './class-path.js';
-import { MODULE_FLAGS } from './jvm.js';
+import { classPath, KILLED, run } from './class-path.js';
+import { MODULE_FLAGS, TOOL_PATIENCE } from './jvm.js';
 import type { InstanceLayout } from './layout.js';
 
 /**
@@ -18,9 +18,12 @@ export async function runShell(layout: InstanceLayout, script: string): Promise<
 /**
  * As {@link runShell}, but as if it was typed: a command that fails prints its error, and the next one runs. The script ends
  * with `exit`; `input` answers the questions of commands.
+ * @throws ShellError with everything printed when it does not end.
  */
 export async function runTypedShell(layout: InstanceLayout, script: string, input: string): Promise<string> {
-  return (await start(layout, script, [], input)).output;
+  const { code, output } = await start(layout, script, [], input);
+  if (code === KILLED) throw new ShellError(code, output);
+  return output;
 }
 
 async function start(
@@ -48,7 +51,7 @@ async function start(
       ...options,
       file,
     ];
-    return await run('java', args, process.env, input);
+    return await run('java', args, process.env, input, TOOL_PATIENCE);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { classPath, run } from './class-path.js';
-import { MODULE_FLAGS } from './jvm.js';
+import { MODULE_FLAGS, TOOL_PATIENCE } from './jvm.js';
 import type { InstanceLayout } from './layout.js';
 
 /**
@@ -63,7 +63,7 @@ async function runMain(
 ): Promise<string> {
   const flags = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto'];
   const paths = [layout.conf, ...jars].join(delimiter);
-  const { code, output } = await run('java', [
+  const all = [
     ...MODULE_FLAGS,
     ...flags,
     '-Djava.net.preferIPv4Stack=true',
@@ -72,7 +72,8 @@ async function runMain(
     paths,
     mainClass,
     ...args,
-  ]);
+  ];
+  const { code, output } = await run('java', all, process.env, '', TOOL_PATIENCE);
   if (code !== 0) throw new Error(`${mainClass} ended with code ${code}:\n${output.slice(-6000)}`);
   return output;
 }

@@ -1,6 +1,6 @@
 /** What a tool that stood unfinished goes on with, and what it refuses to. */
 
-import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { JobStore } from '../../../src/job/job-store.js';
@@ -124,8 +124,21 @@ test('an import is not gone on with when the folder has another export, nor text
   const options = { columns: ['HBASE_ROW_KEY', 'f:q'], run: ONE_LANE };
   const lines = (engine: Engine) => importTsv(engine, 't', [path], options);
   await leaveUnfinished(stage.other, 'importtsv-t', lines);
-  await writeFile(path, 'l0\tv\n');
-  await expect(lines(stage.other)).rejects.toThrow('was begun with other work');
+  const { size } = await stat(path);
+  // It was still being written.
+  await appendFile(path, 'l40\tv\n');
+  await expect(lines(stage.other)).rejects.toMatchObject({
+    code: 'ERR_JOB',
+    message: expect.stringContaining(
+      `The files that job "importtsv-t" reads are not what they were when it was begun: 1 file of ${size} bytes then, ` +
+        `1 file of ${size + 6} bytes now. One that is still written to is read when it is whole.`,
+    ) as string,
+  });
+  await expect(importTsv(stage.other, 't', [path], { ...options, skipEmptyColumns: true })).rejects.toThrow(
+    'was begun with other work',
+  );
+  await importTsv(stage.other, 't', [path], { ...options, run: { ...ONE_LANE, restart: true } });
+  expect((await countRows(stage.other, 't')).rows).toBe(81);
 });
 
 test('what an export says of its table and files is looked at before it is believed', async () => {
