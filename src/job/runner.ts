@@ -14,6 +14,7 @@ import { RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
 import { ring, sleepUntilRung } from './bell.js';
 import { CounterSet } from './counters.js';
+import { otherFiles } from './files/place.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
 import { type RunSettings, runSettings } from './options.js';
 import { ProgressMeter } from './progress.js';
@@ -107,14 +108,7 @@ class JobRun {
       await this.store.forgetEarlierRuns();
       return written;
     }
-    if (header.value.signature !== signature) {
-      throw new RowanError(
-        'ERR_JOB',
-        `Job "${name}" was begun with other work (${header.value.signature}; now ${signature}). Choose another name, or ` +
-          'run it with { restart: true }, which forgets what was done.',
-        { details: { job: name } },
-      );
-    }
+    if (header.value.signature !== signature) throw otherWork(name, header.value.signature, signature);
     this.resumed = true;
     this.store.run = header.value.run;
     return header;
@@ -330,6 +324,18 @@ class PhaseRun {
     if (!error.retryable || tries >= ATTEMPTS) throw error;
     await sleep(FIRST_RETRY_MS * 2 ** (tries - 1), signal);
   }
+}
+
+function otherWork(name: string, before: string, now: string): RowanError {
+  const files = otherFiles(before, now);
+  const what =
+    files === undefined
+      ? `Job "${name}" was begun with other work (${before}; now ${now}). Choose another name, or run it`
+      : `The files that job "${name}" reads are not what they were when it was begun: ${files.before} then, ${files.now} now. ` +
+        'One that is still written to is read when it is whole. Choose another name, or run the job';
+  return new RowanError('ERR_JOB', `${what} with { restart: true }, which forgets what was done.`, {
+    details: { job: name },
+  });
 }
 
 function isAbort(error: unknown): boolean {

@@ -60,8 +60,27 @@ export async function fileSize(path: string): Promise<number> {
  */
 export async function filesIdentity(paths: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
-  for (const path of paths) hash.update(JSON.stringify([path, await fileSize(path)]));
-  return hash.digest('hex').slice(0, 16);
+  let bytes = 0;
+  for (const path of paths) {
+    const size = await fileSize(path);
+    hash.update(JSON.stringify([path, size]));
+    bytes += size;
+  }
+  const files = paths.length === 1 ? '1 file' : `${paths.length} files`;
+  return `${files} of ${bytes} bytes (${hash.digest('hex').slice(0, 16)})`;
+}
+
+const IDENTITY = /(\d+ files? of \d+ bytes) \([0-9a-f]{16}\)/;
+
+/** What the files were and are, where two signatures differ in nothing but the identity of the files that are read. */
+export function otherFiles(
+  before: string,
+  now: string,
+): { readonly before: string; readonly now: string } | undefined {
+  const [first, second] = [IDENTITY.exec(before), IDENTITY.exec(now)];
+  if (first === null || second === null) return undefined;
+  if (before.replace(first[0], '') !== now.replace(second[0], '')) return undefined;
+  return { before: first[1]!, now: second[1]! };
 }
 
 /**
