@@ -151,6 +151,7 @@ class JobRun {
       {
         store: this.store,
         table: phase.reader ?? (typeof read === 'string' ? this.engine.table(read) : read),
+        sync: this.engine.capabilities.sync,
         phase,
         phaseNumber: number,
         settings: this.settings,
@@ -161,7 +162,6 @@ class JobRun {
       },
       ranges,
       this.owner,
-      this.engine.capabilities.sync,
     );
     if (over) await work.refresh();
     else await work.run(stop);
@@ -187,7 +187,6 @@ class PhaseRun {
     private readonly environment: SplitEnvironment,
     private readonly ranges: readonly RowRange[],
     private readonly owner: string,
-    private readonly oneProcess: boolean,
   ) {}
 
   async run(stop: AbortController): Promise<void> {
@@ -269,7 +268,8 @@ class PhaseRun {
       return ours || this.unchangedFor(split) >= this.environment.settings.leaseMs;
     }
     if (stored.value.state === 'done') return false;
-    if (this.oneProcess) return !living.has(stored.value.owner);
+    // Only one process can have such a store.
+    if (this.environment.sync) return !living.has(stored.value.owner);
     return this.unchangedFor(split) >= this.environment.settings.leaseMs;
   }
 

@@ -2,14 +2,14 @@
 
 import { fromHex, toHex } from '../bytes/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
-import type { Result } from '../table/index.js';
+import { type Batch, openBatches } from './batches.js';
 import { CounterSet } from './counters.js';
 import type { JobStore, SplitState, Stored } from './job-store.js';
 import type { RunSettings } from './options.js';
 import type { ProgressMeter } from './progress.js';
 import { sleep } from './sleep.js';
 import type { Throttle } from './throttle.js';
-import type { JobPhase, JobReadable, RowRange, RowWeight, SplitWork } from './types.js';
+import type { JobPhase, JobReadable, RowRange, SplitWork } from './types.js';
 
 /** Rows of the first batch, before it is known how large rows are. */
 const FIRST_BATCH = 64;
@@ -18,6 +18,8 @@ const FIRST_BATCH = 64;
 export interface SplitEnvironment {
   readonly store: JobStore;
   readonly table: JobReadable;
+  /** Whether the engine answers in this thread. */
+  readonly sync: boolean;
   readonly phase: JobPhase;
   readonly phaseNumber: number;
   readonly settings: RunSettings;
@@ -116,42 +118,33 @@ export class SplitRun {
     if (this.position === undefined) scan.withStartRow(this.range.start);
     else scan.withStartRow(this.position, false);
     scan.withStopRow(this.range.stop);
-    const scanner = environment.table.scan(scan, { signal });
+    const { table, sync, phase } = environment;
+    const batches = openBatches(table, scan, work, {
+      ...(phase.weigh && { weigh: phase.weigh }),
+      sync,
+      signal,
+    });
     let wanted = Math.min(FIRST_BATCH, settings.batchRows);
     try {
       for (;;) {
         throwIfAborted(signal);
-        const rows = await scanner.nextBatch(wanted);
-        if (rows.length > 0) {
-          const weight = this.weigh(rows);
-          await work.rows(rows);
-          this.note(rows, weight);
-          const { bytes } = weight;
-          const wait = Math.max(rowThrottle.take(weight.rows), byteThrottle.take(bytes));
-          if (this.isDue()) await this.checkpoint(work, 'running');
-          await pause(wait, signal);
-          const fitting = Math.floor((settings.batchBytes * rows.length) / Math.max(bytes, 1));
-          wanted = Math.max(1, Math.min(settings.batchRows, fitting, 2 * wanted));
-        }
-        if (rows.length === 0) return;
+        const batch = await batches.next(wanted);
+        if (batch === undefined) return;
+        this.note(batch);
+        const { given, rows, bytes } = batch;
+        const wait = Math.max(rowThrottle.take(rows), byteThrottle.take(bytes));
+        if (this.isDue()) await this.checkpoint(work, 'running');
+        await pause(wait, signal);
+        const fitting = Math.floor((settings.batchBytes * given) / Math.max(bytes, 1));
+        wanted = Math.max(1, Math.min(settings.batchRows, fitting, 2 * wanted));
       }
     } finally {
-      await scanner.close();
+      await batches.close();
     }
   }
 
-  private weigh(rows: readonly Result[]): RowWeight {
-    const { weigh } = this.environment.phase;
-    if (weigh === undefined) return { rows: rows.length, bytes: sizeOf(rows) };
-    const weights = rows.map(weigh);
-    return {
-      rows: weights.reduce((sum, weight) => sum + weight.rows, 0),
-      bytes: weights.reduce((sum, weight) => sum + weight.bytes, 0),
-    };
-  }
-
-  private note(read: readonly Result[], { rows, bytes }: RowWeight): void {
-    this.position = read[read.length - 1]!.row;
+  private note({ last, rows, bytes }: Batch): void {
+    this.position = last;
     this.rows += rows;
     this.bytes += bytes;
     this.pendingRows += rows;
@@ -225,15 +218,6 @@ export class SplitRun {
 
 async function closed(work: SplitWork): Promise<void> {
   await work.close?.();
-}
-
-/** Bytes of keys and values. */
-export function sizeOf(rows: readonly Result[]): number {
-  let bytes = 0;
-  for (const { row, cells } of rows) {
-    for (const cell of cells) bytes += row.length + cell.qualifier.length + cell.value.length + 12;
-  }
-  return bytes;
 }
 
 /** Lets other work of this thread go on, and waits if there is a time to. @throws RowanError `ERR_ABORTED`. */

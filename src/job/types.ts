@@ -1,7 +1,7 @@
 /** What callers give to jobs and get from them. */
 
 import type { JsonValue } from '../codec/index.js';
-import type { Result, Scan, Table } from '../table/index.js';
+import type { RawRow, Result, Scan, Table } from '../table/index.js';
 
 /** Rows [start, stop) of a table; an empty bound is open. */
 export interface RowRange {
@@ -97,6 +97,8 @@ export interface SplitContext {
 export interface SplitWork {
   /** Works rows. Effects have to be such that working the rows behind the last commit again changes nothing. */
   rows(rows: readonly Result[]): void | Promise<void>;
+  /** The same, called in its place where the table can fill one row again and again. */
+  readonly raw?: RawRowWork | undefined;
   /** The last row up to which everything is done; left out: the last that was given. Asked after `commit`. */
   settled?(): Uint8Array | undefined;
   /** Makes what was done so far last; what it answers is kept with the checkpoint. */
@@ -105,6 +107,14 @@ export interface SplitWork {
   finish?(): void | Promise<void>;
   /** At the end of the attempt, whatever it was. */
   close?(): void | Promise<void>;
+}
+
+/** The work on rows that are gone when the next is read. */
+export interface RawRowWork {
+  /** Works a row, which is filled again when this has returned, or what it answers is settled. */
+  row(row: RawRow): void | Promise<void>;
+  /** After the last row of each batch. */
+  flush(): void | Promise<void>;
 }
 
 /** What a pass can read: a table, or a file that looks like one. */

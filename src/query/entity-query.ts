@@ -50,6 +50,7 @@ import {
   type WithRelations,
 } from './related/related-query.js';
 import { resolverOf } from './resolver.js';
+import type { Row } from './row.js';
 import type { RowSource } from './row-source.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
@@ -266,6 +267,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       );
     }
     const part = plan.parts[0]!;
+    const loader = loaders[part.entity]!;
+    const load = (row: Row): T | null | Promise<T | null> =>
+      part.classify !== undefined && part.classify(row) < 0
+        ? null
+        : (loader.load(row) as T | null | Promise<T | null>);
     return {
       signature: `${identityOf(this.spec)} ${JSON.stringify(selected ?? 'all')}`,
       table: this.access.table.name,
@@ -278,10 +284,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
         prepareQuery(scan, part, plan, {});
         return scan;
       },
-      load: (row) =>
-        part.classify !== undefined && part.classify(row) < 0
-          ? null
-          : (loaders[part.entity]!.load(row) as T | null | Promise<T | null>),
+      load,
+      loadRaw: load,
     };
   }
 

@@ -1,6 +1,6 @@
 /** What works over whole tables reads a query by. */
 
-import type { Result, Scan } from '../table/index.js';
+import type { RawRow, Result, Scan } from '../table/index.js';
 
 /** The rows of a query, to be read in parts. */
 export interface RowSource<T> {
@@ -13,4 +13,6 @@ export interface RowSource<T> {
   scan(): Scan;
   /** Null: the row is none of the query's. */
   load(row: Result): T | null | Promise<T | null>;
+  /** The same of a row that is filled again for the next one. */
+  loadRaw(row: RawRow): T | null | Promise<T | null>;
 }

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Entity, RowKey, Table } from '../../decorators/index.js';
 import { float64, text } from '../../src/codec/index.js';
 import { entitySink } from '../../src/job/index.js';
+import { JobBuilder } from '../../src/job/pipeline/pipeline.js';
 import { part, recordType, salt, uint32 } from '../../src/key/index.js';
+import { stepless } from '../proof/stepless.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
 @Table({ name: 'job_visits', families: { d: {} } })
@@ -62,6 +64,30 @@ test('a job over a query sees its entities and no others, and puts entities of a
   const found = await totals.find({ site: 'b' }).all();
   expect(new Map(found.map(({ page, visits }) => [page, visits]))).toEqual(wanted);
   expect(await totals.find({ site: 'a' }).count()).toBe(1);
+});
+
+test('rows that are filled again come to what results do, also where map waits', async () => {
+  const query = db
+    .repository(Visit)
+    .find({ site: 'b' })
+    .where({ milliseconds: { gte: 100 } });
+  const byNumber = (a: Visit, b: Visit): number => a.number - b.number;
+  const outcomes: { items: Visit[]; rows: number; bytes: number }[] = [];
+  for (const engine of [db.engine, stepless(db.engine)]) {
+    const items: Visit[] = [];
+    const { rows, bytes } = await new JobBuilder(engine, 'kept')
+      .from<Visit>(query)
+      .map<number, Visit>(async (visit, emit) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        emit(visit.number, visit);
+      })
+      .to({ signature: 'kept', open: () => ({ write: (given) => void items.push(...given) }) })
+      .run({ restart: true, batchRows: 7 });
+    outcomes.push({ items: items.sort(byNumber), rows, bytes });
+  }
+  expect(outcomes[0]!.items).toEqual((await query.all()).sort(byNumber));
+  expect(outcomes[0]!.items.length).toBeGreaterThan(90);
+  expect(outcomes[1]).toEqual(outcomes[0]);
 });
 
 test('what has no meaning in parts is refused', async () => {

@@ -31,7 +31,8 @@ export function workerOn(engine: Engine, options: { lives?: number; cluster?: bo
       get(target, name) {
         const member = Reflect.get(target, name, target) as unknown;
         if (typeof member !== 'function') return member;
-        if (name === 'scan') return (...args: unknown[]) => member.apply(target, args) as unknown;
+        if (name === 'scan' || name === 'scanSync')
+          return (...args: unknown[]) => member.apply(target, args) as unknown;
         return (...args: unknown[]) => called(async () => (await member.apply(target, args)) as unknown);
       },
     });

@@ -88,8 +88,12 @@ function reading<T>(open: () => Promise<JobSource<FileItem>>): JobQuery<T> {
   return {
     async toSource() {
       const source = await open();
+      const { signature, table, ranges } = source;
       return {
-        ...source,
+        signature,
+        table,
+        ranges,
+        scan: () => source.scan(),
         load(row) {
           const item = source.load(row) as FileItem | null;
           return item === null ? null : readOrSay<T>(item);

@@ -1,7 +1,7 @@
 /** What a typed job does: map, combine, reduce and sink as passes of a job. */
 
 import { dropTable, ensureTable } from '../../ddl/index.js';
-import { type Engine, type Result, Scan } from '../../table/index.js';
+import { type Engine, type RawRow, type Result, Scan } from '../../table/index.js';
 import { loadPhase } from '../bulk/bulk-load.js';
 import type {
   Counters,
@@ -133,7 +133,9 @@ function readingPhase(
       ...read,
       async open(context) {
         const taker = await open(context);
-        return workOf(taker, (rows) => mapRows(steps, rows, context, (key, value) => taker.emit(key, value)));
+        const emit = (key: JobKey, value: unknown): void => taker.emit(key, value);
+        const rows = (read: readonly Result[]): Promise<void> => mapRows(steps, read, context, emit);
+        return workOf(taker, rows, rawMapper(steps, context, emit));
       },
     };
   }
@@ -154,12 +156,17 @@ function readingPhase(
   };
 }
 
-function workOf(taker: PairTaker, take: (rows: readonly Result[]) => void | Promise<void>): SplitWork {
+function workOf(
+  taker: PairTaker,
+  take: (rows: readonly Result[]) => void | Promise<void>,
+  takeRaw?: RawMapper,
+): SplitWork {
   return {
     async rows(rows) {
       await take(rows);
       await taker.flush();
     },
+    raw: takeRaw && { row: takeRaw, flush: () => taker.flush() },
     commit: () => taker.commit?.(),
     close: () => taker.close?.(),
   };
@@ -181,6 +188,25 @@ export async function mapRows(
     const mapping = mapItem(steps, item, context, emit);
     if (mapping instanceof Promise) await mapping;
   }
+}
+
+/** Maps one row that is filled again for the next. */
+export type RawMapper = (row: RawRow) => void | Promise<void>;
+
+/** As {@link mapRows}, row by row; undefined where the source has no such rows, or items wait for what they name. */
+export function rawMapper(
+  steps: Steps,
+  context: StepContext,
+  emit: (key: JobKey, value: unknown) => void,
+): RawMapper | undefined {
+  const { source, lookups } = steps;
+  if (source.loadRaw === undefined || lookups.length > 0) return undefined;
+  const map = (item: unknown): void | Promise<void> =>
+    item === null ? undefined : mapItem(steps, item, context, emit);
+  return (row) => {
+    const loading = source.loadRaw!(row);
+    return loading instanceof Promise ? loading.then(map) : map(loading);
+  };
 }
 
 /** Items go on as pairs of the item and what it names. */

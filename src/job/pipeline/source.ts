@@ -1,7 +1,7 @@
 /** What a job reads. */
 
 import { InvalidArgumentError } from '../../errors.js';
-import type { Engine, Result, Scan } from '../../table/index.js';
+import type { Engine, RawRow, Result, Scan } from '../../table/index.js';
 import { planSplits } from '../split-plan.js';
 import type { JobReadable, RowRange } from '../types.js';
 
@@ -15,6 +15,11 @@ export interface JobSource<T> {
   scan(): Scan;
   /** Null: the row is none of the source's. */
   load(row: Result): T | null | Promise<T | null>;
+  /**
+   * The same of a row that is filled again for the next one: where it is there it may be called instead, and `scan` asks for neither
+   * delete markers nor parts of rows.
+   */
+  loadRaw?(row: RawRow): T | null | Promise<T | null>;
 }
 
 /** A query whose entities a job can read: `repository.find(...)`. */

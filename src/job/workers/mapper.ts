@@ -2,14 +2,13 @@
 
 import { serialize } from 'node:v8';
 import type { MessagePort } from 'node:worker_threads';
-import type { ResultScanner } from '../../table/index.js';
+import { type Batches, openBatches } from '../batches.js';
 import { CounterSet } from '../counters.js';
 import type { JobKey } from '../pipeline/ordered-key.js';
 import { PairGroups } from '../pipeline/pair-groups.js';
-import { definitionOf, mapRows } from '../pipeline/phases.js';
+import { definitionOf, mapRows, rawMapper, type StepContext } from '../pipeline/phases.js';
 import type { PreparedJob } from '../pipeline/pipeline.js';
 import { BUFFERED_PAIRS } from '../pipeline/shuffle.js';
-import { sizeOf } from '../split-run.js';
 import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './messages.js';
 
 /** Rows that are read at once. */
@@ -54,8 +53,11 @@ async function answer(
 }
 
 class MappedScan {
-  private readonly scanner: ResultScanner;
+  private readonly batches: Batches;
   private readonly stop = new AbortController();
+  /** Of the batch that is being made. */
+  private pairs: Groups | Values;
+  private counters = new CounterSet();
   /** Batches are made one after the other, though they are asked for ahead. */
   private making: Promise<unknown> = Promise.resolve();
   private wanted = 64;
@@ -64,10 +66,24 @@ class MappedScan {
     private readonly job: PreparedJob,
     { start, isStartIncluded, stop }: MapperRequest & { readonly call: 'open' },
   ) {
-    const { table } = job.steps.source;
-    const readable = typeof table === 'string' ? job.engine.table(table) : table;
-    const scan = job.steps.source.scan().setCaching(ROWS_AT_ONCE);
-    this.scanner = readable.scan(scan.withStartRow(start, isStartIncluded).withStopRow(stop));
+    const { steps, engine } = job;
+    const { table } = steps.source;
+    const readable = typeof table === 'string' ? engine.table(table) : table;
+    const scan = steps.source.scan().setCaching(ROWS_AT_ONCE);
+    const { signal } = this.stop;
+    const context: StepContext = { count: (name, by = 1) => this.counters.add(name, by), signal };
+    const emit = (key: JobKey, value: unknown): void => this.pairs.emit(key, value);
+    const row = rawMapper(steps, context, emit);
+    this.pairs = emitted(steps);
+    this.batches = openBatches(
+      readable,
+      scan.withStartRow(start, isStartIncluded).withStopRow(stop),
+      {
+        rows: (rows) => mapRows(steps, rows, context, emit),
+        raw: row && { row, flush: () => undefined },
+      },
+      { sync: engine.capabilities.sync, signal },
+    );
   }
 
   next(): Promise<MappedBatch> {
@@ -79,50 +95,43 @@ class MappedScan {
   async close(): Promise<void> {
     this.stop.abort();
     await this.making;
-    await this.scanner.close();
+    await this.batches.close();
   }
 
   private async make(): Promise<MappedBatch> {
     const { steps } = this.job;
+    const pairs = emitted(steps);
     const counters = new CounterSet();
-    const pairs = steps.reduce === undefined ? new Values() : new Groups(steps.combine);
-    const context = {
-      count: (name: string, by = 1) => counters.add(name, by),
-      signal: this.stop.signal,
-    };
-    const emit = (key: JobKey, value: unknown): void => pairs.emit(key, value);
+    this.pairs = pairs;
+    this.counters = counters;
     let last: Uint8Array | undefined;
-    let count = 0;
+    let rows = 0;
     let bytes = 0;
     const end = performance.now() + BATCH_MS;
     const most = steps.combine === undefined ? BATCH_BYTES : Number.POSITIVE_INFINITY;
     while (bytes < most && !pairs.isFull && performance.now() < end && !this.stop.signal.aborted) {
-      const rows = await this.scanner.nextBatch(this.wanted);
-      if (rows.length === 0) break;
-      const size = sizeOf(rows);
-      this.wanted = Math.max(
-        1,
-        Math.min(
-          ROWS_AT_ONCE,
-          Math.floor((BYTES_AT_ONCE * rows.length) / Math.max(size, 1)),
-          2 * this.wanted,
-        ),
-      );
-      await mapRows(steps, rows, context, emit);
-      last = rows.at(-1)!.row;
-      count += rows.length;
-      bytes += size;
+      const batch = await this.batches.next(this.wanted);
+      if (batch === undefined) break;
+      const fitting = Math.floor((BYTES_AT_ONCE * batch.given) / Math.max(batch.bytes, 1));
+      this.wanted = Math.max(1, Math.min(ROWS_AT_ONCE, fitting, 2 * this.wanted));
+      last = batch.last;
+      rows += batch.rows;
+      bytes += batch.bytes;
     }
     // Serialized here: of a view it takes its own bytes, where a message would take all of the memory behind it.
     const packed = serialize(pairs.take());
     return {
       last: last && new Uint8Array(last),
-      rows: count,
+      rows,
       bytes,
       counters: counters.toCounters(),
       pairs: packed,
     };
   }
+}
+
+function emitted({ reduce, combine }: PreparedJob['steps']): Groups | Values {
+  return reduce === undefined ? new Values() : new Groups(combine);
 }
 
 /** What was emitted, for a sink. */
