@@ -1,13 +1,21 @@
 /**
- * The entries of rows that were not there before, told from the cells of the put that makes them: without an image of the
- * row, and without an entity. Only what single cells and the key decide: other indexes take the row as it is read.
+ * The entries of rows told from their cells, those of a put that makes a row or those that a scan has found: without an
+ * image of the row, and without an entity. Only what single cells and the key decide: other indexes take the row as it is read.
  */
 
 import { equalBytes } from '../bytes/index.js';
 import { type ColumnSchema, ROW_PART } from '../schema/types.js';
-import type { MutationCell, Put } from '../table/index.js';
+import type { MutationCell } from '../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
 import { encodeEntryValue, type IndexEntry } from './entry.js';
+
+/** A row by its newest cells. */
+export interface RowCells {
+  readonly row: Uint8Array;
+  readonly cells: readonly ValueCell[];
+}
+
+type ValueCell = Pick<MutationCell, 'family' | 'qualifier' | 'value'>;
 
 export class NewEntries {
   private constructor(private readonly indexes: readonly NewEntry[]) {}
@@ -29,11 +37,11 @@ export class NewEntries {
     return new NewEntries(indexes);
   }
 
-  /** Of a put of nothing but an entity's cells. @throws what codecs and keys throw: `EntityIndexes.entriesOf` tells it better. */
-  entriesOf(put: Put): readonly IndexEntry[] {
+  /** Of a row with nothing but an entity's cells. @throws what codecs and keys throw: `EntityIndexes.entriesOf` tells it better. */
+  entriesOf(row: RowCells): readonly IndexEntry[] {
     const out: IndexEntry[] = [];
     for (let i = 0; i < this.indexes.length; i++) {
-      const entry = this.indexes[i]!.entryOf(put);
+      const entry = this.indexes[i]!.entryOf(row);
       if (entry !== undefined) out.push(entry);
     }
     return out;
@@ -59,9 +67,8 @@ class NewEntry {
     this.keyParts = parts.filter((_, i) => columns[i] === undefined);
   }
 
-  entryOf(put: Put): IndexEntry | undefined {
+  entryOf({ row, cells }: RowCells): IndexEntry | undefined {
     const { parts, keyParts, index } = this;
-    const { row } = put;
     const values: Record<string, unknown> = {};
     if (keyParts.length > 0) index.schema.key.decodeInto(row, values);
     for (let i = 0; i < keyParts.length; i++) {
@@ -70,20 +77,20 @@ class NewEntry {
     }
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
-      const bytes = part.valueIn(put.cells);
+      const bytes = part.valueIn(cells);
       const value = bytes && part.column.codec.decode(bytes);
       if (value === undefined || value === null) return undefined;
       values[part.name] = value;
     }
     values[ROW_PART] = row;
     const { included } = this;
-    const cells: (Uint8Array | undefined)[] = [];
-    for (let i = 0; i < included.length; i++) cells.push(included[i]!.valueIn(put.cells));
-    return { row: index.index.layout.encode(values), value: encodeEntryValue(index.index, row, cells) };
+    const held: (Uint8Array | undefined)[] = [];
+    for (let i = 0; i < included.length; i++) held.push(included[i]!.valueIn(cells));
+    return { row: index.index.layout.encode(values), value: encodeEntryValue(index.index, row, held) };
   }
 }
 
-/** A column, and where it stood in the last put: the puts of an entity mostly have the same columns. */
+/** A column, and where it stood in the last row: the rows of an entity mostly have the same columns. */
 class PlacedColumn {
   private place = 0;
 
@@ -92,7 +99,7 @@ class PlacedColumn {
     readonly name: string,
   ) {}
 
-  valueIn(cells: readonly MutationCell[]): Uint8Array | undefined {
+  valueIn(cells: readonly ValueCell[]): Uint8Array | undefined {
     const there = cells[this.place];
     if (there !== undefined && this.isOf(there)) return there.value;
     for (let i = 0; i < cells.length; i++) {
@@ -103,7 +110,7 @@ class PlacedColumn {
     return undefined;
   }
 
-  private isOf({ family, qualifier }: MutationCell): boolean {
+  private isOf({ family, qualifier }: ValueCell): boolean {
     const { column } = this;
     return (
       (qualifier === column.qualifier || equalBytes(qualifier, column.qualifier)) && family === column.family

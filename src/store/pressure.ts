@@ -42,11 +42,12 @@ export class Pressure {
     private readonly automatic: boolean,
   ) {}
 
-  /** Called after every write to a region, with the bytes of its values. */
-  wrote(region: Region, bytes: number): void {
+  /** Called after every write to a region, with the number of its rows and the bytes of their values. */
+  wrote(region: Region, rows: number, bytes: number): void {
     if (!this.automatic) return;
     this.bytes += bytes;
-    if (++this.writes < LOOK_EVERY_WRITES && this.bytes < LOOK_EVERY_BYTES) return;
+    this.writes += rows;
+    if (this.writes < LOOK_EVERY_WRITES && this.bytes < LOOK_EVERY_BYTES) return;
     this.writes = 0;
     this.bytes = 0;
     const flushSize = this.actions.flushSizeOf(region);

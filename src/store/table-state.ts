@@ -50,36 +50,41 @@ export class TableState {
   checkQuery(query: Query): void {
     if (query.authorizations !== undefined) throw noLabels('A read with authorizations');
     if (query.onlyFamily !== undefined) {
-      if (!this.familyNumbers.has(query.onlyFamily)) throw this.noSuchFamily(query.onlyFamily);
+      this.checkFamily(query.onlyFamily);
     } else if (!query.asksForAll) {
-      for (const family of query.families.keys()) {
-        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
-      }
+      for (const family of query.families.keys()) this.checkFamily(family);
     }
     if (query.familyTimeRanges.size > 0) {
-      for (const family of query.familyTimeRanges.keys()) {
-        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
-      }
+      for (const family of query.familyTimeRanges.keys()) this.checkFamily(family);
     }
   }
 
   /** @throws RowanError when a cell is of a family that the table has not, or too large. */
   checkCells(row: Uint8Array, cells: readonly MutationCell[]): void {
-    let family: string | undefined;
+    let last: string | undefined;
     for (let i = 0; i < cells.length; i++) {
-      const cell = cells[i]!;
-      if (cell.family !== family) {
-        family = cell.family;
-        if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
+      const { family, qualifier, value } = cells[i]!;
+      if (family !== last) {
+        last = family;
+        this.checkFamily(family);
       }
-      const bytes = row.length + cell.qualifier.length + cell.value.length;
-      if (bytes > this.maxCellSize) {
-        throw new InvalidArgumentError(
-          `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
-            'Open the store with a larger maxCellSize, or spread the value over several columns.',
-          { details: { table: this.name, family: cell.family } },
-        );
-      }
+      this.checkSize(row, family, qualifier, value);
     }
+  }
+
+  /** @throws RowanError `ERR_NO_SUCH_FAMILY`. */
+  checkFamily(family: string): void {
+    if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
+  }
+
+  /** @throws InvalidArgumentError when a cell is too large. */
+  checkSize(row: Uint8Array, family: string, qualifier: Uint8Array, value: Uint8Array): void {
+    const bytes = row.length + qualifier.length + value.length;
+    if (bytes <= this.maxCellSize) return;
+    throw new InvalidArgumentError(
+      `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
+        'Open the store with a larger maxCellSize, or spread the value over several columns.',
+      { details: { table: this.name, family } },
+    );
   }
 }

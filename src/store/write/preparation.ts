@@ -18,6 +18,7 @@ import { noLabels } from '../labels.js';
 import { type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability } from './commit-queue.js';
+import { PreparedRun } from './prepared-run.js';
 import type { RowClock } from './row-clock.js';
 import {
   nextTimestamp,
@@ -111,17 +112,19 @@ export class Preparation {
     );
   }
 
-  /** As `prepare` of a put without times of its own, whose cells the table has taken already. */
-  checkedPut(
+  /** Puts of one cell each, which the table has taken already: one of the column, without a time of its own. */
+  run(
     state: TableState,
-    row: Uint8Array,
-    cells: readonly MutationCell[],
+    family: string,
+    qualifier: Uint8Array,
     asked: Durability,
-  ): PreparedRow {
-    const region = regionOf(state.regions, row);
-    const now = this.core.rowClock.ofPut(state.id, row);
+    rows: readonly Uint8Array[],
+    values: readonly Uint8Array[],
+  ): PreparedRun {
+    const { rowClock } = this.core;
+    const times = rows.map((row) => rowClock.ofPut(state.id, row));
     const durability = this.durabilityOf(state, asked);
-    return new PreparedRow(state, region, row, cells, now, durability, 0, undefined, undefined, Result.EMPTY);
+    return new PreparedRun(state, family, qualifier, durability, rows, values, times);
   }
 
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {
@@ -138,9 +141,7 @@ export class Preparation {
 
   private delta(state: TableState, change: Increment | Append, time: number | undefined): PreparedRow {
     if (change.columns.length === 0) throw empty(change.kind, 'addColumn');
-    for (const column of change.columns) {
-      if (!state.familyNumbers.has(column.family)) throw state.noSuchFamily(column.family);
-    }
+    for (const { family } of change.columns) state.checkFamily(family);
     const region = regionOf(state.regions, change.row);
     const now = time ?? this.core.rowClock.ofPut(state.id, change.row);
     const timeAfter = (cell: Cell): number => this.timeAfter(state, region, cell, now);

@@ -5,6 +5,7 @@
 
 import { asRowanError, InvalidArgumentError } from '../../errors.js';
 import {
+  CellType,
   type CheckAndMutate,
   type CheckAndMutateResult,
   type CommitOutcome,
@@ -14,13 +15,14 @@ import {
   type RowMutation,
   type RowMutations,
 } from '../../table/index.js';
-import type { Memstore } from '../memstore/memstore.js';
 import type { Pressure } from '../pressure.js';
 import type { WriteRecordBuilder } from '../record/write-record.js';
-import type { FamilyStore } from '../region/family-store.js';
+import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { CommitHealth, SettledDurability } from './commit-queue.js';
+import { placeRow } from './placing.js';
 import { Preparation, type PreparedRow, strictest } from './preparation.js';
+import { PreparedRun } from './prepared-run.js';
 import { checkRow } from './row-operations.js';
 import { checkIndependent, type StateChange } from './state-change.js';
 import { type StepCore, WriteStep } from './write-step.js';
@@ -45,7 +47,7 @@ interface Logged {
   readonly durability: SettledDurability;
 }
 
-const NOTHING_DONE = { rows: 0, cells: 0, upserts: 0, waiting: 0, made: 0 };
+const NOTHING_DONE = { prepared: 0, rows: 0, cells: 0, upserts: 0, waiting: 0, made: 0 };
 
 export class TableWriter {
   private readonly preparation: Preparation;
@@ -167,7 +169,7 @@ export class TableWriter {
     core.journal.checkWritable();
     this.checkAlone();
     core.rowClock.now();
-    const step = new WriteStep(core, this.preparation, this.addRow, state);
+    const step = new WriteStep(core, this.preparation, state);
     let answer: T;
     this.stepping = true;
     try {
@@ -183,7 +185,7 @@ export class TableWriter {
     }
     this.stepping = false;
     step.end();
-    if (step.rows.length === 0) await core.commits.confirmed();
+    if (step.rows === 0) await core.commits.confirmed();
     else {
       await this.finish(step);
       step.committed();
@@ -215,18 +217,19 @@ export class TableWriter {
 
   /** Has the log take what stands in memory already. */
   private finish(step: WriteStep): Promise<void> {
-    const { rows, cells, upserts } = step;
+    const { prepared, cells, upserts } = step;
     let logged: Logged;
     try {
-      logged = this.log(rows);
+      logged = this.log(prepared, step.rows);
     } catch (error) {
       step.backTo(NOTHING_DONE);
       throw error;
     }
-    for (let i = 0; i < rows.length; i++) {
-      const { region } = rows[i]!;
-      region.writeRequests++;
-      this.core.pressure.wrote(region, step.bytes[i]!);
+    for (let i = 0; i < prepared.length; i++) {
+      const each = prepared[i]!;
+      if (each instanceof PreparedRun) {
+        for (const { region, rows, bytes } of each.parts) this.wrote(region, rows, bytes);
+      } else this.wrote(each.region, 1, step.bytes[i]!);
     }
     return this.core.commits.commit(
       logged.last,
@@ -236,12 +239,10 @@ export class TableWriter {
     );
   }
 
-  private readonly addRow = (
-    row: PreparedRow,
-    seq: number,
-    written: WrittenCells,
-    superseding: WrittenCells | undefined,
-  ): number => this.add(row, seq, written, superseding);
+  private wrote(region: Region, rows: number, bytes: number): void {
+    region.writeRequests += rows;
+    this.core.pressure.wrote(region, rows, bytes);
+  }
 
   /**
    * Writes the rows in this turn; resolves when they are acknowledged.
@@ -250,14 +251,13 @@ export class TableWriter {
   private write(rows: readonly PreparedRow[]): Promise<void> {
     const core = this.core;
     core.journal.checkWritable();
-    const { first, last, durability } = this.log(rows);
+    const { first, last, durability } = this.log(rows, rows.length);
     const cells = new WrittenCells();
     const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
     try {
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i]!;
-        row.region.writeRequests++;
-        core.pressure.wrote(row.region, this.add(row, first + i, cells, upserts));
+        this.wrote(row.region, 1, placeRow(row, first + i, cells, upserts));
       }
     } catch (error) {
       cells.takeBack();
@@ -267,50 +267,18 @@ export class TableWriter {
   }
 
   /** Numbers the rows and appends them to the log. @throws RowanError when it cannot take them. */
-  private log(rows: readonly PreparedRow[]): Logged {
+  private log(prepared: readonly (PreparedRow | PreparedRun)[], rows: number): Logged {
     const { core } = this;
     this.checkAlone();
     let durability: SettledDurability = 'SKIP_WAL';
-    for (let i = 0; i < rows.length; i++) durability = strictest(durability, rows[i]!.durability);
+    for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
     const { highest } = core.rowClock;
     const tellsClock =
       durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
-    const count = tellsClock ? rows.length + 1 : rows.length;
+    const count = tellsClock ? rows + 1 : rows;
     const first = core.commits.allocate(count);
-    if (durability !== 'SKIP_WAL') this.append(rows, first, count, tellsClock ? highest : undefined);
+    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, tellsClock ? highest : undefined);
     return { first, last: first + count - 1, durability };
-  }
-
-  /** Puts a row's cells into the memstores of their families; the bytes of their values. */
-  private add(
-    { region, row, cells, now, ttls, ttl, upserts }: PreparedRow,
-    seq: number,
-    written: WrittenCells,
-    superseding: WrittenCells | undefined,
-  ): number {
-    let bytes = 0;
-    let family = '';
-    let memstore: Memstore | undefined;
-    for (let i = 0; i < cells.length; i++) {
-      const { family: own, qualifier, timestamp, type, value } = cells[i]!;
-      const sameFamily = own === family;
-      if (!sameFamily) memstore = memstoreFor(region.byFamily.get(own)!);
-      family = own;
-      const ref = memstore!.add(
-        row,
-        qualifier,
-        timestamp === LATEST_TIMESTAMP ? now : timestamp,
-        type,
-        seq,
-        ttls ? ttls[i]! : ttl,
-        value,
-        sameFamily,
-      );
-      written.add(memstore!, ref);
-      if (upserts?.[i]) superseding!.add(memstore!, ref);
-      bytes += value.length;
-    }
-    return bytes;
   }
 
   /** The numbers of a step's rows are not given yet: another write would take them. */
@@ -322,33 +290,17 @@ export class TableWriter {
   }
 
   private append(
-    rows: readonly PreparedRow[],
+    prepared: readonly (PreparedRow | PreparedRun)[],
     first: number,
     count: number,
     clock: number | undefined,
   ): void {
     const builder = this.core.recordBuilder;
     builder.reset();
-    for (let i = 0; i < rows.length; i++) {
-      const { state, row, cells, now, ttls, ttl } = rows[i]!;
-      builder.beginMutation(state.id, row, cells.length);
-      let family = '';
-      let familyNumber = 0;
-      for (let j = 0; j < cells.length; j++) {
-        const cell = cells[j]!;
-        if (cell.family !== family) {
-          family = cell.family;
-          familyNumber = state.familyNumbers.get(family)!;
-        }
-        builder.cell(
-          familyNumber,
-          cell.qualifier,
-          cell.timestamp === LATEST_TIMESTAMP ? now : cell.timestamp,
-          cell.type,
-          ttls ? ttls[j]! : ttl,
-          cell.value,
-        );
-      }
+    for (let i = 0; i < prepared.length; i++) {
+      const each = prepared[i]!;
+      if (each instanceof PreparedRun) recordRun(builder, each);
+      else recordRow(builder, each);
     }
     if (clock !== undefined) builder.clock(clock);
     if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
@@ -359,10 +311,30 @@ export class TableWriter {
   }
 }
 
-function memstoreFor(store: FamilyStore): Memstore {
-  // What cannot be named by a place in it goes to the next.
-  if (store.version.active.crowded) store.freeze();
-  return store.version.active;
+function recordRow(builder: WriteRecordBuilder, { state, row, cells, now, ttls, ttl }: PreparedRow): void {
+  builder.beginMutation(state.id, row, cells.length);
+  let last = '';
+  let familyNumber = 0;
+  for (let i = 0; i < cells.length; i++) {
+    const { family, qualifier, timestamp, type, value } = cells[i]!;
+    if (family !== last) {
+      last = family;
+      familyNumber = state.familyNumbers.get(family)!;
+    }
+    const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
+    builder.cell(familyNumber, qualifier, time, type, ttls ? ttls[i]! : ttl, value);
+  }
+}
+
+function recordRun(
+  builder: WriteRecordBuilder,
+  { state, family, qualifier, rows, values, times }: PreparedRun,
+): void {
+  const familyNumber = state.familyNumbers.get(family)!;
+  for (let i = 0; i < rows.length; i++) {
+    builder.beginMutation(state.id, rows[i]!, 1);
+    builder.cell(familyNumber, qualifier, times[i]!, CellType.Put, 0, values[i]!);
+  }
 }
 
 function stepWaits(answer: Promise<unknown>): InvalidArgumentError {

@@ -3,24 +3,20 @@
  * do, are put into a memstore in half the time when they come in its order; and nothing is kept of each but its bytes.
  */
 
-import { compareBytes } from '../../bytes/index.js';
+import { orderOfRows } from '../../bytes/index.js';
 import { checkRow } from '../../table/checks.js';
-import {
-  CellType,
-  type Durability,
-  LATEST_TIMESTAMP,
-  type MutationCell,
-  type WaitingPut,
-} from '../../table/index.js';
+import type { Durability, WaitingPut } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
+import type { Preparation } from './preparation.js';
+import type { PreparedRun } from './prepared-run.js';
 
 export class WaitingPuts {
   private family = '';
   private qualifier: Uint8Array = EMPTY;
   private durability: Durability = 'USE_DEFAULT';
   private readonly rows: Uint8Array[] = [];
-  /** The cell of each. */
-  private readonly cells: (readonly MutationCell[])[] = [];
+  /** The value of each. */
+  private readonly values: Uint8Array[] = [];
   /** How many of them were made. */
   made = 0;
 
@@ -36,30 +32,33 @@ export class WaitingPuts {
       this.family = family;
       this.qualifier = qualifier;
       this.durability = durability;
+      this.state.checkFamily(family);
     } else if (family !== this.family || qualifier !== this.qualifier || durability !== this.durability) {
       return false;
     }
-    const cells = [{ family, qualifier, timestamp: LATEST_TIMESTAMP, type: CellType.Put, value }];
-    this.state.checkCells(checkRow(row), cells);
+    this.state.checkSize(checkRow(row), family, qualifier, value);
     this.rows.push(row);
-    this.cells.push(cells);
+    this.values.push(value);
     return true;
   }
 
-  /** Gives those that were not made to `make`, in the order of their rows. */
-  make(make: (row: Uint8Array, cells: readonly MutationCell[], durability: Durability) => void): void {
-    const { rows, cells, durability } = this;
-    const order = new Uint32Array(rows.length - this.made);
-    for (let i = 0; i < order.length; i++) order[i] = this.made + i;
-    this.made = rows.length;
-    order.sort((a, b) => compareBytes(rows[a]!, rows[b]!) || a - b);
-    for (const at of order) make(rows[at]!, cells[at]!, durability);
+  /** Those that were not made, in the order of their rows. */
+  take(preparation: Preparation): PreparedRun {
+    const order = orderOfRows(this.rows, this.made);
+    const rows: Uint8Array[] = [];
+    const values: Uint8Array[] = [];
+    for (let i = 0; i < order.length; i++) {
+      rows.push(this.rows[order[i]!]!);
+      values.push(this.values[order[i]!]!);
+    }
+    this.made = this.rows.length;
+    return preparation.run(this.state, this.family, this.qualifier, this.durability, rows, values);
   }
 
   /** Forgets those behind the first `count`; of those that are left the first `made` were made. */
   backTo(count: number, made: number): void {
     this.rows.length = count;
-    this.cells.length = count;
+    this.values.length = count;
     this.made = made;
   }
 }

@@ -24,7 +24,9 @@ import {
 import type { TableState } from '../table-state.js';
 import type { CommitQueue, SettledDurability } from './commit-queue.js';
 import { CommitRecording } from './commit-recording.js';
+import { placeRow, placeRun } from './placing.js';
 import { type Preparation, type PreparationCore, type PreparedRow, strictest } from './preparation.js';
+import type { PreparedRun } from './prepared-run.js';
 import { WaitingPuts } from './waiting-puts.js';
 import { WrittenCells } from './written-cells.js';
 
@@ -42,16 +44,9 @@ export interface StepCore extends PreparationCore {
 /** Observers that answer each other's changes for ever are stopped here. */
 const MOST_NESTED = 16;
 
-/** Puts a prepared row's cells into the memstores; the bytes of their values. */
-export type AddRow = (
-  row: PreparedRow,
-  seq: number,
-  written: WrittenCells,
-  superseding: WrittenCells | undefined,
-) => number;
-
 /** How far a step had come. */
 interface Savepoint {
+  readonly prepared: number;
   readonly rows: number;
   readonly cells: number;
   readonly upserts: number;
@@ -60,10 +55,12 @@ interface Savepoint {
 }
 
 export class WriteStep implements AtomicStep {
-  readonly rows: PreparedRow[] = [];
+  readonly prepared: (PreparedRow | PreparedRun)[] = [];
+  /** How many rows they are. */
+  rows = 0;
   readonly cells = new WrittenCells();
   readonly upserts = new WrittenCells();
-  /** Of the values of each row. */
+  /** Of the values of each that is one row. */
   readonly bytes: number[] = [];
   private readonly first: number;
   private recording: CommitRecording | undefined;
@@ -75,7 +72,6 @@ export class WriteStep implements AtomicStep {
   constructor(
     private readonly core: StepCore,
     private readonly preparation: Preparation,
-    private readonly add: AddRow,
     /** The table that is meant where none is named. */
     private readonly own: TableState,
   ) {
@@ -122,13 +118,14 @@ export class WriteStep implements AtomicStep {
 
   private makeWaiting(waiting: WaitingPuts): void {
     if (waiting.made === waiting.count) return;
-    const { state } = waiting;
     // All of them or none: they would be lost, else, for who goes on behind the error.
-    this.attempt(() =>
-      waiting.make((row, cells, durability) =>
-        this.enter(this.preparation.checkedPut(state, row, cells, durability)),
-      ),
-    );
+    this.attempt(() => {
+      const run = waiting.take(this.preparation);
+      this.prepared.push(run);
+      this.bytes.push(0);
+      placeRun(run, this.first + this.rows, this.cells);
+      this.rows += run.rows.length;
+    });
   }
 
   private noteTimes(state: TableState, change: TableChange['change']): void {
@@ -155,7 +152,7 @@ export class WriteStep implements AtomicStep {
   /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
   applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
     const observers = this.core.observers.of(state.name);
-    if (observers === undefined) return this.write(state, change, notBefore);
+    if (observers === undefined) return this.write(state, change, notBefore).result;
     if (this.depth === MOST_NESTED) throw tooDeep(state.name);
     this.depth++;
     const write = {
@@ -164,12 +161,11 @@ export class WriteStep implements AtomicStep {
       read: (get: Get, table = state.name) => this.read(get, table),
     };
     for (const { before } of observers) this.applyAll(before?.(write));
-    const result = this.write(state, change, notBefore);
-    const prepared = this.rows.at(-1)!;
+    const prepared = this.write(state, change, notBefore);
     const behind = { ...write, stored: () => storedCells(prepared) };
     for (const { after } of observers) this.applyAll(after?.(behind));
     this.depth--;
-    return result;
+    return prepared.result;
   }
 
   private applyAll(changes: unknown): void {
@@ -178,25 +174,22 @@ export class WriteStep implements AtomicStep {
     for (const change of changes as readonly TableChange[]) this.apply(change);
   }
 
-  private write(state: TableState, change: TableChange['change'], notBefore: number): Result {
+  private write(state: TableState, change: TableChange['change'], notBefore: number): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined) this.note(state, change.row, recorders);
-    return this.enter(this.preparation.prepare(state, change, notBefore));
-  }
-
-  private enter(row: PreparedRow): Result {
+    const row = this.preparation.prepare(state, change, notBefore);
     const { cells, upserts } = this;
-    const rows = this.rows.length;
     const cellsBefore = cells.count;
     const upsertsBefore = upserts.count;
-    this.rows.push(row);
     try {
-      this.bytes.push(this.add(row, this.first + rows, cells, row.upserts && upserts));
+      this.bytes.push(placeRow(row, this.first + this.rows, cells, row.upserts && upserts));
     } catch (error) {
-      this.takeBack(rows, cellsBefore, upsertsBefore);
+      this.takeBack(this.prepared.length, this.rows, cellsBefore, upsertsBefore);
       throw error;
     }
-    return row.result;
+    this.prepared.push(row);
+    this.rows++;
+    return row;
   }
 
   private note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
@@ -209,7 +202,7 @@ export class WriteStep implements AtomicStep {
     if (this.waiting !== undefined) this.makeWaiting(this.waiting);
     if (this.recording === undefined) return;
     let durability: SettledDurability = 'SKIP_WAL';
-    for (const row of this.rows) durability = strictest(durability, row.durability);
+    for (const each of this.prepared) durability = strictest(durability, each.durability);
     for (const change of this.recording.finish(this.first, durability)) this.apply(change);
   }
 
@@ -220,7 +213,8 @@ export class WriteStep implements AtomicStep {
 
   savepoint(): Savepoint {
     return {
-      rows: this.rows.length,
+      prepared: this.prepared.length,
+      rows: this.rows,
       cells: this.cells.count,
       upserts: this.upserts.count,
       waiting: this.waiting?.count ?? 0,
@@ -231,14 +225,15 @@ export class WriteStep implements AtomicStep {
   /** Takes back what was applied since. */
   backTo(point: Savepoint): void {
     this.waiting?.backTo(point.waiting, point.made);
-    this.takeBack(point.rows, point.cells, point.upserts);
+    this.takeBack(point.prepared, point.rows, point.cells, point.upserts);
   }
 
-  private takeBack(rows: number, cells: number, upserts: number): void {
+  private takeBack(prepared: number, rows: number, cells: number, upserts: number): void {
     this.cells.takeBackTo(cells, this.first + rows - 1);
     this.upserts.forgetTo(upserts);
-    this.rows.length = rows;
-    this.bytes.length = Math.min(this.bytes.length, rows);
+    this.prepared.length = prepared;
+    this.rows = rows;
+    this.bytes.length = prepared;
     this.depth = 0;
   }
 
