@@ -159,11 +159,6 @@ export class IndexHandle {
     return {
       engine: this.engine,
       indexes: new EntityIndexes(indexes.schema, () => where, [this.index]),
-      watch: () => {
-        const touched = new Set<string>();
-        indexes.watchers.add(touched);
-        return { touched, end: () => indexes.watchers.delete(touched) };
-      },
     };
   }
 }

@@ -29,8 +29,6 @@ export class EntityIndexes {
   readonly all: readonly EntityIndex[];
   /** Every column that decides on entries or stands in them. */
   readonly columns: readonly ColumnSchema[];
-  /** Each is told of every row that is written (latin1), until it is taken out: builds that are under way. */
-  readonly watchers = new Set<Set<string>>();
   private readonly reader: RowReader;
   private readonly none: readonly (readonly IndexEntry[])[];
 

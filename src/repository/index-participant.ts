@@ -3,7 +3,7 @@
  * `EntityIndexes`, and which of them a change takes away and adds by `EntryPlanner`.
  */
 
-import { equalBytes, toLatin1 } from '../bytes/index.js';
+import { equalBytes } from '../bytes/index.js';
 import {
   decodeEntry,
   ENTRY_QUALIFIER,
@@ -40,8 +40,7 @@ export class IndexParticipant implements ChangeParticipant {
       // The long way fails as well, and says of what.
       return false;
     }
-    const { watchers, tableName: table } = this.indexes;
-    if (watchers.size > 0) for (const watcher of watchers) watcher.add(toLatin1(put.row));
+    const { tableName: table } = this.indexes;
     const durability = durabilityOfEntries(put.durability);
     for (let i = 0; i < entries.length; i++) {
       const { row, value } = entries[i]!;
@@ -77,7 +76,6 @@ export class IndexParticipant implements ChangeParticipant {
     durability: Durability,
     step: Pick<ChangeStep, 'read'>,
   ): readonly FollowUp[] {
-    for (const watcher of this.indexes.watchers) watcher.add(toLatin1(row));
     const out: FollowUp[] = [];
     for (const change of changes) this.followOne(change, row, step, out);
     for (const { mutation } of out) mutation.setDurability(durability);

@@ -18,9 +18,7 @@ import {
   Table,
   text,
 } from '../../src/index.js';
-import { EntityIndexes } from '../../src/indexes/index.js';
-import { IndexParticipant } from '../../src/repository/index-participant.js';
-import { Put, Scan, type WaitingPut } from '../../src/table/index.js';
+import { Put, Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
@@ -175,22 +173,6 @@ describe('putMany of an entity with indexes', () => {
     await orders.putMany([{ shop: 1, id: 'a', note: 'n' }], { timestamp: 1000 });
     expect(await cells(db, 'orders')).toEqual([]);
     expect(await cells(db, 'orders_idx')).toEqual([]);
-    await db.close();
-  });
-
-  test('builds under way are told of rows that take the short way', async () => {
-    const db = await openMemory({ entities: [Order] });
-    const { schema } = db.repository(Order);
-    const indexes = new EntityIndexes(schema, () => undefined);
-    const told = new Set<string>();
-    indexes.watchers.add(told);
-    const later: WaitingPut[] = [];
-    const put = new Put(schema.mapper.rowOf({ shop: 1, id: 'a' })).addColumn('e', 'n', 'text');
-    expect(new IndexParticipant(indexes, () => 0).followNew!(put, (each) => later.push(each))).toBe(true);
-    expect([...told]).toEqual([Buffer.from(put.row).toString('latin1')]);
-    expect(later.map(({ table, durability }) => [table, durability])).toEqual([
-      ['orders_idx', 'USE_DEFAULT'],
-    ]);
     await db.close();
   });
 });

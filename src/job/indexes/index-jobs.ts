@@ -1,23 +1,24 @@
 /** Builds, checks and mends an index, while the application goes on writing. */
 
-import { prefixEnd, toHex } from '../../bytes/index.js';
+import { prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
 import { ConflictError } from '../../errors.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
-import { IndexedRows } from '../../repository/index.js';
-import { Scan, type Table } from '../../table/index.js';
+import { type CommittingTable, IndexedRows } from '../../repository/index.js';
+import { type Engine, Scan, type Table } from '../../table/index.js';
 import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
+import { SortedBuildWork } from './sorted-build.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
 
 function tableOf({ engine, indexes }: IndexTarget): Table {
   return engine.table(indexes.schema.table.descriptor.name);
 }
 
-function atomic(table: Table): AtomicTable | undefined {
-  return 'commit' in table ? (table as AtomicTable) : undefined;
+function atomic(table: Table): (AtomicTable & CommittingTable) | undefined {
+  return 'commit' in table ? (table as AtomicTable & CommittingTable) : undefined;
 }
 
 type Opening = (context: SplitContext) => SplitWork;
@@ -36,7 +37,9 @@ function worksOf(
   const local = atomic(table);
   if (local !== undefined) {
     return {
-      build: (touched) => (context) => new BuildWork(target, local, context, touched),
+      build: (touched) =>
+        SortedBuildWork.of(target, local, touched) ??
+        ((context) => new BuildWork(target, local, context, touched)),
       rows: (context) => new RowWork(target, local, context, sample, repair),
       entries: (context) => new EntryWork(target, local, context, sample, repair),
     };
@@ -68,12 +71,15 @@ export async function buildIndex(
 ): Promise<JobOutcome> {
   const table = tableOf(target);
   const { index } = target.indexes.all[0]!;
-  const watched = target.watch();
+  const touched = new Set<string>();
+  const local = atomic(table);
+  // Elsewhere each row is read again when its entries are written.
+  const unwatch = local && watch(target.engine, table.name, touched);
   try {
     // What was ordered before the watch began is visible to the scans when this is done.
-    await atomic(table)?.commit(() => []);
+    await local?.commit(() => []);
     const works = worksOf(target, table, {}, true);
-    const phases: JobPhase[] = [rowsPhase(target, works.build(watched.touched))];
+    const phases: JobPhase[] = [rowsPhase(target, works.build(touched))];
     if (over) phases.push(entriesPhase(target, works.entries));
     const name = toolJobName('index-build', toHex(index.id), ...(build === 0 ? [] : [String(build)]));
     const signature = `${index.signature} ${over ? 'over' : 'new'}`;
@@ -82,7 +88,7 @@ export async function buildIndex(
     if (conflicts > 0) throw conflictsOf(target, conflicts);
     return outcome;
   } finally {
-    watched.end();
+    unwatch?.();
   }
 }
 
@@ -127,6 +133,16 @@ export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, rows, context))];
   const job = { name: toolJobName('index-drain', toHex(index.id)), signature: index.signature, phases };
   return runJob(engine, job, { restart: true });
+}
+
+/** Notes the rows of a table that are written from now on, in Latin-1: each in the step that writes it, transactions' too. */
+function watch(engine: Engine, table: string, touched: Set<string>): () => void {
+  return engine.observe(table, {
+    before({ change }) {
+      touched.add(toLatin1(change.row));
+      return undefined;
+    },
+  });
 }
 
 function rowsPhase(target: IndexTarget, open: (context: SplitContext) => SplitWork): JobPhase {

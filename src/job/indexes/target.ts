@@ -9,8 +9,6 @@ import type { JobRunOptions } from '../types.js';
 export interface IndexTarget {
   readonly engine: Engine;
   readonly indexes: EntityIndexes;
-  /** The rows that were written since `watch`; a build need not read the others again. */
-  watch(): { readonly touched: ReadonlySet<string>; end(): void };
 }
 
 /** What a check found, and a repair mended. `verify` counts each entry and each missing one once. */
