@@ -216,8 +216,7 @@ export class Copying implements Outbox {
       from = await this.table(plan.entity.table.descriptor.name).atomic((step) => {
         const values = plan.valuesOf(plan.read(step, target));
         const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
-        const changes = rows.map((row) => plan.change(row, target, values));
-        flow.follow(changes, step);
+        flow.follow(plan.changes(rows, target, values), step);
         if (next !== undefined) return next;
         // One that was written anew meanwhile is worked anew: the rows behind it have seen the older source.
         const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));

@@ -172,13 +172,19 @@ export function columnMutations(
   columns: readonly OwnColumn[],
   ttl: number | undefined,
 ): RowMutation[] {
-  const put = new Put(row).setTtl(ttl);
-  const del = new Delete(row);
+  let put: Put | undefined;
+  let del: Delete | undefined;
   for (const { family, qualifier, value } of columns) {
-    if (value === undefined) del.addColumns(family, qualifier);
-    else put.addColumn(family, qualifier, value);
+    if (value === undefined) {
+      del ??= new Delete(row);
+      del.addColumns(family, qualifier);
+    } else {
+      put ??= new Put(row).setTtl(ttl);
+      put.addColumn(family, qualifier, value);
+    }
   }
-  return [...(put.cells.length > 0 ? [put] : []), ...(del.cells.length > 0 ? [del] : [])];
+  if (put === undefined) return del === undefined ? [] : [del];
+  return del === undefined ? [put] : [put, del];
 }
 
 function tooMany({ entity }: EntityChange): RowanError {

@@ -32,6 +32,8 @@ export class EntryPlanner {
   readonly life: EntryLife;
   /** Whether an index is over a Map: then any cell of a family may count. */
   readonly isWide: boolean;
+  /** The indexes, for messages. */
+  private readonly names: string;
 
   constructor(
     readonly indexes: EntityIndexes,
@@ -39,14 +41,13 @@ export class EntryPlanner {
   ) {
     const { schema, columns } = indexes;
     this.life = new EntryLife(schema);
+    this.names = `indexes (${schema.indexes.map(({ name }) => name).join(', ')})`;
     this.isWide = columns.some(({ kind }) => kind === 'columns');
   }
 
   /** @throws UnsupportedError for what the image of a row does not say, and an entry therefore could not follow. */
   refuse(mutations: readonly RowMutation[]): void {
-    const { schema } = this.indexes;
-    const names = schema.indexes.map(({ name }) => name).join(', ');
-    refuseUnfollowed(schema, `indexes (${names})`, mutations, this.now);
+    refuseUnfollowed(this.indexes.schema, this.names, mutations, this.now);
   }
 
   /** Whether the change touches nothing that entries are made of. */

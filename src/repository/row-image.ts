@@ -5,6 +5,7 @@ import {
   Cell,
   CellType,
   LATEST_TIMESTAMP,
+  type Put,
   type Result,
   Result as Row,
   type RowMutation,
@@ -46,7 +47,7 @@ export class RowImage {
     const { source } = this;
     if (this.made !== undefined || source === undefined || source.cells.length > FEW_CELLS)
       return this.cells.get(nameOf(family, qualifier));
-    return source.cells.find((cell) => cell.family === family && equalBytes(cell.qualifier, qualifier));
+    return source.cells[placeOf(source.cells, family, qualifier)];
   }
 
   /** In no order. */
@@ -68,6 +69,10 @@ export class RowImage {
       const put = this.putAlone(only);
       if (put !== undefined) return new RowImage(this.row, undefined, put);
     }
+    if (this.source !== undefined && mutations.every(isPut)) {
+      const put = this.putAmong(this.source.cells, mutations);
+      if (put !== undefined) return new RowImage(this.row, undefined, put);
+    }
     const next = new RowImage(this.row, new Map(this.cells));
     for (const mutation of mutations) if (mutation.kind !== 'delete') next.write(mutation);
     for (const mutation of mutations) if (mutation.kind === 'delete') next.remove(mutation);
@@ -80,13 +85,28 @@ export class RowImage {
   }
 
   /** The row that a put makes where there was none; undefined when it names a column twice. */
-  private putAlone(put: Extract<RowMutation, { kind: 'put' }>): Result | undefined {
+  private putAlone(put: Put): Result | undefined {
     const cells = put.cells.map(
       ({ family, qualifier, timestamp, value }) =>
         new Cell(this.row, family, qualifier, timestamp, CellType.Put, value),
     );
     if (!isAscending(cells)) cells.sort(compareColumns);
     return isSingle(cells) ? new Row(this.row, cells) : undefined;
+  }
+
+  /** The row with what puts make of its cells; undefined when they are many. */
+  private putAmong(before: readonly Cell[], puts: readonly Put[]): Result | undefined {
+    const cells = [...before];
+    for (const put of puts) {
+      if (cells.length + put.cells.length > FEW_CELLS) return undefined;
+      for (const { family, qualifier, timestamp, value } of put.cells) {
+        const at = placeOf(cells, family, qualifier);
+        if (at < cells.length && cells[at]!.timestamp > timestamp) continue;
+        cells[at] = new Cell(this.row, family, qualifier, timestamp, CellType.Put, value);
+      }
+    }
+    if (cells.length > before.length && !isAscending(cells)) cells.sort(compareColumns);
+    return new Row(this.row, cells);
   }
 
   private write(mutation: Exclude<RowMutation, { kind: 'delete' }>): void {
@@ -132,6 +152,20 @@ export class RowImage {
     const cell = new Cell(this.row, family, qualifier, timestamp, CellType.Put, value);
     this.cells.set(nameOf(family, qualifier), cell);
   }
+}
+
+/** Of the column's cell among these; behind them when there is none. */
+function placeOf(cells: readonly Cell[], family: string, qualifier: Uint8Array): number {
+  let at = 0;
+  for (; at < cells.length; at++) {
+    const cell = cells[at]!;
+    if (cell.family === family && equalBytes(cell.qualifier, qualifier)) break;
+  }
+  return at;
+}
+
+function isPut(mutation: RowMutation): mutation is Put {
+  return mutation.kind === 'put';
 }
 
 /** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */

@@ -82,16 +82,25 @@ export class CopyPlan {
 
   /** Gives a row these values, if it still names the source; undefined: if it still names none. */
   change(row: Uint8Array, target: Uint8Array | undefined, values: CopiedValues): EntityChange {
+    return target === undefined
+      ? this.changeIf((image) => this.link.targetOf(image.toResult()) === undefined, row, values)
+      : this.changeIf((image) => this.link.names(image, target), row, values);
+  }
+
+  /** Gives each of these rows the values, if it still names the source. */
+  changes(rows: readonly Uint8Array[], target: Uint8Array, values: CopiedValues): EntityChange[] {
+    const names = this.link.naming(target);
+    return rows.map((row) => this.changeIf(names, row, values));
+  }
+
+  private changeIf(holds: (image: RowImage) => boolean, row: Uint8Array, values: CopiedValues): EntityChange {
     return {
       entity: this.entity,
       operation: 'mutate',
       row,
       settled: this.settled,
       resolve: (before) => {
-        if (!this.link.own.isIn(before, 'deleted too')) return [];
-        const named = this.link.targetOf(before.toResult());
-        if (named === undefined || target === undefined ? named !== target : !equalBytes(named, target))
-          return [];
+        if (!this.link.own.isIn(before, 'deleted too') || !holds(before)) return [];
         return columnMutations(row, this.differences(before, values), this.lifeOf(before));
       },
     };

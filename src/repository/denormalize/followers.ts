@@ -140,7 +140,7 @@ export class CopySourceFollower implements Follower {
     values: CopiedValues,
   ): Promise<void> {
     await this.source.following(
-      rows.map((own): EntityChange => ({ ...plan.change(own, row, values), operation: 'put' })),
+      plan.changes(rows, row, values).map((change) => ({ ...change, operation: 'put' })),
     );
   }
 }

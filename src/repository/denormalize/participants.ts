@@ -113,7 +113,7 @@ export class CopySource implements ChangeParticipant {
       out ??= [];
       const { rows, next } = plan.link.find(step, row, plan.fanOut + 1);
       if (next === undefined && rows.length <= plan.fanOut) {
-        for (const own of rows) out.push(plan.change(own, row, values));
+        out.push(...plan.changes(rows, row, values));
       } else {
         out.push(noteOf(plan, row));
         this.onNote();

@@ -2,14 +2,14 @@
 
 import { equalBytes } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
-import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
 import { linkParts } from '../../schema/links.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
 import { type Result, Scan } from '../../table/index.js';
 import type { ChangeStep } from '../executor.js';
 import { Presence } from '../presence.js';
-import type { RowImage } from '../row-image.js';
+import { differ, type RowImage } from '../row-image.js';
 
 /** How far a search has come. */
 export interface LinkPosition {
@@ -33,6 +33,7 @@ export class Link {
   private readonly reader: RowReader;
   /** By which the rows are found; undefined: by their keys. */
   readonly index: IndexSchema | undefined;
+  private entry: EntryReader | undefined;
   /** What says that a row of `schema`, or of `other`, is there. */
   readonly own: Presence;
   readonly named: Presence;
@@ -99,6 +100,31 @@ export class Link {
     return named !== undefined && equalBytes(named, target);
   }
 
+  /**
+   * As `names`, for many rows of which most name the same target: rows whose cells of the link are as those of one that names it
+   * name it too, and are not decoded.
+   */
+  naming(target: Uint8Array): (image: RowImage) => boolean {
+    const { columns } = this;
+    const told = this.isByCells;
+    let first: RowImage | undefined;
+    return (image) => {
+      if (first !== undefined && !differ(first, image, columns)) return true;
+      if (!this.names(image, target)) return false;
+      if (told) first = image;
+      return true;
+    };
+  }
+
+  /** Whether nothing but cells says which row of the other a row names. */
+  private get isByCells(): boolean {
+    const { columns, properties } = this;
+    return (
+      columns.length === properties.length &&
+      columns.every(({ kind }) => kind === 'column' || kind === 'counter')
+    );
+  }
+
   /** Up to `limit` rows that hold the key of `target`, from a position on. */
   find(step: ChangeStep, target: Uint8Array, limit: number, from?: LinkPosition): LinkedRows {
     const { index, schema } = this;
@@ -133,7 +159,10 @@ export class Link {
     if (check !== undefined && !check(result.row)) return undefined;
     if (index === undefined) return schema.key.matches(result.row) ? result.row : undefined;
     const value = result.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
-    return value === undefined ? undefined : decodeEntry(index, result.row, value).dataRow;
+    if (value === undefined) return undefined;
+    this.entry ??= new EntryReader(index);
+    this.entry.read(result.row, value, 0, value.length);
+    return this.entry.dataRow;
   }
 
   /** Undefined where no row can hold the key. */
