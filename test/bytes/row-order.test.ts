@@ -28,7 +28,7 @@ function expectOrder(list: readonly Uint8Array[], from: number): void {
 test('rows of any bytes, from any place on', () => {
   fc.assert(
     fc.property(rows, fc.nat(60), (list, from) => expectOrder(list, Math.min(from, list.length))),
-    { numRuns: scaled(150, 1000, 20_000) },
+    { numRuns: scaled(100, 400, 20_000) },
   );
 });
 
@@ -39,5 +39,4 @@ test('more kinds of rows, and more rows, than numbers tell apart', () => {
     Uint8Array.of(9, 9, 9, 9, i * 31, (i * 31) >>> 8),
   );
   expectOrder(many, 0);
-  expectOrder(many, 1);
 });
