@@ -1,27 +1,34 @@
-/** Work on a split that reads the next batch while the disk takes the one before. */
+/** Work on a split that reads the next batches while the disk takes those before. */
 
 import type { Result } from '../table/index.js';
 import type { SplitWork } from './types.js';
 
-/** At most two batches are under way; a checkpoint waits for both, so what is noted as done is on the disk. */
-export abstract class OverlappedWork implements SplitWork {
-  private underWay: Promise<void> = Promise.resolve();
+/** Batches that may be under way at once, where a work does not say otherwise. */
+const AT_ONCE = 2;
 
-  /** Resolves when the rows before are done. */
+/** A checkpoint waits for all that is under way, so what is noted as done is on the disk. */
+export abstract class OverlappedWork implements SplitWork {
+  /** In the order of their rows, the oldest first. */
+  private readonly underWay: Promise<void>[] = [];
+
+  /** `atOnce`: the most batches that are under way, of which each may hold what it was given in memory. */
+  constructor(private readonly atOnce = AT_ONCE) {}
+
+  /** Resolves when there is room for the next batch. */
   async rows(rows: readonly Result[]): Promise<void> {
-    const before = this.underWay;
-    this.underWay = this.batch(rows);
+    const batch = this.batch(rows);
     // Whoever asks for it next is told.
-    this.underWay.catch(() => undefined);
-    await before;
+    batch.catch(() => undefined);
+    this.underWay.push(batch);
+    if (this.underWay.length >= this.atOnce) await this.underWay.shift();
   }
 
   async commit(): Promise<undefined> {
-    await this.underWay;
+    while (this.underWay.length > 0) await this.underWay.shift();
   }
 
   async close(): Promise<void> {
-    await this.underWay.catch(() => undefined);
+    await Promise.allSettled(this.underWay);
   }
 
   /** Resolves when the rows are done and on the disk. */

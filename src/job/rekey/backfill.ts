@@ -25,6 +25,7 @@ import {
   nothing,
   pass,
   type RekeyTarget,
+  STEPS_AT_ONCE,
   type StepTable,
   tableOf,
 } from './passes.js';
@@ -34,7 +35,7 @@ import type { RowEntries } from './row-entries.js';
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 
 /** Rows counted between turns of the event loop. */
-const COUNTED_AT_ONCE = 4096;
+const COUNTED_AT_ONCE = 256;
 
 /** Every row of the table that is of the layout, of which nothing but the keys is read. */
 async function countRows(engine: Engine, schema: EntitySchema): Promise<number> {
@@ -113,7 +114,7 @@ class CopyWork extends OverlappedWork {
     private readonly touched: ReadonlySet<string>,
     private readonly context: SplitContext,
   ) {
-    super();
+    super(STEPS_AT_ONCE);
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
     this.entries = target.mirror.entriesOf(target.to);

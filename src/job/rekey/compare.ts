@@ -2,9 +2,19 @@
 
 import { compareBytes, equalBytes } from '../../bytes/index.js';
 import { type Cell, filters, Get, type Result, type RowRead, Scan } from '../../table/index.js';
+import { OverlappedWork } from '../overlapped-work.js';
 import { runJob } from '../runner.js';
-import type { JobRunOptions, SplitContext, SplitWork } from '../types.js';
-import { inShortSteps, jobName, nothing, pass, type RekeyTarget, type StepTable, tableOf } from './passes.js';
+import type { JobRunOptions, SplitContext } from '../types.js';
+import {
+  inShortSteps,
+  jobName,
+  nothing,
+  pass,
+  type RekeyTarget,
+  STEPS_AT_ONCE,
+  type StepTable,
+  tableOf,
+} from './passes.js';
 import { RowMapping } from './row-mapping.js';
 
 /** What holding the layouts against each other found, in rows. */
@@ -63,14 +73,16 @@ export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {
 }
 
 /** Whether each row of the old layout has its like under the new one. */
-class CompareWork implements SplitWork {
+class CompareWork extends OverlappedWork {
   constructor(
     private readonly table: StepTable,
     private readonly mapping: RowMapping,
     private readonly context: SplitContext,
-  ) {}
+  ) {
+    super(STEPS_AT_ONCE);
+  }
 
-  async rows(rows: readonly Result[]): Promise<void> {
+  protected async batch(rows: readonly Result[]): Promise<void> {
     const own = rows.filter(({ row }) => this.mapping.matches(row));
     const found = await this.table.atomic(({ read }) => own.map((row) => this.compare(row, read)));
     this.context.count('rows', own.length);
@@ -96,14 +108,16 @@ class CompareWork implements SplitWork {
 }
 
 /** Whether each row of the new layout has one under the old. */
-class ExtraWork implements SplitWork {
+class ExtraWork extends OverlappedWork {
   constructor(
     private readonly table: StepTable,
     private readonly mapping: RowMapping,
     private readonly context: SplitContext,
-  ) {}
+  ) {
+    super(STEPS_AT_ONCE);
+  }
 
-  async rows(rows: readonly Result[]): Promise<void> {
+  protected async batch(rows: readonly Result[]): Promise<void> {
     const own = rows.filter(({ row }) => this.mapping.matches(row));
     const extra = await this.table.atomic(({ read }) => own.filter(({ row }) => this.isExtra(row, read)));
     if (extra.length > 0) this.context.count('extra', extra.length);
@@ -111,8 +125,8 @@ class ExtraWork implements SplitWork {
 
   private isExtra(row: Uint8Array, read: RowRead): boolean {
     const { mapping } = this;
-    const exists = (of: Uint8Array, table?: string): boolean =>
-      read(new Get(of).setCheckExistenceOnly(true), table).row.length > 0;
+    // The store has a short way to what a row holds, and none to whether it holds anything.
+    const exists = (of: Uint8Array, table?: string): boolean => !read(new Get(of), table).isEmpty;
     if (mapping.needed.length === 0) {
       const other = mapping.rowOf(row, nothing)!;
       // The row may have gone with its like since it was scanned.

@@ -1,10 +1,21 @@
 /** Rows of one of the layouts as a whole: whether there are any, and their end. */
 
 import type { EntitySchema } from '../../schema/types.js';
-import { Delete, type Engine, Scan } from '../../table/index.js';
+import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
+import { OverlappedWork } from '../overlapped-work.js';
 import { runJob } from '../runner.js';
-import type { JobOutcome, JobRunOptions } from '../types.js';
-import { everyCell, inShortSteps, jobName, pass, type RekeyTarget, tableOf } from './passes.js';
+import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
+import {
+  everyCell,
+  inShortSteps,
+  jobName,
+  pass,
+  type RekeyTarget,
+  STEPS_AT_ONCE,
+  type StepTable,
+  tableOf,
+} from './passes.js';
+import type { RowEntries } from './row-entries.js';
 
 /** Removes every row of one of the layouts, with its entries in indexes; the other layout does not follow that. */
 export function removeLayout(
@@ -12,32 +23,51 @@ export function removeLayout(
   schema: EntitySchema,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { engine, mirror } = target;
-  const table = tableOf(target, schema);
-  const entries = mirror.entriesOf(schema);
   const removing = pass(
     schema,
     () => new Scan().setCacheBlocks(false),
-    (context) => ({
-      async rows(rows) {
-        const own = rows.filter(({ row }) => schema.key.matches(row));
-        await table.atomic((step) =>
-          mirror.quietly(() => {
-            // The checkpoint that notes it is durable, and the log has it behind this.
-            for (const { row } of own) {
-              const before = entries?.imageOf(row, step.read);
-              step.apply({ table: table.name, change: new Delete(row).setDurability('ASYNC_WAL') });
-              if (before === undefined) continue;
-              for (const change of entries!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
-            }
-          }),
-        );
-        context.count('removed', own.length);
-      },
-    }),
+    (context) => new RemoveWork(target, schema, context),
   );
   const name = jobName(target, `remove-${schema.name}`);
-  return runJob(engine, { name, signature: schema.key.signature, phases: [removing] }, inShortSteps(run));
+  return runJob(
+    target.engine,
+    { name, signature: schema.key.signature, phases: [removing] },
+    inShortSteps(run),
+  );
+}
+
+class RemoveWork extends OverlappedWork {
+  private readonly table: StepTable;
+  private readonly entries: RowEntries | undefined;
+
+  constructor(
+    private readonly target: RekeyTarget,
+    private readonly schema: EntitySchema,
+    private readonly context: SplitContext,
+  ) {
+    super(STEPS_AT_ONCE);
+    this.table = tableOf(target, schema);
+    this.entries = target.mirror.entriesOf(schema);
+  }
+
+  protected async batch(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.schema.key.matches(row));
+    await this.table.atomic((step) =>
+      this.target.mirror.quietly(() => {
+        for (const { row } of own) this.remove(row, step);
+      }),
+    );
+    this.context.count('removed', own.length);
+  }
+
+  /** The checkpoint that notes it is durable, and the log has it behind this. */
+  private remove(row: Uint8Array, step: AtomicStep): void {
+    const { entries, table } = this;
+    const before = entries?.imageOf(row, step.read);
+    step.apply({ table: table.name, change: new Delete(row).setDurability('ASYNC_WAL') });
+    if (before === undefined) return;
+    for (const change of entries!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
+  }
 }
 
 /** What stands in rows of a layout. */

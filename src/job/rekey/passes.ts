@@ -37,12 +37,15 @@ export function pass(
 }
 
 /**
- * Steps are short, and there is one at a time: whoever reads or writes meanwhile waits for the one that is under way, and rows of
- * this size are copied no faster in longer ones.
+ * Steps are short, and there is one at a time: whoever reads or writes meanwhile waits for the one that is under way, of which
+ * a write in the log has several to wait for.
  */
 export function inShortSteps(run: JobRunOptions): JobRunOptions {
-  return { batchRows: 100, parallel: 1, ...run };
+  return { batchRows: 25, batchBytes: 128 << 10, parallel: 1, ...run };
 }
+
+/** A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that. */
+export const STEPS_AT_ONCE = 16;
 
 /** Every cell of a row as it is stored, deletes and what they hide among them. */
 export const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:rekey`: how fast an entity's keys are changed from 16 salts to 64 on the embedded engine (stores on disk,
  * durability as by default), and what readers and writers notice of it: the times of single operations of eight of them before,
- * and while it runs.
+ * and while it runs, by pass and kind, and how long turns of the event loop were.
  *
  * `--rows N` (default 1,000,000, of four cells), `--pace MS` (the pause of a writer between two operations, default 4),
  * `--rate ROWS` (throttles the run beside the writers; without it none), `--quiet` leaves the writers out, `--json FILE`.
@@ -9,6 +9,7 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, defineTable, int32, int53, open, part, salt, text } from '../../../src/index.js';
 import type { JobProgress } from '../../../src/public/jobs.js';
@@ -116,48 +117,74 @@ async function change(
   }
 }
 
-/** The run beside writers, and the times of their operations before and meanwhile. */
+/** What one of the eight did, and how long that took. */
+interface Operation {
+  readonly kind: 'read' | 'write';
+  readonly milliseconds: number;
+}
+
+/** The run beside writers, and the times of their operations before, and in each pass of it. */
 async function beside(db: Store, add: (row: BenchRow) => void): Promise<void> {
-  let times: number[] = [];
+  let done: Operation[] = [];
   /** By the pass of the run during which they ended. */
-  const ofPasses = new Map<string, number[]>();
+  const ofPasses = new Map<string, Operation[]>();
   const stop = new AbortController();
   const writers = Array.from({ length: WRITERS }, (_, id) => {
-    return work(db, id, (time) => times.push(time), stop.signal);
+    return work(db, id, (operation) => done.push(operation), stop.signal);
   });
   await sleep(1000);
-  times = [];
+  done = [];
+  const turnsBefore = monitorEventLoopDelay({ resolution: 1 });
+  turnsBefore.enable();
   await sleep(BEFORE_MS);
-  const before = percentiles(times);
-  const countBefore = times.length / (BEFORE_MS / 1000);
-  times = [];
+  turnsBefore.disable();
+  const before = done;
+  done = [];
+  const turns = monitorEventLoopDelay({ resolution: 1 });
+  turns.enable();
   const began = performance.now();
   let passed = 0;
   await change(db, add, rate, (pass) => {
-    ofPasses.set(pass, [...(ofPasses.get(pass) ?? []), ...times.slice(passed)]);
-    passed = times.length;
+    ofPasses.set(pass, [...(ofPasses.get(pass) ?? []), ...done.slice(passed)]);
+    passed = done.length;
   });
-  const meanwhile = percentiles(times);
-  const countMeanwhile = times.length / secondsSince(began);
+  turns.disable();
+  const meanwhile = done;
+  const seconds = secondsSince(began);
   stop.abort();
   await Promise.all(writers);
-  for (const [pass, own] of ofPasses)
-    add(figure(`p99 during ${pass}, of before`, percentiles(own).p99 / before.p99, 'x'));
+  const timed = (row: string, during: Percentiles, then: Percentiles): void => {
+    add({
+      row: `${row}: p99, of before`,
+      unit: 'x',
+      rowan: during.p99 / then.p99,
+      peers: {},
+      microseconds: { rowan: during, before: then },
+    });
+  };
+  for (const [pass, own] of ofPasses) {
+    if (own.length > 0) timed(`all of 8 during ${pass}`, percentiles(own), percentiles(before));
+  }
+  for (const kind of ['read', 'write'] as const) {
+    const of = (list: readonly Operation[]): Percentiles =>
+      percentiles(list.filter((each) => each.kind === kind));
+    timed(`each ${kind} while it runs`, of(meanwhile), of(before));
+  }
+  timed('turns of the event loop while it runs', ofTurns(turns), ofTurns(turnsBefore));
   add({
     row: 'operations of 8 writers while it runs',
     unit: 'ops/s',
-    rowan: countMeanwhile,
-    peers: { before: countBefore },
-    microseconds: { rowan: meanwhile, before },
+    rowan: meanwhile.length / seconds,
+    peers: { before: before.length / (BEFORE_MS / 1000) },
   });
-  add(figure('p99 while it runs, of before', meanwhile.p99 / before.p99, 'x'));
+  timed('all of 8 while it runs', percentiles(meanwhile), percentiles(before));
 }
 
 /** Three reads, a put and an update, over and over. */
 async function work(
   db: Store,
   id: number,
-  note: (milliseconds: number) => void,
+  note: (operation: Operation) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const orders = db.repository(Old);
@@ -167,15 +194,21 @@ async function work(
     if (i % 5 < 3) await orders.get({ customer: order.customer, number: order.number });
     else if (i % 5 === 3) await orders.put(order);
     else await orders.update({ customer: order.customer, number: order.number }, { total: order.total });
-    note(performance.now() - began);
+    note({ kind: i % 5 < 3 ? 'read' : 'write', milliseconds: performance.now() - began });
     await sleep(pace);
   }
 }
 
-function percentiles(milliseconds: readonly number[]): Percentiles {
-  const sorted = [...milliseconds].sort((a, b) => a - b);
+function percentiles(operations: readonly Operation[]): Percentiles {
+  const sorted = operations.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b);
   const at = (share: number): number => Math.round(1000 * sorted[Math.floor(share * (sorted.length - 1))]!);
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999) };
+}
+
+/** How late a timer of a millisecond was: the turns of the event loop that it waited for. */
+function ofTurns(delays: IntervalHistogram): Percentiles {
+  const at = (share: number): number => Math.round(delays.percentile(share) / 1000);
+  return { p50: at(50), p99: at(99), p999: at(99.9) };
 }
 
 function figure(row: string, rowan: number, unit = 'rows/s'): BenchRow {
