@@ -24,7 +24,9 @@ type Step = (rekey: Rekey, run: JobRunOptions) => Promise<RekeyRecord | undefine
 export function addRekeyCommand(program: Command, context: CliContext): void {
   const commands = program
     .command('rekey')
-    .description("Changes the layout of an entity's keys, on a store that no other process has open.");
+    .description(
+      "Changes the layout of an entity's keys, on HBase or on a store that no other process has open.",
+    );
   named(commands, 'plan', 'Says whether it can be, and where it stands. Changes nothing.').action(
     (module: string, store: string, from: string, to: string, flags: RekeyFlags) =>
       plan(context, module, store, from, to, flags),

@@ -1,9 +1,9 @@
 /** Keys that are changed on a real HBase while eight writers go on (docs/rekey.md). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scaled } from '../proof/scale.js';
-import { openTestStore, type TestStore } from '../query/test-database.js';
-import { changeUnderWriters, declareLayouts } from '../rekey/copied-keys.js';
+import { scaled } from '../../proof/scale.js';
+import { openTestStore, type TestStore } from '../../query/test-database.js';
+import { changeUnderWriters, declareLayouts } from '../../rekey/copied-keys.js';
 
 const SEEDS = scaled(1, 3, 10);
 const PATIENCE = 900_000;

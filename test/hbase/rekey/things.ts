@@ -1,0 +1,17 @@
+/** One entity under an old and a new layout, each in a table of its own, for processes that change its keys until they are killed. */
+
+import { defineEntity, defineTable, part, salt } from '../../../decorators/index.js';
+import { int53, text } from '../../../src/codec/index.js';
+
+const declare = (name: string, salts: number) =>
+  defineEntity({
+    name,
+    table: defineTable({ name: name.toLowerCase(), families: { d: {}, e: { versions: 3 } } }),
+    key: [salt(salts), part('id')],
+    columns: (c) => ({ value: c.column('d:v', int53), note: c.column('e:n', text).optional() }),
+  });
+
+/** `round` tells them from those of other rounds, whose changes of keys are remembered. */
+export function declareThings(round: string) {
+  return { Old: declare(`KilledOld${round}`, 4), New: declare(`KilledNew${round}`, 16) };
+}
