@@ -7,6 +7,7 @@
 import { compareSlices, keyAfter } from '../../bytes/index.js';
 import { Get, type RawRow, type Result, type Scan } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
+import { sharedPrefix } from '../encoding/data-block.js';
 import type { FamilySource, ScanContext } from './family-source.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
@@ -16,8 +17,6 @@ import { familyQuery, readHint } from './store-read.js';
 
 /** Rows read by a scanner of their own before the rest is left to one scanner. */
 const MOST_MATCHED = 8;
-/** Sources that are looked at one by one before a search. */
-const NEAR = 4;
 
 /** Scans are synchronous: one key and one pair of readers of rows serve them all. */
 const seekKey = new SeekKey();
@@ -34,6 +33,12 @@ interface PlainFamily extends RunFamily {
 interface PlainSource {
   readonly cursor: CellCursor;
   readonly family: PlainFamily;
+  /**
+   * How many bytes its row begins with in common with the row of the source before it in the order; of the first with the
+   * row read last. Of two rows behind a third the one that has more in common with it comes first, so that mostly no
+   * bytes are compared to find a place in the order.
+   */
+  shared: number;
 }
 
 export class PlainScanner {
@@ -78,7 +83,8 @@ export class PlainScanner {
       const maker = new CellMaker(name, undefined);
       const { columns, oldestUnexpired } = part;
       const family = { number: i, name, maker, known, columns, oldestUnexpired };
-      for (const cursor of sources[i]!.openCursors(readHint(part, rows))) all.push({ cursor, family });
+      for (const cursor of sources[i]!.openCursors(readHint(part, rows)))
+        all.push({ cursor, family, shared: 0 });
     }
     const scanner = new PlainScanner(sources, all, scan, context);
     scanner.seek();
@@ -88,24 +94,18 @@ export class PlainScanner {
   private seek(): void {
     const { startRow, includeStartRow } = this.scan;
     seekKey.setRow(startRow.length === 0 || includeStartRow ? startRow : keyAfter(startRow));
-    for (const source of this.all) if (source.cursor.seek(seekKey)) this.insert(source);
+    for (const { cursor } of this.all) cursor.seek(seekKey);
+    this.arrange();
   }
 
-  private insert(source: PlainSource): void {
-    this.order.splice(this.placeOf(source, 0), 0, source);
-  }
-
-  /** The first place, from `from` on, of a source that comes behind this one. */
-  private placeOf(source: PlainSource, from: number): number {
+  /** Puts the sources that are not at their end into order. */
+  private arrange(): void {
     const { order } = this;
-    let low = from;
-    let high = order.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (compareSources(source, order[middle]!) < 0) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    order.length = 0;
+    for (const source of this.all) if (source.cursor.valid) order.push(source);
+    order.sort(compareSources);
+    for (let i = 1; i < order.length; i++)
+      order[i]!.shared = sharedOf(order[i - 1]!.cursor, order[i]!.cursor, 0);
   }
 
   /** The next row; undefined at the end. */
@@ -175,7 +175,7 @@ export class PlainScanner {
       }
       fresh = false;
     } while (this.isInRow(count, row));
-    this.settle(count);
+    this.settle(count, row);
     return true;
   }
 
@@ -188,32 +188,47 @@ export class PlainScanner {
     return plainRow.read(maker, row, columns, oldestUnexpired, fresh);
   }
 
-  private isInRow(place: number, row: Uint8Array): boolean {
-    return place < this.order.length && isInRow(this.order[place]!.cursor, row);
+  /** Whether the source stands in the row, as all before it do. */
+  private isInRow(place: number, { length }: Uint8Array): boolean {
+    const { order } = this;
+    if (place >= order.length) return false;
+    const { shared, cursor } = order[place]!;
+    return shared === length && cursor.rowLength === length;
   }
 
-  /** Brings the first `count` sources, which were moved on, back into order. */
-  private settle(count: number): void {
+  /** Brings the first `count` sources, which were moved on behind the row, back into order. */
+  private settle(count: number, row: Uint8Array): void {
     const { order } = this;
     for (let i = count - 1; i >= 0; i--) {
-      const source = order[i]!;
       // Those behind it are in order.
-      if (source.cursor.valid) this.moveBehind(source, i);
-      else order.splice(i, 1);
+      if (!order[i]!.cursor.valid) order.splice(i, 1);
+      else if (order.length > 1) this.moveBehind(i, row);
     }
   }
 
-  /** Moves the source at `from` to its place among those behind it. The length of the array stays: to set it is dear. */
-  private moveBehind(source: PlainSource, from: number): void {
+  /** Moves the source at `from` to its place among those behind it. */
+  private moveBehind(from: number, row: Uint8Array): void {
     const { order } = this;
-    const last = order.length - 1;
-    const near = from + NEAR < last ? from + NEAR : last;
+    const source = order[from]!;
+    const { key, rowOffset, rowLength } = source.cursor;
+    let shared = sharedPrefix(row, 0, row.length, key, rowOffset, rowLength);
     let place = from;
-    while (place < near && compareSources(source, order[place + 1]!) > 0) order[place] = order[++place]!;
-    if (place === near && near < last) {
-      const to = this.placeOf(source, near + 1) - 1;
-      for (; place < to; place++) order[place] = order[place + 1]!;
+    for (; place + 1 < order.length; place++) {
+      const next = order[place + 1]!;
+      if (shared > next.shared) break;
+      if (shared === next.shared) {
+        const common = sharedOf(source.cursor, next.cursor, shared);
+        if (compareFrom(source, next, common) < 0) {
+          next.shared = common;
+          break;
+        }
+        order[place] = next;
+        shared = common;
+      } else {
+        order[place] = next;
+      }
     }
+    source.shared = shared;
     order[place] = source;
   }
 
@@ -227,12 +242,8 @@ export class PlainScanner {
     } finally {
       scanner.close();
     }
-    this.order.length = 0;
-    for (const source of this.all) {
-      const { cursor } = source;
-      while (cursor.valid && isInRow(cursor, kept)) cursor.next();
-      if (cursor.valid) this.insert(source);
-    }
+    for (const { cursor } of this.all) while (cursor.valid && isInRow(cursor, kept)) cursor.next();
+    this.arrange();
     return result;
   }
 
@@ -278,6 +289,24 @@ function readAlone({ cursor, family }: PlainSource, row: Uint8Array, fresh: bool
 
 function readRest(scanner: RegionScanner, raw: RawRow | null): Result | undefined {
   return raw === null ? scanner.next() : scanner.nextRaw(raw);
+}
+
+/** How many bytes two rows begin with in common, which are `from` at least. */
+function sharedOf(a: CellCursor, b: CellCursor, from: number): number {
+  return (
+    from +
+    sharedPrefix(a.key, a.rowOffset + from, a.rowLength - from, b.key, b.rowOffset + from, b.rowLength - from)
+  );
+}
+
+/** As `compareSources`, of sources whose rows have the first `shared` bytes in common, and no more. */
+function compareFrom(a: PlainSource, b: PlainSource, shared: number): number {
+  const first = a.cursor;
+  const second = b.cursor;
+  const ends = shared === first.rowLength || shared === second.rowLength;
+  if (!ends) return first.key[first.rowOffset + shared]! - second.key[second.rowOffset + shared]!;
+  const difference = first.rowLength - second.rowLength;
+  return difference !== 0 ? difference : a.family.number - b.family.number;
 }
 
 function compareSources(a: PlainSource, b: PlainSource): number {
