@@ -80,12 +80,15 @@ describe('the life of an index', () => {
       await things.putMany(Array.from({ length: 150 }, (_, i) => ({ id: `t${i}`, color: 'red', size: i })));
       const [written, write] = signal();
       const [begun, begin] = signal();
-      const committed = db.transaction(async (tx) => {
-        // The entry stays, and holds another value.
-        await tx.repository(Thing).put({ id: 't98', color: 'red', size: 1000 });
-        write();
-        await begun;
-      });
+      const committed = db.transaction(
+        async (tx) => {
+          // The entry stays, and holds another value.
+          await tx.repository(Thing).put({ id: 't98', color: 'red', size: 1000 });
+          write();
+          await begun;
+        },
+        { timeout: 300_000 },
+      );
       await written;
       const end = db.engine.observe('things_idx', {
         before() {
