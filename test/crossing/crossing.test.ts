@@ -64,6 +64,8 @@ class Run {
   declared: Declared;
   db!: Database;
   log: string[] = [];
+  /** Of an entity with upgrades: of which version its rows are at least. */
+  private stage: 'first' | 'later' | 'settled' = 'first';
   /** What was there at times past. */
   private readonly moments: { readonly time: number; readonly rows: Rows }[] = [];
 
@@ -118,6 +120,7 @@ class Run {
   }
 
   private async upkeep(): Promise<void> {
+    if (this.stage === 'later' && this.random.chance(0.3)) return this.settle();
     switch (this.random.below(3)) {
       case 0:
         this.log.push('flush');
@@ -127,11 +130,33 @@ class Run {
         await this.db.admin.flush('crossing');
         return this.db.admin.majorCompact('crossing');
       default:
-        this.log.push('opened again');
-        await this.db.close();
-        this.declared = declare(new Random(this.seed), true);
-        return this.open();
+        return this.openAgain();
     }
+  }
+
+  /** With what is declared later. */
+  async openAgain(): Promise<void> {
+    this.log.push(`opened again, ${this.stage} before`);
+    await this.db.close();
+    const settled = this.stage === 'settled';
+    this.declared = declare(new Random(this.seed), true, settled);
+    await this.open();
+    if (!this.declared.features.has('upgrade')) return;
+    if (this.stage === 'first') this.model.upgrade();
+    // An index of another version is another one.
+    const { main } = this.declared;
+    for (const { name } of this.db.schema.entity(main).indexes) {
+      const index = this.db.index(main, name as never);
+      if (index.state !== 'active') await index.build();
+    }
+    if (this.stage === 'first') this.stage = 'later';
+  }
+
+  /** Has all rows upgraded, and leaves the upgrades out. */
+  private async settle(): Promise<void> {
+    await this.db.schema.upgradeRows(this.declared.main);
+    this.stage = 'settled';
+    return this.openAgain();
   }
 
   private async batch(atomic: boolean): Promise<void> {
@@ -315,6 +340,8 @@ async function runProgram(seed: number): Promise<boolean> {
   }
   try {
     for (let i = 0; i < STEPS; i++) {
+      // What is upgraded is to meet every feature, rows of before among them.
+      if (i === STEPS / 2 && run.declared.features.has('upgrade')) await run.openAgain();
       await run.step();
       if (run.random.chance(0.3)) await run.check();
     }

@@ -1,6 +1,6 @@
 /** Random declarations that have features two by two, and more: what a declaration has is drawn one by one. */
 
-import { Default, defineEntity, defineTable, type HookMoment } from '../../decorators/index.js';
+import { Default, defineEntity, defineTable, type HookMoment, upgrade } from '../../decorators/index.js';
 import { avro, date, enumeration, int32, text, uint8 } from '../../src/codec/index.js';
 import {
   bucket,
@@ -46,6 +46,7 @@ export const FEATURES = [
   'moves',
   'recordType',
   'past',
+  'upgrade',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -113,9 +114,25 @@ function drawSecond(random: Random, packed: boolean): DrawnPart {
 const LineType = avro.record('Line', { s: avro.string, n: avro.int });
 const STATES = enumeration({ open: 1, shut: 2 });
 
-/** The declarations of a seed; `moved`: as they are later, with columns at another place. */
-export function declare(random: Random, moved: boolean): Declared {
+/** What the upgrade makes of a size; twice it would be another one. */
+export const upgraded = (size: string): string => `${size}+`;
+
+/** Of a text in `d:z` another one in `e:z`. */
+const sizes = (writeBack: boolean) =>
+  upgrade(
+    1,
+    { old: (c) => ({ size: c.column('d:z', text).optional() }), sets: ['size'], writeBack },
+    ({ size }) => ({ size: size == null ? undefined : upgraded(size) }),
+  );
+
+/**
+ * The declarations of a seed; `moved`: as they are later, with columns at another place, of the next version; `settled`: when
+ * all of its rows are of that version.
+ */
+export function declare(random: Random, moved: boolean, settled = false): Declared {
   const features = new Set(FEATURES.filter(() => random.chance(0.32)));
+  // Upgrades read families that keep one version, of columns that do not move at the same time.
+  if (features.has('past') || features.has('moves')) features.delete('upgrade');
   const has = (feature: Feature): boolean => features.has(feature);
   const renew = random.chance(0.3);
   const lead = drawLead(random);
@@ -149,12 +166,14 @@ export function declare(random: Random, moved: boolean): Declared {
   const hooks = { beforePut: stamp, beforeUpdate: stamp } satisfies Partial<
     Record<HookMoment, (entity: object) => void>
   >;
+  const isLater = moved && has('upgrade');
   const main = defineEntity({
     name: 'Main',
     table,
     ...(has('recordType') ? { recordType: 1 } : {}),
     ...(has('ttl') ? { ttl: LIFE, renewTtl: renew } : {}),
     ...(has('past') && random.chance(0.5) ? { marker: 'p' } : {}),
+    ...(isLater ? { schemaVersion: 2, upgrades: settled ? [] : [sizes(random.chance(0.5))] } : {}),
     key: [...head, ...tail] as unknown as readonly [],
     columns: (c) => ({
       a: c.column('d:a', text).optional(),
@@ -165,6 +184,7 @@ export function declare(random: Random, moved: boolean): Declared {
           ...(moved && has('moves') ? { was: ['d:w'] } : {}),
         })
         .optional(),
+      ...(has('upgrade') ? { size: c.column(isLater ? 'e:z' : 'd:z', text).optional() } : {}),
       ...(has('counter') ? { n: c.counter('d:n') } : {}),
       ...(has('version') ? { version: c.version('d:v') } : {}),
       ...(has('stamps') ? { created: c.createdAt('d:c'), updated: c.updatedAt('e:u') } : {}),

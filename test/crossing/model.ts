@@ -1,6 +1,6 @@
 /** What a database of random declarations comes to, by a plain Map: one operation after the other. */
 
-import { type Declared, type Feature, KEPT_VERSIONS, LIFE, type Values } from './declare.js';
+import { type Declared, type Feature, KEPT_VERSIONS, LIFE, upgraded, type Values } from './declare.js';
 
 export interface Row {
   readonly key: Values;
@@ -122,6 +122,17 @@ export class Model {
       case 'sourceGone':
         return this.changeSource(String(operation.values['ref']), operation.values['name'] as string);
     }
+  }
+
+  /** Makes each row one of the next version, as whoever reads it sees it from now on. */
+  upgrade(): void {
+    const rows = new Map(this.rows);
+    for (const [place, row] of rows) {
+      const { size } = row.values;
+      if (size !== undefined)
+        rows.set(place, { ...row, values: { ...row.values, size: upgraded(size as string) } });
+    }
+    this.rows = rows;
   }
 
   private put({ key, values, version }: Operation, replaced: boolean): Outcome {

@@ -63,6 +63,7 @@ function drawValues(random: Random, { features, window }: Declared, key: Values,
   if (features.has('json')) say('json', () => random.pick<unknown>([{ p: [1, 'x', null] }, 'text', 7, [{}]]));
   if (features.has('avro')) say('line', () => ({ s: random.pick(LETTERS), n: random.below(5) }));
   if (features.has('defaults')) say('given', () => random.pick(LETTERS), false);
+  if (features.has('upgrade')) say('size', () => random.pick(LETTERS));
   if (features.has('copies')) say('ref', () => random.pick(['r1', 'r2']));
   if (features.has('unique')) say('mail', () => random.pick(['m1', 'm2', 'm3']));
   if (features.has('ownTtl') && random.chance(0.25)) values['ttl'] = 30_000 + random.below(200_000);
