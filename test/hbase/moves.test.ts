@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
-import { counter, int32, part, recordType, text } from '../../src/index.js';
+import { avro, counter, float64, int32, part, recordType, text, timeBucket } from '../../src/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Get, Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openTestStore, type TestStore } from '../query/test-database.js';
@@ -152,6 +153,119 @@ test(
     expect(await db.repository(Settled).find({}, { fullScan: true }).count()).toBe(ROWS);
     expect((await db.engine.table('moved').get(new Get(Uint8Array.of(2, 48)))).isEmpty).toBe(true);
     await db.close();
+  },
+  PATIENCE,
+);
+
+const HOUR = 3_600_000;
+const Line = avro.record('Line', { s: avro.string });
+const LineOfToday = avro.record('Line', { s: avro.string, n: avro.withDefault(avro.int, 1) });
+
+/** Packed rows and Avro; the schema of `line` is another one since it stands elsewhere. */
+const series = (kind: 'before' | 'now' | 'settled') => {
+  const before = kind === 'before';
+  const was = <P extends string>(place: P) => (kind === 'now' ? { was: [place] } : {});
+  return defineEntity({
+    name: 'Series',
+    table: defineTable({ name: 'moved_series', families: { d: {}, e: {}, p: {} } }),
+    marker: 'd',
+    key: [part('id'), timeBucket('at', '1h')],
+    columns: (c) => ({
+      points: c.packed(before ? 'p:' : 'e:t.', { part: 'at', value: float64, ...was('p:') }),
+      line: c.avro(before ? 'd:l' : 'e:line', before ? Line : LineOfToday, was('d:l')).optional(),
+    }),
+  }) as unknown as KeyedClass;
+};
+
+test(
+  'packed rows and Avro are moved beside an old program and a new one that write both, and no point is lost',
+  async () => {
+    const [Before, Now, Settled] = [series('before'), series('now'), series('settled')] as const;
+    const key = (id: string) => ({ id, at: new Date(HOUR) });
+    const points = (...of: readonly (readonly [second: number, value: number | null])[]) =>
+      new Map(of.map(([second, value]) => [HOUR + 1000 * second, value] as const));
+    /** Of even rows the new program writes the line, of odd ones the old one. */
+    const line = (n: number, s: string) => ({ s: `${s}${n}` });
+    const before = await store.open(Before);
+    const old = before.repository(Before);
+    await old.putMany(
+      ids.map((id, n) => ({
+        ...key(id),
+        points: points([0, n], [1, 1], [2, 2]),
+        line: line(n, 'a'),
+      })) as never,
+    );
+
+    const db = await store.open(Now);
+    const now = db.repository(Now);
+    const all = () => now.find({} as never, { fullScan: true });
+    const shown = (rows: readonly object[]) =>
+      (rows as readonly { id: string; points: Map<number, number>; line: object }[]).map((row) => [
+        row.id,
+        [...row.points].map(([at, value]) => [(at - HOUR) / 1000, value]),
+        { ...row.line },
+      ]);
+    expect(shown(await all().all())).toEqual(
+      ids.map((id, n) => [
+        id,
+        [
+          [0, n],
+          [1, 1],
+          [2, 2],
+        ],
+        { s: `a${n}`, n: 1 },
+      ]),
+    );
+
+    const byOld = async (): Promise<void> => {
+      for (const [n, id] of ids.entries()) {
+        const change = n % 2 === 1 ? { line: line(n, 'old') } : {};
+        await old.update(key(id) as never, { points: points([20, 5]), ...change } as never);
+      }
+    };
+    const byNew = async (): Promise<void> => {
+      for (const [n, id] of ids.entries()) {
+        const change = n % 2 === 0 ? { line: { ...line(n, 'new'), n } } : {};
+        await now.update(
+          key(id) as never,
+          { points: points([1, null], [2, 9], [30, 6]), ...change } as never,
+        );
+      }
+    };
+    const moving = db.schema.moveColumns(Now).catch((error: { code?: string }) => error.code ?? error);
+    await Promise.all([byOld(), byNew(), moving]);
+    expect([undefined, 'ERR_CONFLICT']).toContain(
+      typeof (await moving) === 'string' ? await moving : undefined,
+    );
+    await before.close();
+    await db.schema.apply();
+    await db.schema.moveColumns(Now);
+    expect((await db.schema.plan()).steps).toEqual([]);
+    const wanted = ids.map((id, n) => [
+      id,
+      [
+        [0, n],
+        [2, 9],
+        [20, 5],
+        [30, 6],
+      ],
+      n % 2 === 0 ? { s: `new${n}`, n } : { s: `old${n}`, n: 1 },
+    ]);
+    expect(shown(await all().all())).toEqual(wanted);
+    await db.close();
+
+    const after = await store.open(Settled);
+    const found = await after
+      .repository(Settled)
+      .find({} as never, { fullScan: true })
+      .all();
+    expect(shown(found)).toEqual(wanted);
+    const places = new Set<string>();
+    for await (const { cells } of after.engine.table('moved_series').scan(new Scan())) {
+      for (const { family, qualifier } of cells) places.add(`${family}:${Buffer.from(qualifier)}`);
+    }
+    expect([...places].filter((place) => place.startsWith('p:') || place === 'd:l')).toEqual([]);
+    await after.close();
   },
   PATIENCE,
 );
