@@ -5,7 +5,7 @@
  * like others.
  */
 
-import { ConflictError } from '../errors.js';
+import { ConflictError, RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
 import type { RekeyDifferences } from '../job/rekey/compare.js';
 import { compareFrozen } from '../job/rekey/remote-compare.js';
@@ -17,6 +17,9 @@ import type { CutOverOptions, RekeyRun, RekeyWay } from './rekey-way.js';
 
 /** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
 const MARGIN = 120_000;
+
+/** How often a table is tried to be emptied that others disable and enable. */
+const MOST_TRIES = 10;
 
 export class RekeyByCopies implements RekeyWay {
   readonly first = 'backfill';
@@ -153,7 +156,21 @@ export class RekeyByCopies implements RekeyWay {
           details: { table: name },
         },
       );
-    if (await admin.isTableEnabled(name)) await admin.disableTable(name);
-    await admin.truncateTable(name, true);
+    for (let tries = 1; ; tries++) {
+      try {
+        if (await admin.isTableEnabled(name)) await admin.disableTable(name);
+        await admin.truncateTable(name, true);
+        return;
+      } catch (error) {
+        if (tries === MOST_TRIES || !isOvertaken(error)) throw error;
+      }
+    }
   }
+}
+
+/** The table was enabled or disabled meanwhile: the master ends what a process had asked for that was killed since. */
+function isOvertaken(error: unknown): boolean {
+  return (
+    error instanceof RowanError && (error.code === 'ERR_TABLE_ENABLED' || error.code === 'ERR_TABLE_DISABLED')
+  );
 }
