@@ -8,10 +8,10 @@ import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } fro
 import { type CellCursor, compareInRow, isInColumn } from '../cursor.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
-/** Cells of older versions that are walked over; where there are more a scanner is quicker. */
-const MOST_OLDER = 32;
+/** Cells of older versions of a row that are walked over; where there are more a scanner is quicker. */
+export const MOST_OLDER = 32;
 /** Cells of columns that are not asked for, likewise. */
-const MOST_PASSED = 64;
+export const MOST_PASSED = 64;
 
 /** Whether a query asks for nothing but cells as they are now, however many of each column. */
 export function isPlainQuery(query: Query): boolean {

@@ -4,9 +4,7 @@ import { compareSlices } from '../../bytes/index.js';
 import type { RawRow } from '../../table/index.js';
 import type { CellCursor, PutTaker } from '../cursor.js';
 import type { KnownColumns } from './known-columns.js';
-
-/** Older versions, and cells that are not asked for, that are walked over; where there are more a scanner is quicker. */
-const MOST_PASSED = 64;
+import { MOST_OLDER, MOST_PASSED } from './plain-row.js';
 
 /** A family whose rows are read. */
 export interface RunFamily {
@@ -35,6 +33,7 @@ export class RowRun implements PutTaker {
   private given: readonly Uint8Array[] = [];
   /** The place behind the last column that the row has had. */
   private place = 0;
+  private older = 0;
   private passed = 0;
 
   /**
@@ -50,6 +49,7 @@ export class RowRun implements PutTaker {
     this.only = columns !== null;
     this.oldestUnexpired = oldestUnexpired;
     this.place = 0;
+    this.older = 0;
     this.passed = 0;
     const { count } = raw;
     if (cursor.giveRow(this)) return true;
@@ -66,13 +66,14 @@ export class RowRun implements PutTaker {
       if (order > 0) continue;
       if (order < 0) break;
       this.place = place + 1;
-      if (timestamp < this.oldestUnexpired) return ++this.passed <= MOST_PASSED;
+      if (timestamp < this.oldestUnexpired) return ++this.older <= MOST_OLDER;
       this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
       return true;
     }
     // Rows mostly have one version of a column, so this is looked at last.
-    const older = this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!);
-    return (older || this.only) && ++this.passed <= MOST_PASSED;
+    if (this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!))
+      return ++this.older <= MOST_OLDER;
+    return this.only && ++this.passed <= MOST_PASSED;
   }
 }
 

@@ -213,6 +213,26 @@ test('a run in a single row of a memstore', () => {
   );
 });
 
+test('a row of many versions is left to the reader for every case as soon as that leaves it to a scanner', () => {
+  const versions = (count: number): TestCell[] =>
+    Array.from({ length: count }, (_, i) => cell('m', 'x', 1000 - i, `${i}`));
+  const others = (count: number): TestCell[] =>
+    Array.from({ length: count }, (_, i) => cell('m', `b${i + 10}`, 5, 'other'));
+  // Columns are learned of a row before, and the last row of a block is not read by a run.
+  const isTaken = (cells: readonly TestCell[], columns: readonly Uint8Array[] | null): boolean => {
+    const all = [cell('a', 'x', 5, 'first'), ...cells, cell('z', 'x', 5, 'last')];
+    const taken = readAll(sources['a file']!(all, 1 << 16), columns);
+    return taken === (columns === null ? 1 : 2);
+  };
+  const x = [Buffer.from('x')];
+  expect([isTaken(versions(33), null), isTaken(versions(34), null)]).toEqual([true, false]);
+  expect([isTaken(versions(33), x), isTaken(versions(34), x)]).toEqual([true, false]);
+  expect([
+    isTaken([...others(64), ...versions(33)], x),
+    isTaken([...others(65), ...versions(33)], x),
+  ]).toEqual([true, false]);
+});
+
 test('a cursor of a memstore that was written to finds its place first', () => {
   const memstore = memstoreOf([cell('a', 'x', 1), cell('b', 'x', 1), cell('d', 'x', 1)]);
   const by = readers([Buffer.from('x')]);
