@@ -8,24 +8,21 @@ import {
   CellType,
   type Durability,
   type Engine,
-  filters,
   Get,
   type Result,
   type RowRead,
-  Scan,
 } from '../../table/index.js';
-import { OverlappedWork } from '../overlapped-work.js';
 import { copyOf } from '../row-cells.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
 import {
   everyCell,
   inShortSteps,
-  jobName,
   nothing,
+  PassWork,
   pass,
   type RekeyTarget,
-  STEPS_AT_ONCE,
+  rowsAlone,
+  runPasses,
   type StepTable,
   tableOf,
 } from './passes.js';
@@ -37,12 +34,9 @@ const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 /** Rows counted between turns of the event loop. */
 const COUNTED_AT_ONCE = 256;
 
-/** Every row of the table that is of the layout, of which nothing but the keys is read. */
+/** The rows of the layout. */
 async function countRows(engine: Engine, schema: EntitySchema): Promise<number> {
-  const scan = new Scan()
-    .setCacheBlocks(false)
-    .setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
-  const scanner = engine.table(schema.table.descriptor.name).scan(scan);
+  const scanner = engine.table(schema.table.descriptor.name).scan(rowsAlone());
   let count = 0;
   try {
     for (;;) {
@@ -86,21 +80,18 @@ export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Pr
     // What was ordered before the watch began is visible to the scans when this is done.
     await table.atomic(() => undefined);
     const copying = pass(from, everyCell, (context) => new CopyWork(target, table, watched.touched, context));
-    return await runJob(
-      engine,
-      {
-        name: jobName(target, 'copy'),
-        signature: `${from.key.signature} > ${to.key.signature}`,
-        phases: [copying],
-      },
-      { ...FLUSHED_SELDOM, ...inShortSteps(byRows(run, await countRows(engine, from))) },
-    );
+    const options = byRows(run, await countRows(engine, from));
+    const signature = `${from.key.signature} > ${to.key.signature}`;
+    return await runPasses(target, 'copy', signature, [copying], {
+      ...FLUSHED_SELDOM,
+      ...inShortSteps(options),
+    });
   } finally {
     watched.end();
   }
 }
 
-class CopyWork extends OverlappedWork {
+class CopyWork extends PassWork {
   private unflushed = false;
   private readonly into: string;
   /** Undefined where the new layout has no indexes. */
@@ -114,7 +105,7 @@ class CopyWork extends OverlappedWork {
     private readonly touched: ReadonlySet<string>,
     private readonly context: SplitContext,
   ) {
-    super(STEPS_AT_ONCE);
+    super();
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
     this.entries = target.mirror.entriesOf(target.to);

@@ -1,17 +1,16 @@
 /** Holds every row of both layouts against the other. */
 
 import { compareBytes, equalBytes } from '../../bytes/index.js';
-import { type Cell, filters, Get, type Result, type RowRead, Scan } from '../../table/index.js';
-import { OverlappedWork } from '../overlapped-work.js';
-import { runJob } from '../runner.js';
+import { type Cell, Get, type Result, type RowRead, Scan } from '../../table/index.js';
 import type { JobRunOptions, SplitContext } from '../types.js';
 import {
   inShortSteps,
-  jobName,
   nothing,
+  PassWork,
   pass,
   type RekeyTarget,
-  STEPS_AT_ONCE,
+  rowsAlone,
+  runPasses,
   type StepTable,
   tableOf,
 } from './passes.js';
@@ -40,28 +39,24 @@ type Found = 'missing' | 'extra' | 'different' | 'unkeyed' | undefined;
 
 export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
 
-/** What stands in a row does not matter where its key says which one it answers to. */
-export const rowsAlone = (): Scan =>
-  new Scan().setCacheBlocks(false).setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
-
 /** Holds every row of both layouts against the other, as they are in one step. */
 export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
-  const { engine, from, to } = target;
+  const { from, to } = target;
   const { forth } = target.mirror;
   const back = new RowMapping(to, from);
-  const definition = {
-    name: jobName(target, 'verify'),
-    signature: 'verify',
-    phases: [
-      pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
-      pass(
-        to,
-        back.needed.length === 0 ? rowsAlone : everyVersion,
-        (context) => new ExtraWork(tableOf(target, to), back, context),
-      ),
-    ],
-  };
-  const { counters } = await runJob(engine, definition, { ...inShortSteps(run), restart: true });
+  const phases = [
+    pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
+    pass(
+      to,
+      // What stands in a row does not matter where its key says which one it answers to.
+      back.needed.length === 0 ? rowsAlone : everyVersion,
+      (context) => new ExtraWork(tableOf(target, to), back, context),
+    ),
+  ];
+  const { counters } = await runPasses(target, 'verify', 'verify', phases, {
+    ...inShortSteps(run),
+    restart: true,
+  });
   const count = (what: string): number => counters[what] ?? 0;
   return {
     rows: count('rows'),
@@ -73,13 +68,13 @@ export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {
 }
 
 /** Whether each row of the old layout has its like under the new one. */
-class CompareWork extends OverlappedWork {
+class CompareWork extends PassWork {
   constructor(
     private readonly table: StepTable,
     private readonly mapping: RowMapping,
     private readonly context: SplitContext,
   ) {
-    super(STEPS_AT_ONCE);
+    super();
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
@@ -108,13 +103,13 @@ class CompareWork extends OverlappedWork {
 }
 
 /** Whether each row of the new layout has one under the old. */
-class ExtraWork extends OverlappedWork {
+class ExtraWork extends PassWork {
   constructor(
     private readonly table: StepTable,
     private readonly mapping: RowMapping,
     private readonly context: SplitContext,
   ) {
-    super(STEPS_AT_ONCE);
+    super();
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {

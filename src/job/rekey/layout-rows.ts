@@ -2,16 +2,14 @@
 
 import type { EntitySchema } from '../../schema/types.js';
 import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
-import { OverlappedWork } from '../overlapped-work.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
 import {
   everyCell,
   inShortSteps,
-  jobName,
+  PassWork,
   pass,
   type RekeyTarget,
-  STEPS_AT_ONCE,
+  runPasses,
   type StepTable,
   tableOf,
 } from './passes.js';
@@ -28,15 +26,10 @@ export function removeLayout(
     () => new Scan().setCacheBlocks(false),
     (context) => new RemoveWork(target, schema, context),
   );
-  const name = jobName(target, `remove-${schema.name}`);
-  return runJob(
-    target.engine,
-    { name, signature: schema.key.signature, phases: [removing] },
-    inShortSteps(run),
-  );
+  return runPasses(target, `remove-${schema.name}`, schema.key.signature, [removing], inShortSteps(run));
 }
 
-class RemoveWork extends OverlappedWork {
+class RemoveWork extends PassWork {
   private readonly table: StepTable;
   private readonly entries: RowEntries | undefined;
 
@@ -45,7 +38,7 @@ class RemoveWork extends OverlappedWork {
     private readonly schema: EntitySchema,
     private readonly context: SplitContext,
   ) {
-    super(STEPS_AT_ONCE);
+    super();
     this.table = tableOf(target, schema);
     this.entries = target.mirror.entriesOf(schema);
   }

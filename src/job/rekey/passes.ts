@@ -1,9 +1,11 @@
 /** What the passes of a change of keys share. */
 
 import type { EntitySchema } from '../../schema/types.js';
-import { type Engine, Scan, type SyncTable } from '../../table/index.js';
+import { type Engine, filters, Scan, type SyncTable } from '../../table/index.js';
+import { OverlappedWork } from '../overlapped-work.js';
+import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
-import type { JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
+import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
 import type { Mirror } from './mirror.js';
 import type { ValueOf } from './row-mapping.js';
 
@@ -24,10 +26,6 @@ export function tableOf({ engine }: RekeyTarget, schema: EntitySchema): StepTabl
   return engine.table(schema.table.descriptor.name) as StepTable;
 }
 
-export function jobName({ from, to, run }: RekeyTarget, pass: string): string {
-  return toolJobName(`rekey-${pass}`, from.name, to.name, String(run));
-}
-
 export function pass(
   schema: EntitySchema,
   scan: () => Scan,
@@ -44,8 +42,31 @@ export function inShortSteps(run: JobRunOptions): JobRunOptions {
   return { batchRows: 25, batchBytes: 128 << 10, parallel: 1, ...run };
 }
 
+/** Runs one or several passes as a job. One that was begun and not ended is gone on with. */
+export function runPasses(
+  { engine, from, to, run }: RekeyTarget,
+  what: string,
+  signature: string,
+  phases: readonly JobPhase[],
+  options: JobRunOptions,
+): Promise<JobOutcome> {
+  const name = toolJobName(`rekey-${what}`, from.name, to.name, String(run));
+  return runJob(engine, { name, signature, phases }, options);
+}
+
 /** A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that. */
-export const STEPS_AT_ONCE = 16;
+const STEPS_AT_ONCE = 16;
+
+/** What a pass does with the rows of a split, a batch in a step of the table. */
+export abstract class PassWork extends OverlappedWork {
+  constructor() {
+    super(STEPS_AT_ONCE);
+  }
+}
+
+/** The rows, of which nothing but the keys is read. */
+export const rowsAlone = (): Scan =>
+  new Scan().setCacheBlocks(false).setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
 
 /** Every cell of a row as it is stored, deletes and what they hide among them. */
 export const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);

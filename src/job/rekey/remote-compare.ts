@@ -4,10 +4,9 @@
  */
 
 import { Get, type Result } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import type { JobRunOptions } from '../types.js';
-import { areSame, everyVersion, type RowDifferences, rowsAlone } from './compare.js';
-import { jobName, nothing, pass, type RekeyTarget } from './passes.js';
+import { areSame, everyVersion, type RowDifferences } from './compare.js';
+import { nothing, pass, type RekeyTarget, rowsAlone, runPasses } from './passes.js';
 import { rawRow, writeCopies } from './remote-copy.js';
 import { RowMapping } from './row-mapping.js';
 
@@ -38,33 +37,29 @@ export async function compareFrozen(target: RekeyTarget, run: JobRunOptions = {}
     for (const row of rows) await writeCopies(target, [await rawRow(target, row)]);
   };
 
-  const definition = {
-    name: jobName(target, 'verify'),
-    signature: 'verify',
-    phases: [
-      pass(from, everyVersion, (context) => ({
-        async rows(rows) {
-          const own = rows.filter(({ row }) => forth.matches(row));
-          context.count('rows', own.length);
-          const suspects = (await wrong(own)).map(([row]) => row);
-          if (suspects.length === 0) return;
-          await copyAgain(suspects.map(({ row }) => row));
-          for (const [, what] of await wrong(suspects)) context.count(what);
-        },
-      })),
-      pass(to, rowsAlone, (context) => ({
-        async rows(rows) {
-          const suspects = await stray(rows.filter(({ row }) => back.matches(row)));
-          if (suspects.length === 0) return;
-          await copyAgain(suspects.map(({ row }) => back.rowOf(row, nothing)!));
-          const gets = suspects.map(({ row }) => new Get(row).setCheckExistenceOnly(true));
-          const left = (await news!.getAll(gets)).filter(({ row }) => row.length > 0);
-          if (left.length > 0) context.count('extra', left.length);
-        },
-      })),
-    ],
-  };
-  const { counters } = await runJob(engine, definition, { ...run, restart: true });
+  const phases = [
+    pass(from, everyVersion, (context) => ({
+      async rows(rows) {
+        const own = rows.filter(({ row }) => forth.matches(row));
+        context.count('rows', own.length);
+        const suspects = (await wrong(own)).map(([row]) => row);
+        if (suspects.length === 0) return;
+        await copyAgain(suspects.map(({ row }) => row));
+        for (const [, what] of await wrong(suspects)) context.count(what);
+      },
+    })),
+    pass(to, rowsAlone, (context) => ({
+      async rows(rows) {
+        const suspects = await stray(rows.filter(({ row }) => back.matches(row)));
+        if (suspects.length === 0) return;
+        await copyAgain(suspects.map(({ row }) => back.rowOf(row, nothing)!));
+        const gets = suspects.map(({ row }) => new Get(row).setCheckExistenceOnly(true));
+        const left = (await news!.getAll(gets)).filter(({ row }) => row.length > 0);
+        if (left.length > 0) context.count('extra', left.length);
+      },
+    })),
+  ];
+  const { counters } = await runPasses(target, 'verify', 'verify', phases, { ...run, restart: true });
   const count = (what: string): number => counters[what] ?? 0;
   return {
     rows: count('rows'),

@@ -5,9 +5,8 @@
 
 import { LATEST_TIMESTAMP, Put, Result, type Scan, type TableChange } from '../../table/index.js';
 import { copyOf } from '../row-cells.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
-import { everyCell, jobName, nothing, pass, type RekeyTarget } from './passes.js';
+import { everyCell, nothing, pass, type RekeyTarget, runPasses } from './passes.js';
 
 /** Copies every cell of the old layout with a time from `since` on. An unfinished pass of the same name is gone on with. Counter: `copied`. */
 export function copyCells(
@@ -16,7 +15,7 @@ export function copyCells(
   since: number,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { engine, from, to } = target;
+  const { from, to } = target;
   const scan = (): Scan => (since > 0 ? everyCell().setTimeRange(since, LATEST_TIMESTAMP) : everyCell());
   const copying = pass(from, scan, (context) => ({
     async rows(rows) {
@@ -26,7 +25,7 @@ export function copyCells(
     },
   }));
   const signature = `${from.key.signature} > ${to.key.signature} ${since}`;
-  return runJob(engine, { name: jobName(target, name), signature, phases: [copying] }, run);
+  return runPasses(target, name, signature, [copying], run);
 }
 
 /** Rows of the old layout as they stand, deletes among their cells, under the new one. */
