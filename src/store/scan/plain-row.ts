@@ -92,7 +92,32 @@ export class PlainRow {
     oldestUnexpired: number,
     fresh: boolean,
   ): boolean {
-    this.start(maker, row, columns, oldestUnexpired, fresh);
+    this.maker = maker;
+    this.row = row;
+    this.oldestUnexpired = oldestUnexpired;
+    this.familyTimestamp = -1;
+    this.done = undefined;
+    this.made = 0;
+    this.older = 0;
+    this.columns = columns;
+    this.before = 0;
+    this.passed = 0;
+    this.fresh = fresh;
+    return this.count === 1 ? this.readAlone(row) : this.merge(row);
+  }
+
+  /** From a cursor that alone stands in the row. */
+  private readAlone(row: Uint8Array): boolean {
+    const cursor = this.cursors[0]!;
+    this.begin();
+    do {
+      if (cursor.seq <= this.readPoint && !this.take(cursor)) return false;
+      this.fresh = false;
+    } while (cursor.nextInRow(row));
+    return true;
+  }
+
+  private merge(row: Uint8Array): boolean {
     const { cursors } = this;
     let { count } = this;
     this.count = 0;
@@ -118,43 +143,6 @@ export class PlainRow {
       }
     }
     return true;
-  }
-
-  /** As `read`, from a cursor that alone stands in the row; none was taken in. */
-  readAlone(
-    cursor: CellCursor,
-    maker: CellMaker,
-    row: Uint8Array,
-    columns: readonly Uint8Array[] | null,
-    oldestUnexpired: number,
-    fresh: boolean,
-  ): boolean {
-    this.start(maker, row, columns, oldestUnexpired, fresh);
-    do {
-      if (cursor.seq <= this.readPoint && !this.take(cursor)) return false;
-      this.fresh = false;
-    } while (cursor.nextInRow(row));
-    return true;
-  }
-
-  private start(
-    maker: CellMaker,
-    row: Uint8Array,
-    columns: readonly Uint8Array[] | null,
-    oldestUnexpired: number,
-    fresh: boolean,
-  ): void {
-    this.maker = maker;
-    this.row = row;
-    this.oldestUnexpired = oldestUnexpired;
-    this.familyTimestamp = -1;
-    this.done = undefined;
-    this.made = 0;
-    this.older = 0;
-    this.columns = columns;
-    this.before = 0;
-    this.passed = 0;
-    this.fresh = fresh;
   }
 
   /** False when it takes a matcher. */

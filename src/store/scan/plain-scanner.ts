@@ -282,7 +282,9 @@ function readAlone({ cursor, family }: PlainSource, row: Uint8Array, fresh: bool
   const { maker, known, columns, oldestUnexpired } = family;
   const { raw } = plainRow;
   const before = raw === null ? 0 : raw.count;
-  if (!plainRow.readAlone(cursor, maker, row, columns, oldestUnexpired, fresh)) return false;
+  plainRow.begin();
+  plainRow.add(cursor);
+  if (!plainRow.read(maker, row, columns, oldestUnexpired, fresh)) return false;
   if (raw !== null && columns === null) known.learn(raw, before);
   return true;
 }
