@@ -33,6 +33,8 @@ async function script(text: string, ...options: string[]): Promise<{ code: numbe
   return { code, out: out.replace(/Took [\d.]+/g, 'Took N') };
 }
 
+const linesOf = (out: string, kind: RegExp): string[] => out.split('\n').filter((line) => kind.test(line));
+
 test('a script runs statement by statement, each behind its prompt, and goes on behind errors', async () => {
   const { code, out } = await script(
     "create 't',\n  'f'\nscan 'nope'\nput 't', 'r', 'f:q', 'v', 1\ncount 't'\n",
@@ -109,16 +111,7 @@ test('blocks, loops and words behind statements are taken for what they are', as
       "puts 'g'",
     ].join('\n'),
   );
-  expect(out.split('\n').filter((line) => /^(?:[a-g]|if)$/.test(line))).toEqual([
-    'a',
-    'b',
-    'c',
-    'd',
-    'e',
-    'if',
-    'f',
-    'g',
-  ]);
+  expect(linesOf(out, /^(?:[a-g]|if)$/)).toEqual(['a', 'b', 'c', 'd', 'e', 'if', 'f', 'g']);
 });
 
 test('a line that ends with a backslash goes on on the next', async () => {
@@ -137,7 +130,7 @@ test('a line that ends with a backslash goes on on the next', async () => {
       "puts 'g' \\",
     ].join('\n'),
   );
-  expect(out.split('\n').filter((line) => /^[a-g]+$/.test(line))).toEqual(['ab', 'c', 'd', 'e', 'f']);
+  expect(linesOf(out, /^[a-g]+$/)).toEqual(['ab', 'c', 'd', 'e', 'f']);
   expect(out).toContain('SyntaxError (The line goes on behind "\\", and nothing follows.)');
 });
 
@@ -145,7 +138,7 @@ test('begin … end while runs once at least', async () => {
   const { out } = await script(
     'i = 5\nbegin\n  puts "i is #{i}"\n  i += 1\nend while i < 5\nputs "behind"\n',
   );
-  expect(out.split('\n').filter((line) => /^(?:i is|behind)/.test(line))).toEqual(['i is 5', 'behind']);
+  expect(linesOf(out, /^(?:i is|behind)/)).toEqual(['i is 5', 'behind']);
 });
 
 test('a block ends with the command that fails in it, where errors end everything', async () => {
