@@ -17,10 +17,21 @@ export function copyOf(
   cells: readonly Cell[],
   durability: Durability = 'USE_DEFAULT',
 ): RowMutation | RowMutations | undefined {
+  const mutations = mutationsOf(row, cells, durability);
+  if (mutations.length < 2) return mutations[0];
+  return new RowMutations(row).add(...mutations);
+}
+
+/** The same, each by itself: a put for each length of life, and a delete with all markers. */
+export function mutationsOf(
+  row: Uint8Array,
+  cells: readonly Cell[],
+  durability: Durability = 'USE_DEFAULT',
+): readonly (Put | Delete)[] {
   if (cells.length > 0 && cells.every(isLastingPut)) {
     const put = new Put(row).setDurability(durability);
     put.cells.push(...cells);
-    return put;
+    return [put];
   }
   const puts = new Map<number, Put>();
   let del: Delete | undefined;
@@ -40,9 +51,7 @@ export function copyOf(
       del.cells.push({ family, qualifier, timestamp, type, value });
     }
   }
-  const mutations: RowMutation[] = [...puts.values(), ...(del === undefined ? [] : [del])];
-  if (mutations.length < 2) return mutations[0];
-  return new RowMutations(row).add(...mutations);
+  return [...puts.values(), ...(del === undefined ? [] : [del])];
 }
 
 function isLastingPut(cell: Cell): boolean {

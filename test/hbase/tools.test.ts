@@ -93,12 +93,17 @@ async function fill({ place, table }: Place, seed: number): Promise<void> {
   const splits = [rowName(Math.floor(ROWS / 3)), rowName(ROWS / 2)];
   await engine.admin.createTable(tableDescriptor(table, { a: family, b: family }), splits);
   const random = seededRandom(seed);
+  const filled = engine.table(table);
   for (let from = 0; from < ROWS; from += BATCH) {
     const changes: BatchAction[] = [];
     for (let i = from; i < Math.min(from + BATCH, ROWS); i++) {
       changes.push(...changesOf(rowName(i), random));
     }
-    for (const outcome of await engine.table(table).batch(changes)) if (!outcome.ok) throw outcome.error;
+    // By kinds: those of one row that are of two kinds wait for each other.
+    const puts = changes.filter((change) => change instanceof Put);
+    const deletes = changes.filter((change) => !(change instanceof Put));
+    const outcomes = await Promise.all([filled.batch(puts), filled.batch(deletes)]);
+    for (const outcome of outcomes.flat()) if (!outcome.ok) throw outcome.error;
   }
   await engine.close();
 }

@@ -10,10 +10,12 @@ import {
   type Engine,
   Put,
   type Result,
+  type RowMutation,
+  type RowMutations,
   type Table,
   tableDescriptor,
 } from '../../table/index.js';
-import { copyOf } from '../row-cells.js';
+import { copyOf, mutationsOf } from '../row-cells.js';
 import type { JobOutcome } from '../types.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
@@ -90,12 +92,19 @@ async function makeLike(source: TableOf, target: TableOf, options: CopyOptions):
   );
 }
 
-/** Writes rows as they are, under the new names of their families. @throws the first failure. */
+/**
+ * Writes rows as they are, under the new names of their families. On the embedded engine each row changes as one. On HBase its delete
+ * markers follow its puts: a server writes at once what a request brings of a region, but one after the other, with a wait for the log
+ * each, rows that are to change as one. All have times of their own, and a marker is never older than a put that it is to hide, which
+ * tables with `NEW_VERSION_BEHAVIOR` ask for.
+ * @throws the first failure.
+ */
 export async function writeRows(
   into: Table,
   rows: readonly Result[],
   renamed: ReadonlyMap<string, string> = new Map(),
 ): Promise<void> {
+  const changesOf = 'getSync' in into ? asOneChange : mutationsOf;
   const puts: Put[] = [];
   const others: BatchAction[] = [];
   for (const { row, cells } of rows) {
@@ -103,13 +112,19 @@ export async function writeRows(
       renamed.size === 0
         ? cells
         : cells.map((cell) => ofFamily(cell, renamed.get(cell.family) ?? cell.family));
-    const write = copyOf(row, named);
-    if (write instanceof Put) puts.push(write);
-    else if (write !== undefined) others.push(write);
+    for (const change of changesOf(row, named)) {
+      if (change instanceof Put) puts.push(change);
+      else others.push(change);
+    }
   }
   if (puts.length > 0) await into.putAll(puts);
   if (others.length === 0) return;
   for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
+}
+
+function asOneChange(row: Uint8Array, cells: readonly Cell[]): readonly (RowMutation | RowMutations)[] {
+  const change = copyOf(row, cells);
+  return change === undefined ? [] : [change];
 }
 
 function ofFamily(cell: Cell, family: string): Cell {

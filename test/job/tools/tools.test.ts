@@ -2,12 +2,12 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { copyTable } from '../../../src/job/tools/copy.js';
+import { copyTable, writeRows } from '../../../src/job/tools/copy.js';
 import { countCells, countRows } from '../../../src/job/tools/count.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTable } from '../../../src/job/tools/import.js';
 import { type RowDifference, verifyTables } from '../../../src/job/tools/verify.js';
-import { Put } from '../../../src/table/index.js';
+import { Put, type Result, Scan, type Table } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { workerOn } from '../support.js';
 import { cellsOf, changes, fill, rowName } from './random-table.js';
@@ -144,6 +144,37 @@ function differences(first: readonly string[], second: readonly string[]): strin
   }
   for (const row of b.keys()) if (!a.has(row)) out.push(`${row} extra`);
   return out.sort();
+}
+
+test('rows for another process are written as puts, and then their markers, and become the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(changes, { maxLength: 40 }), async (all) => {
+      await onStage(async ({ engine: from, other: into }) => {
+        await fill(from, all);
+        await fill(into, []);
+        const rows: Result[] = [];
+        for await (const row of from.table('t').scan(new Scan().setRaw(true).readAllVersions()))
+          rows.push(row);
+        const written: string[] = [];
+        await writeRows(far(into.table('t'), written), rows);
+        expect(await cellsOf(into)).toEqual(await cellsOf(from));
+        // Never a change of several kinds, which a server makes by itself, and no put behind a marker.
+        expect(written.join(' ')).toMatch(/^(put ?)*(delete ?)*$/);
+      });
+    }),
+    { numRuns: scaled(5, 20, 400) },
+  );
+});
+
+/** The table as one that does not answer in this thread; tells the kinds of what is written. */
+function far(table: Table, written: string[]): Table {
+  return new Proxy(table, {
+    has: (target, name) => !String(name).endsWith('Sync') && Reflect.has(target, name),
+    get: (target, name) => (actions: readonly { readonly kind: string }[]) => {
+      written.push(...actions.map(({ kind }) => kind));
+      return (Reflect.get(target, name) as (all: unknown) => unknown).call(target, actions);
+    },
+  });
 }
 
 test('counts rows and what they consist of', async () => {
