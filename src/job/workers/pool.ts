@@ -20,8 +20,11 @@ import {
 const AHEAD = 2;
 /** Splits that a thread has at once: one is read while another waits for its checkpoint. */
 const SPLITS_OF_A_THREAD = 2;
-/** Rows between two checkpoints of a split, if no time ends them before: each writes what a reduce sorts, in this one thread. */
+/** Rows and milliseconds between two checkpoints of a split: each writes what a reduce sorts, in this one thread. */
 const CHECKPOINT_ROWS = 200_000;
+const CHECKPOINT_MS = 5000;
+/** Bytes of a split: who has the last one works on when the other threads have none left. */
+const SPLIT_BYTES = 32 << 20;
 
 /**
  * Runs a job whose rows are read, mapped and combined by threads; states, reduce and sink are this thread's. Ends the threads.
@@ -44,6 +47,8 @@ export async function runWithMappers(
     return await runJob(engine, definitionOf(engine, name, steps, mapping), {
       parallel: SPLITS_OF_A_THREAD * threads.length,
       checkpointRows: CHECKPOINT_ROWS,
+      checkpointMs: CHECKPOINT_MS,
+      splitBytes: SPLIT_BYTES,
       ...options,
     });
   } finally {

@@ -94,7 +94,7 @@ async function measureThreads(): Promise<BenchRow[]> {
     const module = fileURLToPath(new URL(file, import.meta.url));
     const exports = await importModule(module);
     const run = async (workers: number): Promise<number> => {
-      const options = { restart: true, splitBytes: 32 << 20 } as const;
+      const options = { restart: true } as const;
       const { rows: read } =
         workers === 0
           ? await job(db).run(options)
