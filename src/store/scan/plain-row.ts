@@ -3,14 +3,16 @@
  * newest version of every column. One reader for gets, scans and raw rows.
  */
 
-import { compareSlices } from '../../bytes/index.js';
+import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
-import { type CellCursor, compareInRow, isInColumn } from '../cursor.js';
+import { type CellCursor, compareInRow, isInColumn, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
-/** Cells of older versions of a row that are walked over; where there are more a scanner is quicker. */
+/** Cells of older versions of a row that are walked over where none can be skipped; where there are more a scanner is quicker. */
 export const MOST_OLDER = 32;
-/** Cells of columns that are not asked for, likewise. */
+/** Cells of older versions of one column that are walked over before the cursor is sent behind all of them. */
+const FEW_OLDER = 8;
+/** Cells of columns that are not asked for; where there are more a scanner is quicker. */
 export const MOST_PASSED = 64;
 
 /** Whether a query asks for nothing but cells as they are now, however many of each column. */
@@ -57,6 +59,10 @@ export class PlainRow {
   private before = 0;
   private passed = 0;
   private fresh = false;
+  /** What is left of the column that the present cell is of is not to be seen. */
+  private skips = false;
+  /** Behind that column. */
+  private readonly behind = new SeekKey();
 
   /** Lets go of the cursors taken in. */
   begin(): void {
@@ -103,6 +109,7 @@ export class PlainRow {
     this.before = 0;
     this.passed = 0;
     this.fresh = fresh;
+    this.skips = false;
     return this.count === 1 ? this.readAlone(row) : this.merge(row);
   }
 
@@ -113,7 +120,7 @@ export class PlainRow {
     do {
       if (cursor.seq <= this.readPoint && !this.take(cursor)) return false;
       this.fresh = false;
-    } while (cursor.nextInRow(row));
+    } while (this.advance(cursor, row));
     return true;
   }
 
@@ -128,7 +135,7 @@ export class PlainRow {
         return false;
       }
       this.fresh = false;
-      if (!top.nextInRow(row)) {
+      if (!this.advance(top, row)) {
         count--;
         for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1];
         cursors[count] = undefined;
@@ -145,6 +152,25 @@ export class PlainRow {
     return true;
   }
 
+  /** To the next cell of the row that may be seen; false when there is none. */
+  private advance(cursor: CellCursor, row: Uint8Array): boolean {
+    if (!this.skips) return cursor.nextInRow(row);
+    this.skips = false;
+    this.older = 0;
+    const { behind } = this;
+    const { key, qualifierOffset, qualifierLength } = cursor;
+    behind.setRow(row);
+    // The cursor's own bytes may be others before it has come there.
+    if (behind.qualifier.length < qualifierLength) behind.qualifier = new Uint8Array(2 * qualifierLength);
+    copySlice(key, qualifierOffset, qualifierLength, behind.qualifier, 0);
+    behind.qualifierLength = qualifierLength;
+    behind.timestamp = -1;
+    behind.type = TYPE_MINIMUM;
+    const found = cursor.reseek(behind) && isInRow(cursor, row);
+    behind.row = EMPTY_BYTES;
+    return found;
+  }
+
   /** False when it takes a matcher. */
   private take(cell: CellCursor): boolean {
     const { type, timestamp } = cell;
@@ -155,12 +181,11 @@ export class PlainRow {
     }
     if (this.columns !== null && !this.isWanted(cell, this.columns)) return ++this.passed <= MOST_PASSED;
     const { done } = this;
-    if (done !== undefined && isInColumn(cell, done)) return ++this.older <= MOST_OLDER;
+    if (done !== undefined && isInColumn(cell, done)) return this.passOlder(cell);
     const maker = this.maker!;
     if (type === CellType.Put) {
       // Whatever hides or expires a put does so to the older ones of its column.
-      if (timestamp <= this.familyTimestamp || timestamp < this.oldestUnexpired)
-        return ++this.older <= MOST_OLDER;
+      if (timestamp <= this.familyTimestamp || timestamp < this.oldestUnexpired) return this.passOlder(cell);
       if (this.raw !== null) {
         this.done = maker.makeRaw(cell, this.raw, this.made++);
       } else {
@@ -173,6 +198,15 @@ export class PlainRow {
     if (type !== CellType.DeleteColumn) return false;
     // Of the puts of a column those behind its marker are all that it hides.
     this.done = maker.qualifierOf(cell, this.made);
+    return true;
+  }
+
+  /** Passes over a cell behind which nothing of its column can be seen. */
+  private passOlder({ qualifierLength }: CellCursor): boolean {
+    if (++this.older <= FEW_OLDER) return true;
+    // Among the cells of the empty qualifier stand the markers of the family.
+    if (qualifierLength === 0) return this.older <= MOST_OLDER;
+    this.skips = true;
     return true;
   }
 

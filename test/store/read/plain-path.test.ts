@@ -37,7 +37,7 @@ const families = {
 const names = Object.keys(families);
 
 type Write = readonly [
-  kind: 'put' | 'column' | 'version' | 'family' | 'familyVersion' | 'row',
+  kind: 'put' | 'often' | 'column' | 'version' | 'family' | 'familyVersion' | 'row',
   row: number,
   family: number,
   qualifier: number,
@@ -48,7 +48,18 @@ type Step = Write | 'flush' | 'compact' | 'read';
 
 const write = (cellTtls: boolean): fc.Arbitrary<Step> =>
   fc.tuple(
-    fc.constantFrom('put', 'put', 'put', 'put', 'column', 'version', 'family', 'familyVersion', 'row'),
+    fc.constantFrom(
+      'put',
+      'put',
+      'put',
+      'put',
+      'often',
+      'column',
+      'version',
+      'family',
+      'familyVersion',
+      'row',
+    ),
     fc.nat({ max: rows.length - 1 }),
     fc.nat({ max: names.length - 1 }),
     fc.nat({ max: qualifiers.length - 1 }),
@@ -96,6 +107,12 @@ async function apply(table: SyncTable, [kind, r, f, q, t, cellTtl]: Write): Prom
   if (kind === 'put') {
     const put = new Put(row).addColumn(family, qualifier, String(t).padEnd(t * 60), time);
     await table.put(cellTtl ? put.setTtl(500_000) : put);
+  } else if (kind === 'often') {
+    // More versions than are walked over.
+    const puts = Array.from({ length: 12 }, (_, i) =>
+      new Put(row).addColumn(family, qualifier, `${i}`, time - i),
+    );
+    await table.putAll(puts);
   } else {
     const del = kind === 'row' ? new Delete(row, time) : new Delete(row);
     if (kind === 'column') del.addColumns(family, qualifier, time);
@@ -194,6 +211,29 @@ describe('the short ways of reads', () => {
       { numRuns: scaled(3, 60, 3000) },
     );
   });
+
+  test('see a marker of the family behind many versions of the empty qualifier, and the column behind many of another', () =>
+    withTable(async (engine, name, table) => {
+      for (const family of ['one', 'three']) {
+        await table.put(new Put('a').addColumn(family, 'b', 'hidden', 1000));
+        await table.delete(new Delete('a').addFamily(family, 2000));
+        for (let i = 0; i < 20; i++) {
+          await table.put(new Put('a').addColumn(family, '', `${i}`, 3000 + i));
+          await table.put(new Put('a').addColumn(family, 'a', `${i}`, 3000 + i));
+          if (i === 9) await table.put(new Put('a').addColumn(family, 'q', 'seen', 3000));
+        }
+      }
+      for (const flushed of [false, true]) {
+        if (flushed) await engine.admin.flush(name);
+        compareGets(table);
+        compareScans(table);
+        expect(told(table.getSync(new Get('a').addFamily('one')))).toMatchObject([
+          ['a', 'one', '', 3019, '19'],
+          ['a', 'one', 'a', 3019, '19'],
+          ['a', 'one', 'q', 3000, 'seen'],
+        ]);
+      }
+    }));
 
   test('see nothing of what is written, flushed and compacted while a scan is open', async () => {
     await fc.assert(
