@@ -6,7 +6,7 @@
 
 import { toLatin1 } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
   type AtomicStep,
   CellType,
@@ -26,11 +26,14 @@ export const MOST_FOLLOWING = 10_000;
 /** A change whose row was read and whose mutations are known. */
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
-  /** As of {@link EntityChange}. */
+  /** Whether nothing is to be amended behind it. */
   readonly settled?: boolean;
 }
 
 export class ChangeFlow {
+  /** What takes part behind settled changes, by the list of their columns. */
+  private readonly concerned = new WeakMap<readonly ColumnSchema[], readonly ChangeParticipant[]>();
+
   constructor(
     /** What takes part in the changes of an entity that follow others. */
     private readonly participantsOf: (entity: EntitySchema) => readonly ChangeParticipant[],
@@ -56,20 +59,31 @@ export class ChangeFlow {
     // It grows while it is worked.
     for (let at = 0; at < queue.length; at++) {
       if (at === MOST_FOLLOWING) throw tooMany(queue[at]!);
-      const { entity, operation, row, resolve, settled = false } = queue[at]!;
+      const { entity, operation, row, resolve, settled } = queue[at]!;
       const table = entity.table.descriptor.name;
       const before = RowImage.of(row, step.read(new Get(row), table));
       const mutations = resolve(before);
       if (mutations.length === 0) continue;
       changed++;
-      this.one(
-        { table, operation, row, before, mutations, settled },
-        this.participantsOf(entity),
-        step,
-        queue,
-      );
+      const participants =
+        settled === undefined ? this.participantsOf(entity) : this.concernedBy(settled, entity);
+      if (settled !== undefined && participants.length === 0) {
+        step.apply({ table, change: asAction(row, mutations) });
+        continue;
+      }
+      const change = { table, operation, row, before, mutations, settled: settled !== undefined };
+      this.one(change, participants, step, queue);
     }
     return changed;
+  }
+
+  private concernedBy(columns: readonly ColumnSchema[], entity: EntitySchema): readonly ChangeParticipant[] {
+    let found = this.concerned.get(columns);
+    if (found === undefined) {
+      found = this.participantsOf(entity).filter((one) => one.concerns?.(columns) ?? true);
+      this.concerned.set(columns, found);
+    }
+    return found;
   }
 
   private one(

@@ -11,6 +11,7 @@ import {
   NOTE_VALUE,
   noteRow,
 } from '../indexes/index.js';
+import type { ColumnSchema } from '../schema/types.js';
 import { Delete, Put, type Result, type RowMutation } from '../table/index.js';
 import { EntryLife } from './entry-life.js';
 import { refuseUnfollowed } from './followed-writes.js';
@@ -48,6 +49,11 @@ export class EntryPlanner {
   /** @throws UnsupportedError for what the image of a row does not say, and an entry therefore could not follow. */
   refuse(mutations: readonly RowMutation[]): void {
     refuseUnfollowed(this.indexes.schema, this.names, mutations, this.now);
+  }
+
+  /** Whether entries may be other ones, or end at another time, behind a change of these columns. */
+  isMadeOf(columns: readonly ColumnSchema[]): boolean {
+    return this.isWide || this.life.ends || columns.some((column) => this.indexes.columns.includes(column));
   }
 
   /** Whether the change touches nothing that entries are made of. */

@@ -1,7 +1,7 @@
 /** How change sets take effect. One interface, because engines differ in what is one step. */
 
 import type { RowanError } from '../errors.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Get, OperationOptions, Put, Result, RowMutation, Scan, WaitingPut } from '../table/index.js';
 import type { Change, ChangeOperation } from './change.js';
 import type { RowImage } from './row-image.js';
@@ -52,8 +52,11 @@ export interface EntityChange {
   readonly row: Uint8Array;
   /** What is to be done; nothing: none. */
   readonly resolve: (before: RowImage) => readonly RowMutation[];
-  /** Whether nothing is to be amended behind it: it leaves the row's own columns as they should be. */
-  readonly settled?: boolean;
+  /**
+   * The columns that it changes, of a row that is there before and after, where nothing is to be amended behind it: it leaves the
+   * row's own columns as they should be. The same list at each change of one kind.
+   */
+  readonly settled?: readonly ColumnSchema[] | undefined;
 }
 
 /**
@@ -66,6 +69,8 @@ export interface ChangeParticipant {
   /** Columns of the row itself that are other than the change leaves them, before it is applied or with it. */
   amend?(change: ChangeImage, step: ChangeStep): readonly OwnColumn[];
   follow(change: ChangeImage, step: ChangeStep): readonly (FollowUp | EntityChange)[];
+  /** Whether `follow` can have anything to do behind a change of these columns alone ({@link EntityChange.settled}). Absent: it can. */
+  concerns?(columns: readonly ColumnSchema[]): boolean;
   /**
    * The short way for a put that makes a row: true when everything that `amend` and `follow` would answer was put into
    * the step; false when they must be asked, and nothing was. Absent: they always must.

@@ -12,6 +12,7 @@ import {
   type IndexEntry,
   NewEntries,
 } from '../indexes/index.js';
+import type { ColumnSchema } from '../schema/types.js';
 import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../table/index.js';
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './entry-planner.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp, PutLater } from './executor.js';
@@ -57,6 +58,10 @@ export class IndexParticipant implements ChangeParticipant {
       durabilityOfEntries(mutations[0]!.durability),
       step,
     );
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return this.planner.isMadeOf(columns);
   }
 
   /** The entries of a row that was written below its repository, as durable as is said. */

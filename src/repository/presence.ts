@@ -52,6 +52,11 @@ export class Presence {
     return image.value(deletedAt.family, deletedAt.qualifier) === undefined;
   }
 
+  /** Whether one of these columns says that a row's entity was deleted. */
+  isToldBy(columns: readonly ColumnSchema[]): boolean {
+    return this.deletedAt !== undefined && columns.includes(this.deletedAt);
+  }
+
   /** The entity as one that is not deleted, unless it says when it was. */
   revived(entity: Entity): Entity {
     const property = this.deletedAt?.property;

@@ -20,10 +20,15 @@ export class CopyPlan {
   /** Tells the declaration from the entity's others, for as long as it copies from there by these properties. */
   readonly name: string;
   readonly fanOut: number;
+  /** That hold the copies. */
+  readonly columns: readonly ColumnSchema[];
   private readonly fields: readonly { readonly own: ColumnSchema; readonly from: ColumnSchema }[];
   private readonly expiry: Expiry | undefined;
-  /** Whether no other source is found by what is copied here: then nothing is to be amended behind a change of copies. */
-  private readonly settled: boolean;
+  /**
+   * The columns, if no other source is found by what is copied here, and a marker holds the row: then nothing is to be amended
+   * behind a change of copies.
+   */
+  private readonly settled: readonly ColumnSchema[] | undefined;
 
   constructor(
     readonly entity: EntitySchema,
@@ -38,13 +43,16 @@ export class CopyPlan {
       own: column,
       from: source.columnsByProperty.get(from)!,
     }));
+    this.columns = this.fields.map((field) => field.own);
     this.expiry = Expiry.of(entity, now);
     const own = new Set(copy.fields.map(({ column }) => column.property));
-    this.settled = !entity.copies.some(({ via }) => via.some(([, held]) => own.has(held)));
+    const namesOthers = entity.copies.some(({ via }) => via.some(([, held]) => own.has(held)));
+    this.settled = namesOthers || entity.marker === undefined ? undefined : this.columns;
   }
 
-  get columns(): readonly ColumnSchema[] {
-    return this.fields.map(({ own }) => own);
+  /** Whether a change of these columns of a source that stays may change its copies. */
+  copiesAny(columns: readonly ColumnSchema[]): boolean {
+    return this.fields.some(({ from }) => columns.includes(from)) || this.link.named.isToldBy(columns);
   }
 
   /** What of a source is copied. */

@@ -2,7 +2,7 @@
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
-import type { EntitySchema } from '../../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import { LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
 import type {
   ChangeImage,
@@ -51,6 +51,10 @@ export class CopyHolder implements ChangeParticipant {
 
   follow(): readonly FollowUp[] {
     return NOTHING;
+  }
+
+  concerns(): boolean {
+    return false;
   }
 
   private offOf(plan: CopyPlan, { row, after }: ChangeImage, step: ChangeStep): OwnColumn[] {
@@ -120,6 +124,10 @@ export class CopySource implements ChangeParticipant {
       }
     }
     return out ?? NOTHING;
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return this.plans.some((plan) => plan.copiesAny(columns));
   }
 }
 

@@ -3,7 +3,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
 import type { IndexState } from '../../query/index.js';
-import type { EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
+import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
 import { Delete, Get, type RowMutation } from '../../table/index.js';
 import { MOST_FOLLOWING } from '../change-flow.js';
 import type { ChangeImage, ChangeParticipant, ChangeStep, EntityChange } from '../executor.js';
@@ -88,6 +88,13 @@ export class ReferenceHolder implements ChangeParticipant {
     }
     return NOTHING;
   }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return (
+      this.presence.isToldBy(columns) ||
+      this.plans.some(({ link }) => link.columns.some((column) => columns.includes(column)))
+    );
+  }
 }
 
 const NOTHING: readonly never[] = Object.freeze([]);
@@ -132,6 +139,10 @@ export class ReferenceTarget implements ChangeParticipant {
       for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
     }
     return out;
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return this.presence.isToldBy(columns);
   }
 
   private restrict({ entity, link, name, rule }: ReferencePlan, row: Uint8Array, step: ChangeStep): void {

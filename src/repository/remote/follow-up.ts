@@ -32,7 +32,7 @@ export function followingWith(executorOf: (entity: EntitySchema) => ChangeExecut
 
 /** `onResolve`: told at each attempt whether there is something to change. */
 function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void): Change {
-  const { operation, row, resolve, settled = false } = change;
+  const { operation, row, resolve, settled } = change;
   return {
     operation,
     row,
@@ -44,7 +44,7 @@ function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void)
       onResolve(mutations.length > 0);
       return { mutations, seen: [] };
     },
-    isAmended: settled,
+    isAmended: settled !== undefined,
     settled: undefined,
     failed: undefined,
   };
