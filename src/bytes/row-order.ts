@@ -30,6 +30,7 @@ interface Group {
 /** The places of `rows` from the `from`th on in the order of the rows; equal rows in that of their places. */
 export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array {
   const count = rows.length - from;
+  if (isInOrder(rows, from)) return Uint32Array.from({ length: count }, (_, i) => from + i);
   const groups = count > FEW && count <= MOST_ROWS ? groupsOf(rows, from) : undefined;
   if (groups === undefined) {
     const order = new Uint32Array(count);
@@ -50,6 +51,12 @@ export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array 
   }
   numbers.sort();
   return settled(rows, from, words);
+}
+
+/** Rows that are sorted already, as those of a part of a sorted run are. */
+function isInOrder(rows: readonly Uint8Array[], from: number): boolean {
+  for (let i = from + 1; i < rows.length; i++) if (compareBytes(rows[i - 1]!, rows[i]!) > 0) return false;
+  return true;
 }
 
 /** Which of the two words of a number stands first is the machine's to say. */

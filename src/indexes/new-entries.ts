@@ -4,8 +4,9 @@
  */
 
 import { equalBytes } from '../bytes/index.js';
+import { BaseCodec } from '../key/codecs/index.js';
 import { type ColumnSchema, ROW_PART } from '../schema/types.js';
-import type { MutationCell } from '../table/index.js';
+import { type MutationCell, RawRow } from '../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
 import { encodeEntryValue, type IndexEntry } from './entry.js';
 
@@ -38,7 +39,7 @@ export class NewEntries {
   }
 
   /** Of a row with nothing but an entity's cells. @throws what codecs and keys throw: `EntityIndexes.entriesOf` tells it better. */
-  entriesOf(row: RowCells): readonly IndexEntry[] {
+  entriesOf(row: RowCells | RawRow): readonly IndexEntry[] {
     const out: IndexEntry[] = [];
     for (let i = 0; i < this.indexes.length; i++) {
       const entry = this.indexes[i]!.entryOf(row);
@@ -67,8 +68,9 @@ class NewEntry {
     this.keyParts = parts.filter((_, i) => columns[i] === undefined);
   }
 
-  entryOf({ row, cells }: RowCells): IndexEntry | undefined {
+  entryOf(from: RowCells | RawRow): IndexEntry | undefined {
     const { parts, keyParts, index } = this;
+    const { row } = from;
     const values: Record<string, unknown> = {};
     if (keyParts.length > 0) index.schema.key.decodeInto(row, values);
     for (let i = 0; i < keyParts.length; i++) {
@@ -77,15 +79,14 @@ class NewEntry {
     }
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
-      const bytes = part.valueIn(cells);
-      const value = bytes && part.column.codec.decode(bytes);
+      const value = part.valueIn(from);
       if (value === undefined || value === null) return undefined;
       values[part.name] = value;
     }
     values[ROW_PART] = row;
     const { included } = this;
     const held: (Uint8Array | undefined)[] = [];
-    for (let i = 0; i < included.length; i++) held.push(included[i]!.valueIn(cells));
+    for (let i = 0; i < included.length; i++) held.push(included[i]!.bytesIn(from));
     return { row: index.index.layout.encode(values), value: encodeEntryValue(index.index, row, held) };
   }
 }
@@ -99,18 +100,48 @@ class PlacedColumn {
     readonly name: string,
   ) {}
 
-  valueIn(cells: readonly ValueCell[]): Uint8Array | undefined {
+  /** Decoded; undefined when the row has none. */
+  valueIn(from: RowCells | RawRow): unknown {
+    const { codec } = this.column;
+    if (!(from instanceof RawRow) || !(codec instanceof BaseCodec)) {
+      const bytes = this.bytesIn(from);
+      return bytes && codec.decode(bytes);
+    }
+    const at = this.placeIn(from);
+    return at < 0 ? undefined : codec.read(from.bytes, from.starts[at]!, from.ends[at]!);
+  }
+
+  /** As stored; undefined when the row has none. */
+  bytesIn(from: RowCells | RawRow): Uint8Array | undefined {
+    if (from instanceof RawRow) {
+      const at = this.placeIn(from);
+      return at < 0 ? undefined : from.valueAt(at);
+    }
+    const { cells } = from;
     const there = cells[this.place];
-    if (there !== undefined && this.isOf(there)) return there.value;
+    if (there !== undefined && this.isOf(there.family, there.qualifier)) return there.value;
     for (let i = 0; i < cells.length; i++) {
-      if (!this.isOf(cells[i]!)) continue;
+      const { family, qualifier, value } = cells[i]!;
+      if (!this.isOf(family, qualifier)) continue;
       this.place = i;
-      return cells[i]!.value;
+      return value;
     }
     return undefined;
   }
 
-  private isOf({ family, qualifier }: ValueCell): boolean {
+  /** Of its cell; -1 when there is none. */
+  private placeIn({ families, qualifiers, count }: RawRow): number {
+    const { place } = this;
+    if (place < count && this.isOf(families[place]!, qualifiers[place]!)) return place;
+    for (let i = 0; i < count; i++) {
+      if (!this.isOf(families[i]!, qualifiers[i]!)) continue;
+      this.place = i;
+      return i;
+    }
+    return -1;
+  }
+
+  private isOf(family: string, qualifier: Uint8Array): boolean {
     const { column } = this;
     return (
       (qualifier === column.qualifier || equalBytes(qualifier, column.qualifier)) && family === column.family

@@ -165,6 +165,25 @@ describe('putMany of an entity with indexes', () => {
     await db.close();
   });
 
+  test('an index that is built over rows has the entries that their writes would have made', async () => {
+    const some = fc.array(order(true), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(some, fc.integer({ min: 1, max: 5 }), async (rows, batchRows) => {
+        const db = await openMemory({ entities: [Order] });
+        const orders = db.repository(Order);
+        for (const row of rows) await orders.put(row).catch(() => undefined);
+        const kept = await cells(db, 'orders_idx');
+        for (const name of ['byStatus', 'byShop', 'byNote'] as const) {
+          await db.index(Order, name).drop();
+          await db.index(Order, name).build({ batchRows, checkpointRows: 2 * batchRows });
+        }
+        expect(await cells(db, 'orders_idx')).toEqual(kept);
+        await db.close();
+      }),
+      { numRuns: scaled(3, 60, 1000) },
+    );
+  });
+
   test('a put with a time of its own that a delete hides has no entries', async () => {
     const db = await openMemory({ entities: [Order] });
     const orders = db.repository(Order);

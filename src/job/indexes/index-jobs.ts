@@ -10,7 +10,7 @@ import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
-import { SortedBuildWork } from './sorted-build.js';
+import { MOST_GATHERED, SortedBuildWork } from './sorted-build.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
 
 function tableOf({ engine, indexes }: IndexTarget): Table {
@@ -83,7 +83,11 @@ export async function buildIndex(
     if (over) phases.push(entriesPhase(target, works.entries));
     const name = toolJobName('index-build', toHex(index.id), ...(build === 0 ? [] : [String(build)]));
     const signature = `${index.signature} ${over ? 'over' : 'new'}`;
-    const outcome = await runJob(target.engine, { name, signature, phases }, { restart: 'done', ...run });
+    const outcome = await runJob(
+      target.engine,
+      { name, signature, phases },
+      { restart: 'done', checkpointRows: MOST_GATHERED, ...run },
+    );
     const conflicts = outcome.counters['conflicts'] ?? 0;
     if (conflicts > 0) throw conflictsOf(target, conflicts);
     return outcome;

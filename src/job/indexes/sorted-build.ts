@@ -12,24 +12,29 @@
  */
 
 import { orderOfRows, toLatin1 } from '../../bytes/index.js';
-import { ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, NewEntries } from '../../indexes/index.js';
+import {
+  dataRowOf,
+  ENTRY_QUALIFIER,
+  INDEX_FAMILY,
+  type IndexEntry,
+  NewEntries,
+} from '../../indexes/index.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
 import { type CommittingTable, EntryLife, putOf } from '../../repository/index.js';
-import { type AtomicStep, type Durability, Get, type Result } from '../../table/index.js';
-import type { SplitContext, SplitWork } from '../types.js';
+import { type AtomicStep, type Durability, Get, RawRow, type Result } from '../../table/index.js';
+import type { RawRowWork, SplitContext, SplitWork } from '../types.js';
 import { type IndexTarget, isOwn } from './target.js';
 
-/** Entries that are gathered at most; a checkpoint mostly comes first. */
-const MOST_GATHERED = 32_768;
+/** Entries that are gathered at most: as many as are sorted by numbers. A checkpoint comes after as many rows. */
+export const MOST_GATHERED = 2 ** 16;
 /** Entries of a step: what other work of this thread waits for. */
 const STEP = 2_048;
 
-interface Gathered extends IndexEntry {
-  readonly dataRow: Uint8Array;
-}
-
 export class SortedBuildWork implements SplitWork {
-  private gathered: Gathered[] = [];
+  readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
+  private gathered: IndexEntry[] = [];
+  /** Rows of the entity since the last flush. */
+  private own = 0;
 
   private constructor(
     private readonly target: IndexTarget,
@@ -51,22 +56,32 @@ export class SortedBuildWork implements SplitWork {
   }
 
   async rows(rows: readonly Result[]): Promise<void> {
-    let own = 0;
+    const raw = new RawRow();
     for (const row of rows) {
-      if (!isOwn(this.target, row)) continue;
-      own++;
-      for (const { row: entry, value } of this.entriesOf(row))
-        this.gathered.push({ row: entry, value, dataRow: row.row });
+      raw.fill(row);
+      await this.row(raw);
     }
-    this.context.count('rows', own);
-    if (this.gathered.length >= MOST_GATHERED) await this.write();
+    this.flush();
+  }
+
+  private row(row: RawRow): undefined | Promise<void> {
+    if (!isOwn(this.target, row)) return undefined;
+    this.own++;
+    const entries = this.entriesOf(row);
+    for (let i = 0; i < entries.length; i++) this.gathered.push(entries[i]!);
+    return this.gathered.length >= MOST_GATHERED ? this.write() : undefined;
+  }
+
+  private flush(): void {
+    this.context.count('rows', this.own);
+    this.own = 0;
   }
 
   async commit(): Promise<undefined> {
     await this.write();
   }
 
-  private entriesOf(row: Result): readonly IndexEntry[] {
+  private entriesOf(row: RawRow): readonly IndexEntry[] {
     const { indexes } = this.target;
     if (indexes.schema.key.matches(row.row)) {
       try {
@@ -75,7 +90,7 @@ export class SortedBuildWork implements SplitWork {
         // Below it fails as well, and says of what.
       }
     }
-    return indexes.entriesOf(row)[0]!;
+    return indexes.entriesOf(row.toResult())[0]!;
   }
 
   /** Writes what is gathered; resolves when it is durable. */
@@ -96,23 +111,31 @@ export class SortedBuildWork implements SplitWork {
     await before;
   }
 
-  private async step(gathered: readonly Gathered[], durability: Durability): Promise<void> {
-    const { table, touched, context } = this;
+  private async step(gathered: readonly IndexEntry[], durability: Durability): Promise<void> {
+    const { table, target, context } = this;
     let written = 0;
     await table.atomic((step) => {
       for (const entry of gathered) {
-        if (touched.size === 0 || !touched.has(toLatin1(entry.dataRow))) {
+        const touched = this.touchedRow(entry);
+        if (touched === undefined) {
           this.put(entry, durability, step);
           written++;
           continue;
         }
-        for (const now of this.target.indexes.entriesOf(this.readRow(entry.dataRow, step))[0]!) {
+        for (const now of target.indexes.entriesOf(this.readRow(touched, step))[0]!) {
           this.put(now, durability, step);
           written++;
         }
       }
     });
     context.count('entries', written);
+  }
+
+  /** The row of the entity, if somebody has written it since the build began. */
+  private touchedRow(entry: IndexEntry): Uint8Array | undefined {
+    if (this.touched.size === 0) return undefined;
+    const row = dataRowOf(this.target.indexes.all[0]!.index, entry.row);
+    return this.touched.has(toLatin1(row)) ? row : undefined;
   }
 
   private put(entry: IndexEntry, durability: Durability, step: AtomicStep): void {

@@ -46,7 +46,7 @@ export interface VerifyOptions {
 }
 
 /** Whether a row is the entity's. */
-export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Result): boolean {
+export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Pick<Result, 'row'>): boolean {
   return schema.table.entities.length === 1 || schema.key.matches(row);
 }
 
