@@ -16,6 +16,7 @@ import {
   type ValueCodec,
 } from '../../src/codec/index.js';
 import { int32, raw } from '../../src/key/index.js';
+import { anyText } from '../proof/texts.js';
 
 const codecError = (message: RegExp) =>
   expect.objectContaining({ code: 'ERR_CODEC', message: expect.stringMatching(message) });
@@ -23,7 +24,7 @@ const codecError = (message: RegExp) =>
 describe('text', () => {
   it('is UTF-8 of anything well-formed, the empty text included', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (value) => {
+      fc.property(anyText, (value) => {
         const encoded = text.encode(value);
         expect(toHex(encoded)).toBe(Buffer.from(value).toString('hex'));
         expect(text.decode(encoded)).toBe(value);

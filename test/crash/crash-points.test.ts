@@ -7,7 +7,7 @@ import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, smallStore, Workload } from './workload.js';
 
-const STEPS = scaled(20, 50, 400);
+const STEPS = scaled(15, 50, 400);
 const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
 
 interface Crash {

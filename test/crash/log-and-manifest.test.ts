@@ -93,7 +93,7 @@ describe('log and MANIFEST after a crash at every operation', () => {
     let second = 0;
     const files: MemoryFileSystem = new MemoryFileSystem({
       onOperation: () => {
-        if (++operations % scaled(61, 17, 5) !== 0) return;
+        if (++operations % scaled(97, 17, 5) !== 0) return;
         const random = seededRandom(operations);
         const crash = { keepUnsynced: 0.5, random };
         const recovering: MemoryFileSystem = files.crash(crash, {
@@ -108,7 +108,7 @@ describe('log and MANIFEST after a crash at every operation', () => {
       },
     });
     await workload(files, progress, seededRandom(43));
-    expect(second).toBeGreaterThan(scaled(20, 200, 200));
+    expect(second).toBeGreaterThan(scaled(12, 200, 200));
   });
 });
 

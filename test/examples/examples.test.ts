@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCsvLine } from '../../examples/flights/data.js';
+import { scaled } from '../proof/scale.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -79,14 +80,14 @@ describe('the quickstart', () => {
 });
 
 test('the four models of orders answer alike', async () => {
-  const { code, out, err } = await run('order-models/main.js', '60');
+  const { code, out, err } = await run('order-models/main.js', scaled('10', '60', '60'));
   expect([code, err]).toEqual([0, '']);
   for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
     expect(out).toContain(model);
 });
 
 test('what is asked by index in the tables of music, films, shops, spending and a chat is what scans say', async () => {
-  const { code, out, err } = await run('indexes/main.js', '300');
+  const { code, out, err } = await run('indexes/main.js', scaled('60', '300', '300'));
   expect([code, err]).toEqual([0, '']);
   for (const index of ['bySong', 'byTime', 'byItem', 'newest', 'byProduct', 'large', 'byEmail', 'byMember']) {
     const [, rows] = new RegExp(`${index}\\D+?(\\d+)`).exec(stripVTControlCharacters(out))!;

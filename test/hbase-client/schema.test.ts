@@ -26,6 +26,7 @@ import {
   uint64,
 } from '../../src/hbase/wire/schema.js';
 import { tableDescriptor } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 
 const Inner = message('Inner', { name: required(string(1)), flags: repeated(bool(3)) });
 const Outer = message('Outer', {
@@ -84,7 +85,7 @@ describe('messages', () => {
           expect(error).toBeInstanceOf(RowanError);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: scaled(150, 500, 5000) },
     );
   });
 

@@ -3,4 +3,4 @@ import { describeVectors } from '../conformance/vectors/suite.js';
 import { scaled } from '../proof/scale.js';
 
 // The embedded engine, which is held against the model too, replays more of them.
-describeVectors(modelEngine, scaled(15, 3, 1));
+describeVectors(modelEngine, scaled(40, 3, 1));

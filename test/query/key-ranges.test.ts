@@ -23,7 +23,7 @@ import { onHBase, openTestDatabase, type TestDatabase } from './test-database.js
 
 /** Entities of a table, and how many queries of them are tried. */
 const ROWS = 40;
-const RUNS = onHBase ? 8 : scaled(10, 25, 250);
+const RUNS = onHBase ? 8 : scaled(6, 25, 250);
 
 /** What is stored: the values of the key, and the place in `entities` as a text. */
 interface Stored extends Record<string, unknown> {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ByteSets } from '../../../src/store/encoding/rank-code.js';
 import { ByteRanges, type RowNumbersMaker } from '../../../src/store/encoding/row-code.js';
 import { RowTable } from '../../../src/store/encoding/row-table.js';
+import { scaled } from '../../proof/scale.js';
 
 const HEAD = Buffer.from('user');
 
@@ -66,7 +67,7 @@ describe.each(Object.entries(NUMBERS))('a row table by %s', (_, numbers) => {
           if (low < present.length) expect(table.place(low)).toBe(low * 10);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: scaled(150, 1000, 10_000) },
     );
   });
 
@@ -80,9 +81,9 @@ describe.each(Object.entries(NUMBERS))('a row table by %s', (_, numbers) => {
           expect(Math.sign(difference)).toBe(Math.sign(Buffer.compare(a, b)));
         const codes = present.map((each) => codeOf(table, each));
         expect(codes).toEqual([...codes].sort((x, y) => x - y));
-        for (const code of codes) expect(Number.isInteger(code) && code >= 0 && code < 2 ** 31).toBe(true);
+        expect(codes.every((code) => Number.isInteger(code) && code >= 0 && code < 2 ** 31)).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: scaled(80, 500, 5000) },
     );
   });
 });

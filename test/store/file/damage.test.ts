@@ -71,7 +71,7 @@ function expectCorruption(error: unknown, what: string): void {
 }
 
 /** Blocks of each encoding that are damaged with a checksum that fits. */
-const RUNS = scaled(40, 500, 50_000);
+const RUNS = scaled(25, 500, 50_000);
 
 describe('a changed byte', () => {
   test.each([
@@ -82,7 +82,7 @@ describe('a changed byte', () => {
     (dataBlockEncoding, compression) => {
       const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
       useAll(bytes);
-      for (let at = 0; at < bytes.length; at += scaled(19, 3, 1)) {
+      for (let at = 0; at < bytes.length; at += scaled(31, 3, 1)) {
         for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
           bytes[at] = bytes[at]! ^ bit;
           expectCorruption(

@@ -4,6 +4,7 @@ import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { InvalidArgumentError } from '../../../src/errors.js';
 import { FilterHint } from '../../../src/store/filter/filter-hint.js';
 import { type Filter, filters } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { cursorAt, evaluator, family } from './run-filter.js';
 
 /** Goes through rows as a scanner does, seeking where the filter says; the rows that pass. */
@@ -53,7 +54,7 @@ describe('filters that seek from row to row', () => {
           expect(pass(filters.fuzzyRow(pairs), rows, reversed)).toEqual(expected);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: scaled(200, 1000, 10_000) },
     );
   });
 
@@ -88,7 +89,7 @@ describe('filters that seek from row to row', () => {
           expect(pass(filters.multiRowRange(ranges), rows, reversed)).toEqual(expected);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: scaled(200, 1000, 10_000) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ALIVE, DELETED, MASKED, VersionHistory } from '../../../src/store/match/version-history.js';
 import { CellType } from '../../../src/table/index.js';
 import { alivePuts } from '../../model/alive.js';
+import { scaled } from '../../proof/scale.js';
 import { ArrayCursor, cellOf, type RunCell } from '../scan/array-cursor.js';
 import { cellsArbitrary } from '../scan/runs.js';
 
@@ -69,7 +70,7 @@ describe('versions that count as they are written', () => {
           .map(({ cell: put }) => put.seq);
         expect(new Set(given)).toEqual(alive);
       }),
-      { numRuns: 500 },
+      { numRuns: scaled(150, 500, 5000) },
     );
   });
 });
