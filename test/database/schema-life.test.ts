@@ -173,6 +173,38 @@ describe('several at once', () => {
     await taken;
     expect((await next.history()).at(-1)).toMatchObject({ state: 'failed', intact: true });
   });
+
+  it('who lost the lock while a table was disabled leaves it as another one has altered it since', async () => {
+    await toolsOf(noteIn({ d: {} })).apply();
+    const next = toolsOf(
+      defineEntity({
+        name: 'Note',
+        table: defineTable({ name: 'ns:notes', families: { d: {} }, regionReplication: 2 }),
+        key: [part('id')],
+        columns: (c) => ({ text: c.column('d:t', text) }),
+      }),
+    );
+    const { admin } = engine;
+    const disableTable = admin.disableTable.bind(admin);
+    admin.disableTable = async (table) => {
+      await disableTable(table);
+      await engine
+        .table(controlTableDescriptor().name)
+        .put(new Put(LOCK_ROW).addColumn('c', 'v', '{"owner":"another one","beat":99}'));
+      const live = await admin.getDescriptor(table);
+      await admin.modifyTable({ ...live, families: live.families.map((each) => ({ ...each, versions: 7 })) });
+      const end = performance.now() + 150;
+      while (performance.now() < end);
+    };
+    await expect(next.apply({ leaseMs: 100, allow: ['offline'] })).rejects.toMatchObject({
+      code: 'ERR_LOCKED',
+    });
+    expect(await admin.getDescriptor('ns:notes')).toMatchObject({
+      regionReplication: 1,
+      families: [{ versions: 7 }],
+    });
+    expect(await admin.isTableEnabled('ns:notes')).toBe(true);
+  });
 });
 
 describe('history', () => {

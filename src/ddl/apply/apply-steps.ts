@@ -43,7 +43,7 @@ export async function applySteps(steps: readonly SchemaStep[], tools: StepTools)
     altered.add(step.table);
     const changes = steps.filter(({ kind, table }) => ALTERS.has(kind) && table === step.table);
     await tools.guard();
-    await alter(step.table, changes, tools.admin);
+    await alter(step.table, changes, tools);
     for (const change of changes) await tools.done(change);
   }
 }
@@ -89,14 +89,22 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
   }
 }
 
-async function alter(table: string, steps: readonly SchemaStep[], admin: Admin): Promise<void> {
-  const live = await admin.getDescriptor(table);
-  const target = changedDescriptor(live, steps);
+/** What the table is by then is altered: who has lost the lock while it was disabled, which may take long, sets nothing back. */
+async function alter(
+  table: string,
+  steps: readonly SchemaStep[],
+  { admin, guard }: Pick<StepTools, 'admin' | 'guard'>,
+): Promise<void> {
+  const changed = async (): Promise<TableDescriptor> =>
+    changedDescriptor(await admin.getDescriptor(table), steps);
+  // What cannot be is refused before the table is disabled.
+  const target = await changed();
   const offline = steps.some((step) => step.class === 'offline') && (await admin.isTableEnabled(table));
   if (!offline) return admin.modifyTable(target);
   await admin.disableTable(table);
   try {
-    await admin.modifyTable(target);
+    await guard();
+    await admin.modifyTable(await changed());
   } finally {
     await admin.enableTable(table);
   }
