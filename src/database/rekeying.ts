@@ -6,6 +6,7 @@ import { SchemaError, UnsupportedError } from '../errors.js';
 import type { EntityIndexes } from '../indexes/index.js';
 import { Mirror } from '../job/rekey/mirror.js';
 import { RowEntries } from '../job/rekey/row-entries.js';
+import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
@@ -49,13 +50,25 @@ export class Rekeying {
       const from = this.named(record.from);
       const to = this.named(record.to);
       if (isMirrored(record.state))
-        this.mirror(this.required(from, record), this.required(to, record)).begin();
+        this.follow(this.required(from, record), this.required(to, record), record);
       else if (
         (record.state === 'cleanup' || record.state === 'done') &&
         from?.key.signature === record.fromKey
       )
         this.refuseWrites(from, record.to);
     }
+  }
+
+  /** @throws SchemaError when a declaration has come to what would have been refused: no writes below repositories would keep it. */
+  private follow(from: EntitySchema, to: EntitySchema, { state }: RekeyRecord): void {
+    const problems = mappingProblems(from, to, this.declared().entities);
+    if (problems.length > 0)
+      throw new SchemaError(
+        `The keys of ${from.name} are being changed to those of ${to.name} (${state}), which does not go with what is declared now:\n${problems.join('\n')}\n` +
+          'Open the database with the declarations of before until the change is cleaned up or aborted.',
+        problems,
+      );
+    this.mirror(from, to).begin();
   }
 
   /**

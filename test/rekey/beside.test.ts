@@ -1,0 +1,206 @@
+/**
+ * Keys that are changed beside the other features: rows that end, versions that are checked, soft deletes, stamps, counters,
+ * maps, hooks, conditions, batches and transactions, written through either layout, read through both.
+ */
+
+import { expect, it } from 'vitest';
+import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { type KeyElement, part, salt } from '../../src/key/index.js';
+import type { Repository } from '../../src/repository/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { settableClock } from '../../src/testing/clock.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/open-memory.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
+
+const SEEDS = scaled(1, 10, 200);
+const START = 1_700_000_000_000;
+const IDS = Array.from({ length: 8 }, (_, i) => `id${i}`);
+
+type Any = Repository<KeyedClass>;
+type Opened = Awaited<ReturnType<typeof openMemory>>;
+
+function entity(name: string, key: readonly KeyElement[], more: object): KeyedClass {
+  const stamp = (row: object): void => {
+    const values = row as { x?: string; hooked?: string };
+    values.hooked = `${values.x}!`;
+  };
+  return defineEntity({
+    name,
+    table: defineTable({ name: name.toLowerCase(), families: { d: { versions: 2 }, e: {} } }),
+    key,
+    columns: (c: ColumnBuilder<string>) => ({
+      x: c.column('d:x', text).optional(),
+      hooked: c.column('d:h', text).optional(),
+      n: c.counter('e:n'),
+      version: c.version('d:v'),
+      created: c.createdAt('d:c'),
+      updated: c.updatedAt('e:u'),
+      deleted: c.deletedAt('d:g'),
+      ttl: c.ttl(),
+      map: c.columns('e:m.', { key: text, value: int32 }),
+    }),
+    hooks: { beforePut: stamp, beforeUpdate: stamp },
+    ...more,
+  } as never) as unknown as KeyedClass;
+}
+
+/** What a repository says of all its rows, but for what is left of their lives. */
+async function all(things: Any): Promise<string[]> {
+  const rows = await things.find({} as never, { fullScan: true, withDeleted: true }).all();
+  return rows
+    .map((row) => {
+      const {
+        ttl: _,
+        map,
+        ...values
+      } = row as unknown as { map?: Map<string, number> } & Record<string, unknown>;
+      return JSON.stringify(
+        [Object.entries(values).sort(), [...(map ?? [])].sort()],
+        (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
+      );
+    })
+    .sort();
+}
+
+const code = (error: { code: string }): string => error.code;
+
+/** One write, in one of the ways that there are. What is refused by a check is no fault. */
+async function write(db: Opened, things: Any, target: KeyedClass, random: Random): Promise<unknown> {
+  const id = random.pick(IDS);
+  const key = { id } as never;
+  const x = `${random.below(100)}`;
+  const life = random.chance(0.3) ? { ttl: 500 + random.below(5000) } : {};
+  const fresh = { id, x, map: new Map([[`${random.below(3)}`, random.below(9)]]), ...life } as never;
+  switch (random.below(10)) {
+    case 0:
+      return things.insert(fresh).catch(code);
+    case 1:
+      return things.delete(key).catch(code);
+    case 2:
+      return things.restore(key).catch(code);
+    case 3:
+      return things.purge(key).catch(code);
+    case 4:
+      return things.increment(key, { n: 2 } as never).catch(code);
+    case 5:
+      return things.check(key, { x: { ne: null } } as never).update({ x } as never);
+    case 6: {
+      const known = await things.get(key);
+      return known && things.put(Object.assign(known, { x, ...life }) as never).catch(code);
+    }
+    case 7:
+      return things.batch((batch) => batch.put(fresh).update(key, { x: `${x}b` } as never));
+    case 8:
+      return db.transaction((tx) => tx.repository(target).update(key, { x: `${x}t` } as never)).catch(code);
+    default:
+      return things.upsert(fresh, { x } as never).catch(code);
+  }
+}
+
+async function round(seed: number): Promise<void> {
+  const random = new Random(seed);
+  const more = random.chance(0.5) ? { ttl: 20_000, renewTtl: random.chance(0.5) } : {};
+  const [source, target] = [entity('From', [part('id')], more), entity('To', [salt(4), part('id')], more)];
+  const clock = settableClock(START);
+  const disk = new MemoryFileSystem();
+  const reopen = () => openMemory({ disk, clock, entities: [source, target] });
+  let db = await reopen();
+  const writes = async (through: readonly KeyedClass[], count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      clock.advance(random.chance(0.1) ? 2000 : 1 + random.below(50));
+      const at = random.pick(through);
+      await write(db, db.repository(at), at, random);
+    }
+  };
+  const alike = async (): Promise<void> => {
+    expect(await all(db.repository(target)), `seed ${seed}`).toEqual(await all(db.repository(source)));
+  };
+  await writes([source], 25);
+  if (random.chance(0.5)) await db.admin.flush('from');
+  await Promise.all([db.rekey(source, target).run({ batchRows: 1 }), writes([source], 25)]);
+  await alike();
+  for (let turn = 0; turn < 4; turn++) {
+    await writes([source, target], 10);
+    await alike();
+    if (turn === 1) {
+      await db.rekey(source, target).cutOver();
+      await db.close();
+      db = await reopen();
+    }
+  }
+  // What is left of each life is the same.
+  for (let i = 0; i < 6; i++) {
+    clock.advance(1000 * i);
+    await alike();
+  }
+  const left = await all(db.repository(target));
+  await db.rekey(source, target).cleanup();
+  expect(await all(db.repository(target))).toEqual(left);
+  await db.close();
+}
+
+it('whichever layout is written, both say the same of it', async () => {
+  for (let seed = 1; seed <= SEEDS; seed++) await round(seed);
+});
+
+it('a version that was read of one layout is checked against writes of the other', async () => {
+  const [source, target] = [entity('From', [part('id')], {}), entity('To', [salt(4), part('id')], {})];
+  const db = await openMemory({ entities: [source, target] });
+  const [olds, news] = [db.repository(source), db.repository(target)];
+  await olds.put({ id: 'a', x: '1' } as never);
+  await db.rekey(source, target).run();
+  const known = (await olds.get({ id: 'a' } as never))!;
+  await news.update({ id: 'a' } as never, { x: '2' } as never);
+  await expect(olds.put(Object.assign(known, { x: '3' }) as never)).rejects.toMatchObject({
+    code: 'ERR_CONFLICT',
+  });
+  expect(await olds.get({ id: 'a' } as never)).toMatchObject({ x: '2' });
+  await db.close();
+});
+
+it('a transaction that was begun before is written to both when it is committed', async () => {
+  const [source, target] = [entity('From', [part('id')], {}), entity('To', [salt(4), part('id')], {})];
+  const db = await openMemory({ entities: [source, target] });
+  await db.repository(source).put({ id: 'a', x: '1' } as never);
+  await db.transaction(async (tx) => {
+    const own = tx.repository(source);
+    await own.put({ id: 'b', x: '2' } as never);
+    await own.update({ id: 'a' } as never, { x: '3' } as never);
+    await db.rekey(source, target).run();
+  });
+  const found = await all(db.repository(target));
+  expect(found).toHaveLength(2);
+  expect(found).toEqual(await all(db.repository(source)));
+  await db.close();
+});
+
+it('what would not have been begun is not gone on with at an opening', async () => {
+  const disk = new MemoryFileSystem();
+  const salted = [salt(4), part('id')];
+  const plain = (name: string, key: readonly KeyElement[], more: object = {}) =>
+    defineEntity({
+      name,
+      table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
+      key,
+      columns: (c: ColumnBuilder<string>) => ({ x: c.column('d:x', text).optional() }),
+      ...more,
+    } as never) as unknown as KeyedClass;
+  const [source, target] = [plain('From', [part('id')]), plain('To', salted)];
+  const db = await openMemory({ disk, entities: [source, target] });
+  await db.repository(source).put({ id: 'a', x: '1' } as never);
+  await db.rekey(source, target).run();
+  await db.close();
+  const counted = plain('To', salted, { summaries: { all: { by: [], figures: { rows: 'count' } } } });
+  await expect(openMemory({ disk, entities: [source, counted] })).rejects.toMatchObject({
+    code: 'ERR_SCHEMA',
+    message: expect.stringContaining('has summaries'),
+  });
+  const again = await openMemory({ disk, entities: [source, target] });
+  await again.rekey(source, target).cutOver();
+  await again.rekey(source, target).cleanup();
+  await again.close();
+  await (await openMemory({ disk, entities: [counted] })).close();
+});
