@@ -54,8 +54,11 @@ export function runPasses(
   return runJob(engine, { name, signature, phases }, options);
 }
 
-/** A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that. */
-const STEPS_AT_ONCE = 16;
+/**
+ * A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that, though others
+ * have their writes synced all the time. They hold 16 MiB at most.
+ */
+const STEPS_AT_ONCE = 128;
 
 /** What a pass does with the rows of a split, a batch in a step of the table. */
 export abstract class PassWork extends OverlappedWork {

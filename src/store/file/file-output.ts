@@ -4,6 +4,12 @@ import { BLOCK_HEADER_BYTES, type BlockType } from './file-format.js';
 
 const STAGING_BYTES = 1 << 18;
 
+/**
+ * Bytes that are left to the operating system at a time. It would write a large file all at once when that is synced in the end,
+ * and whoever waits for the log meanwhile waits behind it.
+ */
+const SYNCED_BYTES = 4 << 20;
+
 /** Where a block stands in the file. */
 export interface BlockPlace {
   readonly offset: number;
@@ -15,6 +21,7 @@ export interface BlockPlace {
 export class FileOutput {
   private staging = new Uint8Array(STAGING_BYTES);
   private staged = 0;
+  private unsynced = 0;
   /** Where the next byte goes. */
   offset = 0;
 
@@ -54,7 +61,11 @@ export class FileOutput {
   flush(): void {
     if (this.staged === 0) return;
     this.handle.write(this.staging, 0, this.staged);
+    this.unsynced += this.staged;
     this.staged = 0;
+    if (this.unsynced < SYNCED_BYTES) return;
+    this.handle.sync();
+    this.unsynced = 0;
   }
 
   private reserve(length: number): void {
