@@ -7,13 +7,13 @@
 
 import { ConflictError, RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
-import type { RekeyDifferences } from '../job/rekey/compare.js';
 import { compareFrozen } from '../job/rekey/remote-compare.js';
 import { copyCells } from '../job/rekey/remote-copy.js';
 import { RowMapping } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine, FamilyDescriptor } from '../table/index.js';
-import type { CutOverOptions, RekeyRun, RekeyWay } from './rekey-way.js';
+import { type RekeyRecord, SUCCESSION } from './rekey-record.js';
+import type { CutOverOptions, NoteCut, RekeyRun, RekeyWay } from './rekey-way.js';
 
 /** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
 const MARGIN = 120_000;
@@ -100,20 +100,39 @@ export class RekeyByCopies implements RekeyWay {
   async cutOver(
     run: RekeyRun,
     { compare = true, signal }: CutOverOptions,
-  ): Promise<RekeyDifferences | undefined> {
+    note: NoteCut,
+  ): Promise<RekeyRecord> {
     const options = signal === undefined ? {} : { signal };
     await this.setReadOnly(true);
     try {
+      // An abort may have emptied the new table before that was done.
+      await run.checkCutting();
       await this.catchUp(run, options);
-      if (!compare) return undefined;
-      const differences = { ...(await compareFrozen(run.target, options)), entries: 0 };
-      const { missing, extra, different } = differences;
-      if (missing + extra + different > 0) await this.setReadOnly(false);
-      return differences;
+      const found = compare ? { ...(await compareFrozen(run.target, options)), entries: 0 } : undefined;
+      await this.checkReadOnly();
+      return await note(found);
     } catch (error) {
-      await this.setReadOnly(false);
+      await this.giveUp(run);
       throw error;
     }
+  }
+
+  /** What was written since would be nowhere else. */
+  private async checkReadOnly(): Promise<void> {
+    const { name } = this.from.table.descriptor;
+    if ((await this.engine.admin.getDescriptor(name)).readOnly) return;
+    throw new ConflictError(
+      `Table "${name}" was made to take writes while it was cut over: another process aborts the change of its keys, or alters the table. Cut over again when that is done.`,
+      { details: { table: name } },
+    );
+  }
+
+  /** The old table takes writes again, unless it takes none for another process that cuts over, or has done so. */
+  private async giveUp({ record, now }: RekeyRun): Promise<void> {
+    const { state, cutting = record.cutting } = await now();
+    if (SUCCESSION.indexOf(state) >= SUCCESSION.indexOf('cut-over') || cutting !== record.cutting) return;
+    await this.setReadOnly(false);
+    if ((await now()).state === 'cut-over') await this.setReadOnly(true);
   }
 
   counts(): void {
@@ -139,10 +158,11 @@ export class RekeyByCopies implements RekeyWay {
     this.unguard();
   }
 
+  /** Asked for though the table is so already: what a process asked for that is dead since may not have been done yet, and is done before. */
   private async setReadOnly(readOnly: boolean): Promise<void> {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(this.from.table.descriptor.name);
-    if (live.readOnly !== readOnly) await admin.modifyTable({ ...live, readOnly });
+    await admin.modifyTable({ ...live, readOnly });
   }
 
   /** Its regions stay; it takes no writes where it took none before. */

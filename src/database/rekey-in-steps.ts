@@ -9,7 +9,8 @@ import type { Mirror } from '../job/rekey/mirror.js';
 import { inShortSteps } from '../job/rekey/passes.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
-import type { RekeyRun, RekeyWay } from './rekey-way.js';
+import type { RekeyRecord } from './rekey-record.js';
+import type { CutOverOptions, NoteCut, RekeyRun, RekeyWay } from './rekey-way.js';
 
 /** What a change of keys asks of an index of one of its entities. */
 export interface RekeyedIndex {
@@ -68,7 +69,9 @@ export class RekeyInSteps implements RekeyWay {
     return wrong;
   }
 
-  async cutOver(): Promise<undefined> {}
+  cutOver(_run: RekeyRun, _options: CutOverOptions, note: NoteCut): Promise<RekeyRecord> {
+    return note(undefined);
+  }
 
   counts(): void {}
 

@@ -41,9 +41,27 @@ export interface RekeyRecord {
   readonly since?: number;
   /** HBase: how the families of the old table kept deleted cells before. */
   readonly kept?: Readonly<Record<string, KeepDeletedCells>>;
+  /** HBase: the call of `cutOver` that was the last to make the old table read-only: no other makes it writable. */
+  readonly cutting?: string;
 }
+
+/** The states in the order in which they follow one another, of a change that nobody aborts. */
+export const SUCCESSION: readonly RekeyState[] = [
+  'planned',
+  'dual-write',
+  'backfill',
+  'verify',
+  'ready',
+  'cut-over',
+  'cleanup',
+  'done',
+];
 
 /** States in which every write goes to both layouts. */
 export function isMirrored(state: RekeyState): boolean {
   return ['dual-write', 'backfill', 'verify', 'ready', 'cut-over'].includes(state);
+}
+
+export function isAborted({ state }: RekeyRecord): boolean {
+  return state === 'aborting' || state === 'aborted';
 }

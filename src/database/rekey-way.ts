@@ -9,6 +9,10 @@ import type { RekeyRecord, RekeyState } from './rekey-record.js';
 export interface RekeyRun {
   readonly target: RekeyTarget;
   readonly record: RekeyRecord;
+  /** How it stands by now: other processes may have gone on with it. */
+  now(): Promise<RekeyRecord>;
+  /** @throws ConflictError when another process has ended or overtaken the cut-over that is under way. */
+  checkCutting(): Promise<void>;
   /** Keeps more of it. */
   set(change: Partial<RekeyRecord>): Promise<RekeyRecord>;
   /** The time of those who keep it: not below that of any write that was ordered before. */
@@ -25,6 +29,9 @@ export interface CutOverOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Notes the cut-over. @throws ConflictError when something differs, or another process has gone on with the change. */
+export type NoteCut = (differences: RekeyDifferences | undefined) => Promise<RekeyRecord>;
+
 export interface RekeyWay {
   /** The state behind `planned`. */
   readonly first: RekeyState;
@@ -37,8 +44,8 @@ export interface RekeyWay {
   copy(run: RekeyRun, options: JobRunOptions): Promise<void>;
   /** Behind the copying, and again when it is run once more: undefined where nothing can be told yet. */
   verify(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
-  /** Before the cut-over is noted. What is found keeps it out. */
-  cutOver(run: RekeyRun, options: CutOverOptions): Promise<RekeyDifferences | undefined>;
+  /** Has the cut-over noted by `note`, which what is found keeps from it. @throws what `note` throws. */
+  cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord>;
   /** When the cut-over has been noted. */
   counts(): void;
   /** Whether `verify` is of use again when it is `ready`. */

@@ -1,17 +1,17 @@
 /** One change of an entity's keys, from its plan to its end (docs/rekey.md). */
 
-import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../ddl/index.js';
+import { randomUUID } from 'node:crypto';
 import { ConflictError, RowanError, SchemaError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
 import type { RekeyDifferences } from '../job/rekey/compare.js';
 import { rowsOf } from '../job/rekey/layout-rows.js';
 import type { Mirror } from '../job/rekey/mirror.js';
-import type { RekeyTarget } from '../job/rekey/passes.js';
 import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
-import { isMirrored, type RekeyRecord, type RekeyState } from './rekey-record.js';
+import { RekeyKeeper } from './rekey-keeper.js';
+import { isAborted, isMirrored, type RekeyRecord, type RekeyState } from './rekey-record.js';
 import { type CutOverOptions, isWrong, type RekeyRun, type RekeyWay } from './rekey-way.js';
 
 export interface RekeyPlan {
@@ -23,12 +23,10 @@ export interface RekeyPlan {
   readonly record: RekeyRecord | undefined;
 }
 
-/** The order of the states on the way to the new layout. */
-const BEFORE_READY: readonly RekeyState[] = ['planned', 'dual-write', 'backfill', 'verify'];
-
 /** Made by `Database.rekey`. Each call goes on where the last one, or the process that was killed, stood. */
 export class Rekey {
   private running: AbortController | undefined;
+  private readonly keeper: RekeyKeeper;
 
   constructor(
     private readonly engine: Engine,
@@ -37,7 +35,9 @@ export class Rekey {
     private readonly mirror: Mirror,
     private readonly way: RekeyWay,
     private readonly declared: () => readonly EntitySchema[],
-  ) {}
+  ) {
+    this.keeper = new RekeyKeeper(engine, from, to);
+  }
 
   /** Whether it can be, and where it stands. Changes nothing. */
   async plan(): Promise<RekeyPlan> {
@@ -45,13 +45,16 @@ export class Rekey {
       fromKey: this.from.key.signature,
       toKey: this.to.key.signature,
       problems: this.problems(),
-      record: (await this.read())?.value,
+      record: await this.status(),
     };
   }
 
   /** Undefined when it was never begun. */
   async status(): Promise<RekeyRecord | undefined> {
-    return (await this.read())?.value;
+    const record = (await this.keeper.read())?.value;
+    // Another process may have cut over, or aborted, what this one has run.
+    if (record !== undefined && isOver(record)) this.way.counts();
+    return record;
   }
 
   /**
@@ -63,33 +66,35 @@ export class Rekey {
   run(options: JobRunOptions = {}): Promise<RekeyRecord> {
     return this.alone(options, async (run) => {
       let record = await this.begun();
-      if (record.paused) record = await this.set({ paused: false });
-      const { way } = this;
-      if (record.state === 'planned') {
-        // Before it is noted: whoever reads that it is under way may rely on it.
-        await way.begin(this.runOf(record));
-        record = await this.set({ state: way.first });
-      }
-      if (record.state === 'dual-write') record = await this.set({ state: 'backfill' });
-      if (record.state === 'backfill') {
-        await way.copy(this.runOf(record), run);
-        record = await this.set({ state: 'verify' });
-      }
-      if (record.state !== 'verify' && !(record.state === 'ready' && way.runsAgain)) return record;
-      const differences = await way.verify(this.runOf(record), run);
-      if (differences === undefined) return this.set({ state: 'ready' });
-      if (isWrong(differences)) {
-        await this.set({ differences });
-        throw this.differs(differences);
-      }
-      return this.set({ state: 'ready', differences });
+      if (record.paused) record = await this.keeper.set({ paused: false });
+      return this.heeding(record, isStopped, async () => {
+        const { way, keeper } = this;
+        if (record.state === 'planned') {
+          // Before it is noted: whoever reads that it is under way may rely on it.
+          await way.begin(this.runOf(record));
+          record = await keeper.advance(record, { state: way.first });
+        }
+        if (record.state === 'dual-write') record = await keeper.advance(record, { state: 'backfill' });
+        if (record.state === 'backfill') {
+          await way.copy(this.runOf(record), run);
+          record = await keeper.advance(record, { state: 'verify' });
+        }
+        if (record.state !== 'verify' && !(record.state === 'ready' && way.runsAgain)) return record;
+        const differences = await way.verify(this.runOf(record), run);
+        if (differences === undefined) return keeper.advance(record, { state: 'ready' });
+        if (isWrong(differences)) {
+          await keeper.set({ differences });
+          throw this.differs(differences);
+        }
+        return keeper.advance(record, { state: 'ready', differences });
+      });
     });
   }
 
-  /** Ends what `run` does in this process; writes go to both layouts still. The next `run` goes on. */
+  /** Ends what `run` does, in whichever process; writes go to both layouts still. The next `run` goes on. */
   async pause(): Promise<RekeyRecord> {
     this.running?.abort();
-    return this.set({ paused: true });
+    return this.keeper.set({ paused: true });
   }
 
   /**
@@ -101,21 +106,35 @@ export class Rekey {
   cutOver(options: CutOverOptions = {}): Promise<RekeyRecord> {
     checkOptions('cutOver', options, { compare: true, signal: true });
     return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
-      const record = await this.required();
+      const { keeper, way } = this;
+      let record = await keeper.required();
       if (record.state === 'cut-over') return record;
       if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
-      const differences = await this.way.cutOver(this.runOf(record), {
-        ...options,
-        ...(signal && { signal }),
+      // Where several processes may try at once the last of them counts.
+      const claim = this.engine.capabilities.sync ? undefined : randomUUID();
+      if (claim !== undefined) record = await keeper.advance(record, { cutting: claim });
+      if (record.state !== 'ready') return record;
+      return this.heeding(record, isAborted, async () => {
+        const cut = await way.cutOver(
+          this.runOf(record),
+          { ...options, ...(signal && { signal }) },
+          (differences) => this.noteCut(record, differences),
+        );
+        way.counts();
+        return cut;
       });
-      if (differences !== undefined && isWrong(differences)) {
-        await this.set({ differences });
-        throw this.differs(differences);
-      }
-      const cut = await this.set({ state: 'cut-over', ...(differences && { differences }) });
-      this.way.counts();
-      return cut;
     });
+  }
+
+  private async noteCut(
+    record: RekeyRecord,
+    differences: RekeyDifferences | undefined,
+  ): Promise<RekeyRecord> {
+    if (differences !== undefined && isWrong(differences)) {
+      await this.keeper.set({ differences });
+      throw this.differs(differences);
+    }
+    return this.keeper.advance(record, { state: 'cut-over', ...(differences && { differences }) });
   }
 
   /**
@@ -124,13 +143,14 @@ export class Rekey {
    */
   cleanup(options: JobRunOptions = {}): Promise<RekeyRecord> {
     return this.alone(options, async (run) => {
-      let record = await this.required();
+      const { keeper } = this;
+      let record = await keeper.required();
       if (record.state === 'done') return record;
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
-      if (record.state === 'cut-over') record = await this.set({ state: 'cleanup' });
+      if (record.state === 'cut-over') record = await keeper.advance(record, { state: 'cleanup' });
       await this.way.removeOld(this.runOf(record), run);
-      return this.set({ state: 'done' });
+      return keeper.advance(record, { state: 'done' });
     });
   }
 
@@ -142,7 +162,8 @@ export class Rekey {
     this.running?.abort();
     await this.idle;
     return this.alone(options, async (run) => {
-      let record = await this.required();
+      const { keeper } = this;
+      let record = await keeper.required();
       if (record.state === 'aborted') return record;
       if (record.state === 'cleanup' || record.state === 'done')
         throw this.notNow('aborted', record.state, 'Change the keys of the new one back.');
@@ -152,9 +173,9 @@ export class Rekey {
           record.state,
           'The new table may have been written since. Change its keys back.',
         );
-      if (record.state !== 'aborting') record = await this.set({ state: 'aborting' });
+      if (record.state !== 'aborting') record = await keeper.advance(record, { state: 'aborting' });
       await this.way.removeNew(this.runOf(record), run);
-      return this.set({ state: 'aborted' });
+      return keeper.advance(record, { state: 'aborted' });
     });
   }
 
@@ -184,17 +205,35 @@ export class Rekey {
     }
   }
 
+  /** Does what ends with `ERR_ABORTED` when another process has changed the record so that it must. */
+  private async heeding<T>(
+    { run }: RekeyRecord,
+    ends: (record: RekeyRecord) => boolean,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    // Only one process can have such a store.
+    if (this.engine.capabilities.sync) return work();
+    const { running, keeper } = this;
+    const end = keeper.look(
+      (record) => record.run !== run || ends(record),
+      () => running?.abort(),
+    );
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
   private runOf(record: RekeyRecord): RekeyRun {
-    const { engine, from, to, mirror } = this;
-    const target: RekeyTarget = { engine, from, to, mirror, run: record.run };
+    const { engine, from, to, mirror, keeper } = this;
     return {
-      target,
+      target: { engine, from, to, mirror, run: record.run },
       record,
-      set: (change) => this.set(change),
-      time: async () => {
-        await this.set({});
-        return (await this.control()).changedAt(rekeyRow(from.name, to.name));
-      },
+      now: () => keeper.required(),
+      checkCutting: () => keeper.checkCutting(record),
+      set: (change) => keeper.set(change),
+      time: () => keeper.time(),
     };
   }
 
@@ -204,72 +243,46 @@ export class Rekey {
 
   /** Begins it unless it is under way. */
   private async begun(): Promise<RekeyRecord> {
-    const known = (await this.read())?.value;
-    if (known !== undefined && (BEFORE_READY.includes(known.state) || isMirrored(known.state))) return known;
-    if (known !== undefined && known.state !== 'aborted')
-      throw this.notNow('begun', known.state, known.state === 'done' ? 'It is done.' : 'Finish that first.');
-    const problems = this.problems();
-    if (problems.length > 0)
-      throw new SchemaError(
-        `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
-        problems,
-      );
-    await this.way.prepare();
-    const there = await rowsOf(this.engine, this.to);
-    if (there === 'deletes') {
-      throw new ConflictError(
-        `Rows of ${this.to.name} were deleted, and its table keeps the deletes: they would hide what is copied with its times. Give it another table or record type.`,
-        { details: { entity: this.to.name } },
-      );
-    }
-    if (there === 'rows') {
-      throw new ConflictError(
-        `${this.to.name} has rows already, which would be taken for copies of those of ${this.from.name}. Give it a table or a record type of its own, or remove them.`,
-        { details: { entity: this.to.name } },
-      );
-    }
-    return this.set({
-      from: this.from.name,
-      to: this.to.name,
-      fromKey: this.from.key.signature,
-      toKey: this.to.key.signature,
-      state: 'planned',
-      paused: false,
-      run: (known?.run ?? 0) + 1,
-    });
-  }
-
-  private async control(): Promise<ControlTable> {
-    const descriptor = controlTableDescriptor();
-    await ensureTable(this.engine.admin, descriptor);
-    return new ControlTable(this.engine.table(descriptor.name));
-  }
-
-  private async read(): Promise<Kept<RekeyRecord> | undefined> {
-    return (await this.control()).read<RekeyRecord>(rekeyRow(this.from.name, this.to.name));
-  }
-
-  private async set(change: Partial<RekeyRecord>): Promise<RekeyRecord> {
-    const control = await this.control();
-    const row = rekeyRow(this.from.name, this.to.name);
+    const { keeper } = this;
     for (;;) {
-      const known = await control.read<RekeyRecord>(row);
-      if (known === undefined && change.run === undefined) throw this.neverBegun();
-      const next = { ...known?.value, ...change, changed: this.engine.now() } as RekeyRecord;
-      if ((await control.change(row, known, next)) !== undefined) return next;
+      const known = await keeper.read();
+      if (known !== undefined && isUnderWay(known.value)) return known.value;
+      if (known !== undefined && known.value.state !== 'aborted')
+        throw this.notNow(
+          'begun',
+          known.value.state,
+          known.value.state === 'done' ? 'It is done.' : 'Finish that first.',
+        );
+      const problems = this.problems();
+      if (problems.length > 0)
+        throw new SchemaError(
+          `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
+          problems,
+        );
+      await this.way.prepare();
+      const there = await rowsOf(this.engine, this.to);
+      // Rows may be those of a process that has begun it since.
+      if (there !== 'nothing' && (await keeper.isAsRead(known))) throw this.occupied(there);
+      if (there !== 'nothing') continue;
+      const begun = await keeper.begin(known, {
+        from: this.from.name,
+        to: this.to.name,
+        fromKey: this.from.key.signature,
+        toKey: this.to.key.signature,
+        state: 'planned',
+        paused: false,
+        run: (known?.value.run ?? 0) + 1,
+      });
+      if (begun !== undefined) return begun;
     }
   }
 
-  private async required(): Promise<RekeyRecord> {
-    const known = await this.read();
-    if (known === undefined) throw this.neverBegun();
-    return known.value;
-  }
-
-  private neverBegun(): ConflictError {
+  private occupied(there: 'rows' | 'deletes'): ConflictError {
     return new ConflictError(
-      `The keys of ${this.from.name} are not being changed to those of ${this.to.name}. Begin with run().`,
-      { details: { entity: this.from.name } },
+      there === 'deletes'
+        ? `Rows of ${this.to.name} were deleted, and its table keeps the deletes: they would hide what is copied with its times. Give it another table or record type.`
+        : `${this.to.name} has rows already, which would be taken for copies of those of ${this.from.name}. Give it a table or a record type of its own, or remove them.`,
+      { details: { entity: this.to.name } },
     );
   }
 
@@ -289,4 +302,17 @@ export class Rekey {
       { details: { entity: this.from.name, ...found } },
     );
   }
+}
+
+function isUnderWay({ state }: RekeyRecord): boolean {
+  return state === 'planned' || isMirrored(state);
+}
+
+/** Whether the new layout may be written. */
+function isOver({ state }: RekeyRecord): boolean {
+  return state === 'cut-over' || state === 'cleanup' || state === 'done' || state === 'aborted';
+}
+
+function isStopped(record: RekeyRecord): boolean {
+  return record.paused || isAborted(record);
 }

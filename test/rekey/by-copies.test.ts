@@ -3,6 +3,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
+import type { Rekey } from '../../src/database/rekey.js';
 import { Rekeying } from '../../src/database/rekeying.js';
 import type { Database } from '../../src/database.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
@@ -141,4 +142,162 @@ it('a delete is copied though the old table was compacted, and an abort leaves t
   await rekey.cutOver({ compare: false });
   expect(await news.find({} as never, { fullScan: true }).all()).toEqual([]);
   await db.close();
+});
+
+describe('processes that go on with one change at the same time', () => {
+  const ROWS = 40;
+
+  /** Each handle as in a process of its own. */
+  async function opened() {
+    const both = [entity('From'), entity('To', salted)] as const;
+    const db = await openMemory({ entities: both });
+    // Servers do one change of a table after the other.
+    const { admin } = db.engine;
+    const modifyTable = admin.modifyTable.bind(admin);
+    let last: Promise<unknown> = Promise.resolve();
+    admin.modifyTable = (descriptor) => {
+      const done = last.then(() => modifyTable(descriptor));
+      last = done.catch(() => undefined);
+      return done;
+    };
+    const olds = db.repository(both[0]);
+    await olds.putMany(Array.from({ length: ROWS }, (_, i) => ({ id: `r${i}`, x: 'x' })) as never);
+    const handle = (): Rekey => withoutSteps(db, both, false).of(...both);
+    const rows = async (): Promise<number> => {
+      const all = await db
+        .repository(both[1])
+        .find({} as never, { fullScan: true })
+        .all();
+      return all.length;
+    };
+    return { db, olds, handle, rows, put: (id: string) => olds.put({ id } as never) };
+  }
+
+  /** Runs `work` before the table is asked to be writable or read-only for the next time. */
+  function beforeNext(db: Database<EmbeddedEngine>, readOnly: boolean, work: () => Promise<unknown>): void {
+    const { admin } = db.engine;
+    const modifyTable = admin.modifyTable.bind(admin);
+    admin.modifyTable = async (descriptor) => {
+      if ((descriptor.readOnly ?? false) === readOnly) {
+        admin.modifyTable = modifyTable;
+        await work();
+      }
+      await modifyTable(descriptor);
+    };
+  }
+
+  it('what a dead process had asked for of the old table is done before it is cut over', async () => {
+    const { db, handle, put } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    const live = await db.engine.admin.getDescriptor('from');
+    await db.engine.admin.modifyTable({ ...live, readOnly: true });
+    // Asked for, and not done yet.
+    let isPending = true;
+    const last = async (): Promise<void> => {
+      if (isPending) await db.engine.admin.modifyTable({ ...live, readOnly: false });
+      isPending = false;
+    };
+    beforeNext(db, true, last);
+    await rekey.cutOver();
+    await last();
+    await expect(put('late')).rejects.toMatchObject({ code: 'ERR_READONLY' });
+    await db.close();
+  });
+
+  it('an abort leaves a family as it was before that run, not before the first', async () => {
+    const { db, handle } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    await rekey.abort();
+    const live = await db.engine.admin.getDescriptor('from');
+    const families = live.families.map((family) => ({ ...family, keepDeletedCells: 'TRUE' as const }));
+    await db.engine.admin.modifyTable({ ...live, families });
+    await rekey.run();
+    await rekey.abort();
+    expect((await db.engine.admin.getDescriptor('from')).families).toMatchObject([
+      { keepDeletedCells: 'TRUE' },
+    ]);
+    await db.close();
+  });
+
+  it('one that cannot cut over leaves the table to another one that does, or has done so', async () => {
+    for (const isDone of [true, false]) {
+      const { db, handle, put, rows } = await opened();
+      const [one, other] = [handle(), handle()];
+      await one.run();
+      let cutting: Promise<unknown> = Promise.resolve();
+      beforeNext(db, true, async () => {
+        // The other one claims it when this one has.
+        const claimed = new Promise<void>((resolve) => beforeNext(db, true, async () => resolve()));
+        cutting = other.cutOver();
+        await (isDone ? cutting : claimed);
+      });
+      await expect(one.cutOver()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+      await cutting;
+      await expect(put('late')).rejects.toMatchObject({ code: 'ERR_READONLY' });
+      expect(await one.status()).toMatchObject({ state: 'cut-over' });
+      expect(await rows()).toBe(ROWS);
+      await db.close();
+    }
+  });
+
+  it('of two that cut over one does so, and the other is told', async () => {
+    const { db, handle, put, rows } = await opened();
+    const [one, other] = [handle(), handle()];
+    await one.run();
+    const ended = await Promise.allSettled([one.cutOver(), other.cutOver()]);
+    const told = ended.map((each) => (each.status === 'fulfilled' ? each.value.state : each.reason.code));
+    expect(told).toContain('cut-over');
+    for (const each of told) expect(['cut-over', 'ERR_CONFLICT', 'ERR_JOB']).toContain(each);
+    await expect(put('late')).rejects.toMatchObject({ code: 'ERR_READONLY' });
+    expect(await rows()).toBe(ROWS);
+    await db.close();
+  });
+
+  it('an abort is not undone by a cut-over that was under way, and writes go on', async () => {
+    const { db, handle, put, rows } = await opened();
+    const [one, other] = [handle(), handle()];
+    await one.run();
+    beforeNext(db, true, () => other.abort());
+    await expect(one.cutOver()).rejects.toMatchObject({
+      code: expect.stringMatching(/ERR_(CONFLICT|ABORTED)/),
+    });
+    expect(await one.status()).toMatchObject({ state: 'aborted' });
+    await put('late');
+    await one.abort();
+    expect(await rows()).toBe(0);
+    await db.close();
+  });
+
+  it.each(['pause', 'abort'] as const)('a run ends when another process asks for a %s', async (what) => {
+    const { db, handle } = await opened();
+    const [one, other] = [handle(), handle()];
+    const copying = new Promise<void>((resolve) => {
+      db.engine.observe('to', { before: () => void resolve() });
+    });
+    const running = one.run({ rowsPerSecond: 1, batchRows: 1 });
+    await Promise.all([
+      expect(running).rejects.toMatchObject({ code: 'ERR_ABORTED' }),
+      copying.then(() => other[what]()),
+    ]);
+    if (what === 'pause') expect(await one.run()).toMatchObject({ state: 'ready', run: 1 });
+    await db.close();
+  });
+
+  it('two that run it at once come to the same end', async () => {
+    const { db, handle, rows } = await opened();
+    const [one, other] = [handle(), handle()];
+    const ended = await Promise.allSettled([one.run({ batchRows: 1 }), other.run({ batchRows: 1 })]);
+    for (const each of ended) {
+      if (each.status === 'fulfilled') expect(each.value).toMatchObject({ run: 1, state: 'ready' });
+      else expect(each.reason).toMatchObject({ code: 'ERR_JOB' });
+    }
+    expect(await one.run()).toMatchObject({ run: 1, state: 'ready' });
+    expect(await other.cutOver()).toMatchObject({ state: 'cut-over', differences: { rows: ROWS } });
+    // What ran it sees that it counts.
+    await one.status();
+    expect(await rows()).toBe(ROWS);
+    await db.close();
+  });
 });
