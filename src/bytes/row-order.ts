@@ -30,12 +30,10 @@ interface Group {
 /** The places of `rows` from the `from`th on in the order of the rows; equal rows in that of their places. */
 export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array {
   const count = rows.length - from;
-  if (isInOrder(rows, from)) return Uint32Array.from({ length: count }, (_, i) => from + i);
+  if (isInOrder(rows, from)) return places(from, count);
   const groups = count > FEW && count <= MOST_ROWS ? groupsOf(rows, from) : undefined;
   if (groups === undefined) {
-    const order = new Uint32Array(count);
-    for (let i = 0; i < count; i++) order[i] = from + i;
-    return order.sort((a, b) => compareBytes(rows[a]!, rows[b]!) || a - b);
+    return places(from, count).sort((a, b) => compareBytes(rows[a]!, rows[b]!) || a - b);
   }
   const numbers = new BigUint64Array(count);
   const words = new Uint32Array(numbers.buffer);
@@ -51,6 +49,12 @@ export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array 
   }
   numbers.sort();
   return settled(rows, from, words);
+}
+
+function places(from: number, count: number): Uint32Array {
+  const out = new Uint32Array(count);
+  for (let i = 0; i < count; i++) out[i] = from + i;
+  return out;
 }
 
 /** Rows that are sorted already, as those of a part of a sorted run are. */

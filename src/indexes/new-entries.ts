@@ -8,7 +8,7 @@ import { BaseCodec } from '../key/codecs/index.js';
 import { type ColumnSchema, ROW_PART } from '../schema/types.js';
 import { type MutationCell, RawRow } from '../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
-import { encodeEntryValue, type IndexEntry } from './entry.js';
+import { encodeEntryValue } from './entry.js';
 
 /** A row by its newest cells. */
 export interface RowCells {
@@ -38,14 +38,12 @@ export class NewEntries {
     return new NewEntries(indexes);
   }
 
-  /** Of a row with nothing but an entity's cells. @throws what codecs and keys throw: `EntityIndexes.entriesOf` tells it better. */
-  entriesOf(row: RowCells | RawRow): readonly IndexEntry[] {
-    const out: IndexEntry[] = [];
-    for (let i = 0; i < this.indexes.length; i++) {
-      const entry = this.indexes[i]!.entryOf(row);
-      if (entry !== undefined) out.push(entry);
-    }
-    return out;
+  /**
+   * Adds the rows and values of its entries, of a row with nothing but an entity's cells. They are new bytes.
+   * @throws what codecs and keys throw, with some of them added: `EntityIndexes.entriesOf` tells it better.
+   */
+  addTo(rows: Uint8Array[], values: Uint8Array[], of: RowCells | RawRow): void {
+    for (let i = 0; i < this.indexes.length; i++) this.indexes[i]!.addTo(rows, values, of);
   }
 }
 
@@ -55,6 +53,9 @@ class NewEntry {
   private readonly included: readonly PlacedColumn[];
   /** Those of the data row's key. */
   private readonly keyParts: readonly string[];
+  /** Filled again for each row. */
+  private readonly values: Record<string, unknown> = {};
+  private readonly held: (Uint8Array | undefined)[] = [];
 
   constructor(
     private readonly index: EntityIndex,
@@ -68,26 +69,25 @@ class NewEntry {
     this.keyParts = parts.filter((_, i) => columns[i] === undefined);
   }
 
-  entryOf(from: RowCells | RawRow): IndexEntry | undefined {
-    const { parts, keyParts, index } = this;
-    const { row } = from;
-    const values: Record<string, unknown> = {};
+  addTo(rows: Uint8Array[], entries: Uint8Array[], of: RowCells | RawRow): void {
+    const { parts, keyParts, index, values, included, held } = this;
+    const { row } = of;
     if (keyParts.length > 0) index.schema.key.decodeInto(row, values);
     for (let i = 0; i < keyParts.length; i++) {
       const value = values[keyParts[i]!];
-      if (value === undefined || value === null) return undefined;
+      if (value === undefined || value === null) return;
     }
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
-      const value = part.valueIn(from);
-      if (value === undefined || value === null) return undefined;
+      const value = part.valueIn(of);
+      if (value === undefined || value === null) return;
       values[part.name] = value;
     }
     values[ROW_PART] = row;
-    const { included } = this;
-    const held: (Uint8Array | undefined)[] = [];
-    for (let i = 0; i < included.length; i++) held.push(included[i]!.bytesIn(from));
-    return { row: index.index.layout.encode(values), value: encodeEntryValue(index.index, row, held) };
+    for (let i = 0; i < included.length; i++) held[i] = included[i]!.bytesIn(of);
+    const entry = index.index.layout.encode(values);
+    entries.push(encodeEntryValue(index.index, row, held));
+    rows.push(entry);
   }
 }
 

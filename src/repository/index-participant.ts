@@ -9,7 +9,6 @@ import {
   ENTRY_QUALIFIER,
   type EntityIndexes,
   INDEX_FAMILY,
-  type IndexEntry,
   NewEntries,
 } from '../indexes/index.js';
 import type { ColumnSchema } from '../schema/types.js';
@@ -22,6 +21,8 @@ export class IndexParticipant implements ChangeParticipant {
   readonly name = 'indexes';
   readonly followNew: ((put: Put, putLater: PutLater) => boolean) | undefined;
   private readonly planner: EntryPlanner;
+  /** Entries of the row that is put: filled again for each. */
+  private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
 
   constructor(
     private readonly indexes: EntityIndexes,
@@ -34,18 +35,20 @@ export class IndexParticipant implements ChangeParticipant {
 
   private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
     if (put.ttl !== undefined || put.timestamp !== LATEST_TIMESTAMP) return false;
-    let entries: readonly IndexEntry[];
+    const { rows, values } = this.added;
+    rows.length = 0;
+    values.length = 0;
     try {
-      entries = of.entriesOf(put);
+      of.addTo(rows, values, put);
     } catch {
       // The long way fails as well, and says of what.
       return false;
     }
     const { tableName: table } = this.indexes;
     const durability = durabilityOfEntries(put.durability);
-    for (let i = 0; i < entries.length; i++) {
-      const { row, value } = entries[i]!;
-      putLater({ table, row, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
+    for (let i = 0; i < rows.length; i++) {
+      const value = values[i]!;
+      putLater({ table, row: rows[i]!, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
     }
     return true;
   }

@@ -10,7 +10,7 @@ import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
-import { MOST_GATHERED, SortedBuildWork } from './sorted-build.js';
+import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
 
 function tableOf({ engine, indexes }: IndexTarget): Table {
@@ -86,7 +86,7 @@ export async function buildIndex(
     const outcome = await runJob(
       target.engine,
       { name, signature, phases },
-      { restart: 'done', checkpointRows: MOST_GATHERED, ...run },
+      { restart: 'done', checkpointRows: CHECKPOINT_ROWS, ...run },
     );
     const conflicts = outcome.counters['conflicts'] ?? 0;
     if (conflicts > 0) throw conflictsOf(target, conflicts);

@@ -7,8 +7,8 @@
  * row; so an entry that was gathered holds unless its row was told, and then the row is read again in the step that writes
  * the entry. A row that had no entry when it was read needs none from here.
  *
- * Entries become durable in the order of the log: those of the last step of a checkpoint are as durable as the table asks,
- * and those before them therefore too.
+ * Entries become durable in the order of the log, in which the state of the job comes behind them: a checkpoint that is on the disk
+ * says nothing of entries that are not.
  */
 
 import { orderOfRows, toLatin1 } from '../../bytes/index.js';
@@ -21,18 +21,26 @@ import {
 } from '../../indexes/index.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
 import { type CommittingTable, EntryLife, putOf } from '../../repository/index.js';
-import { type AtomicStep, type Durability, Get, RawRow, type Result } from '../../table/index.js';
+import { type AtomicStep, Get, RawRow, type Result } from '../../table/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../types.js';
 import { type IndexTarget, isOwn } from './target.js';
 
-/** Entries that are gathered at most: as many as are sorted by numbers. A checkpoint comes after as many rows. */
-export const MOST_GATHERED = 2 ** 16;
+/** Entries that are gathered at most: as many as are sorted by numbers. As many again may be under way to the log. */
+const MOST_GATHERED = 2 ** 16;
+/** Rows after which a checkpoint comes at the latest, where nothing else is said: each cuts what is sorted at once short. */
+export const CHECKPOINT_ROWS = 2 ** 20;
+/** The state of the checkpoint stands behind the entries in the log: it is not on the disk before they are. */
+const DURABILITY = 'ASYNC_WAL';
 /** Entries of a step: what other work of this thread waits for. */
 const STEP = 2_048;
 
 export class SortedBuildWork implements SplitWork {
   readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
-  private gathered: IndexEntry[] = [];
+  /** Rows of the entries that are gathered, and their values. */
+  private entryRows: Uint8Array[] = [];
+  private values: Uint8Array[] = [];
+  /** What was gathered before, on its way to the log. */
+  private writing: Promise<void> = Promise.resolve();
   /** Rows of the entity since the last flush. */
   private own = 0;
 
@@ -67,9 +75,25 @@ export class SortedBuildWork implements SplitWork {
   private row(row: RawRow): undefined | Promise<void> {
     if (!isOwn(this.target, row)) return undefined;
     this.own++;
-    const entries = this.entriesOf(row);
-    for (let i = 0; i < entries.length; i++) this.gathered.push(entries[i]!);
-    return this.gathered.length >= MOST_GATHERED ? this.write() : undefined;
+    this.gather(row);
+    return this.entryRows.length >= MOST_GATHERED ? this.hand() : undefined;
+  }
+
+  private gather(row: RawRow): void {
+    const { target, entryRows, values } = this;
+    const { indexes } = target;
+    if (indexes.schema.key.matches(row.row)) {
+      try {
+        this.entries.addTo(entryRows, values, row);
+        return;
+      } catch {
+        // Below it fails as well, and says of what.
+      }
+    }
+    for (const entry of indexes.entriesOf(row.toResult())[0]!) {
+      entryRows.push(entry.row);
+      values.push(entry.value);
+    }
   }
 
   private flush(): void {
@@ -78,32 +102,34 @@ export class SortedBuildWork implements SplitWork {
   }
 
   async commit(): Promise<undefined> {
-    await this.write();
+    await this.hand();
+    await this.writing;
   }
 
-  private entriesOf(row: RawRow): readonly IndexEntry[] {
-    const { indexes } = this.target;
-    if (indexes.schema.key.matches(row.row)) {
-      try {
-        return this.entries.entriesOf(row);
-      } catch {
-        // Below it fails as well, and says of what.
-      }
-    }
-    return indexes.entriesOf(row.toResult())[0]!;
+  async close(): Promise<void> {
+    await this.writing.catch(() => undefined);
   }
 
-  /** Writes what is gathered; resolves when it is durable. */
-  private async write(): Promise<void> {
-    const { gathered } = this;
-    this.gathered = [];
-    const order = orderOfRows(gathered.map(({ row }) => row));
+  /** Has what is gathered written, once what was before it is: rows are read meanwhile. */
+  private async hand(): Promise<void> {
+    const { entryRows, values } = this;
+    this.entryRows = [];
+    this.values = [];
+    await this.writing;
+    this.writing = this.write(entryRows, values);
+    // Whoever waits for it next is told.
+    this.writing.catch(() => undefined);
+  }
+
+  /** Writes entries; resolves when the log has them. */
+  private async write(rows: readonly Uint8Array[], values: readonly Uint8Array[]): Promise<void> {
+    const order = orderOfRows(rows);
     let before: Promise<void> = Promise.resolve();
     for (let from = 0; from < order.length; from += STEP) {
-      const last = from + STEP >= order.length;
-      const own = Array.from(order.subarray(from, from + STEP), (at) => gathered[at]!);
-      const step = this.step(own, last ? 'USE_DEFAULT' : 'ASYNC_WAL');
-      // Whoever waits for it next is told.
+      const own: IndexEntry[] = [];
+      for (let i = from; i < order.length && i < from + STEP; i++)
+        own.push({ row: rows[order[i]!]!, value: values[order[i]!]! });
+      const step = this.step(own);
       step.catch(() => undefined);
       await before;
       before = step;
@@ -111,19 +137,20 @@ export class SortedBuildWork implements SplitWork {
     await before;
   }
 
-  private async step(gathered: readonly IndexEntry[], durability: Durability): Promise<void> {
+  private async step(gathered: readonly IndexEntry[]): Promise<void> {
     const { table, target, context } = this;
     let written = 0;
     await table.atomic((step) => {
-      for (const entry of gathered) {
+      for (let i = 0; i < gathered.length; i++) {
+        const entry = gathered[i]!;
         const touched = this.touchedRow(entry);
         if (touched === undefined) {
-          this.put(entry, durability, step);
+          this.put(entry, step);
           written++;
           continue;
         }
         for (const now of target.indexes.entriesOf(this.readRow(touched, step))[0]!) {
-          this.put(now, durability, step);
+          this.put(now, step);
           written++;
         }
       }
@@ -138,14 +165,21 @@ export class SortedBuildWork implements SplitWork {
     return this.touched.has(toLatin1(row)) ? row : undefined;
   }
 
-  private put(entry: IndexEntry, durability: Durability, step: AtomicStep): void {
+  private put(entry: IndexEntry, step: AtomicStep): void {
     const { tableName: table } = this.target.indexes;
     if (step.putLater === undefined) {
-      step.apply({ table, change: putOf(entry).setDurability(durability) });
+      step.apply({ table, change: putOf(entry).setDurability(DURABILITY) });
       return;
     }
     const { row, value } = entry;
-    step.putLater({ table, row, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
+    step.putLater({
+      table,
+      row,
+      family: INDEX_FAMILY,
+      qualifier: ENTRY_QUALIFIER,
+      value,
+      durability: DURABILITY,
+    });
   }
 
   private readRow(row: Uint8Array, step: AtomicStep): Result {
