@@ -5,6 +5,8 @@ import type { Database } from '../../src/database.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
 import { type MemoryFileSystem, openMemory } from '../../src/testing/index.js';
+import { seededRandom } from '../crash/seeded-random.js';
+import { scaled } from '../proof/scale.js';
 import { fillPlain, Plain, Thing } from './things.js';
 
 const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], disk });
@@ -107,6 +109,35 @@ describe('the life of an index', () => {
       end();
       const report = await db.index(Thing, 'byColor').verify();
       expect(report).toMatchObject({ valid: 150, missing: 0, extra: 0, stale: 0 });
+    }
+  });
+
+  test('a build that loses its power anywhere goes on behind what is on the disk, and lacks nothing', async () => {
+    const images: Disk[] = [];
+    let watched = false;
+    const disk = new Disk({
+      onOperation: () => {
+        const keepUnsynced = [0, 0.5, 1][images.length % 3]!;
+        if (watched) images.push(disk.crash({ keepUnsynced, random: seededRandom(images.length) }));
+      },
+    });
+    {
+      await using db = await openPlain(disk);
+      await fillPlain(db, 0, 60);
+    }
+    {
+      await using db = await openThing(disk);
+      watched = true;
+      await db.index(Thing, 'byColor').build({ parallel: 1, batchRows: 4, checkpointRows: 8 });
+      watched = false;
+    }
+    expect(images.length).toBeGreaterThan(20);
+    const each = scaled(8, 1, 1);
+    for (const image of images.filter((_, i) => i % each === 0)) {
+      await using db = await openThing(image);
+      const index = db.index(Thing, 'byColor');
+      if (index.state !== 'active') await index.build({ batchRows: 4 });
+      expect(await index.verify()).toMatchObject({ valid: 60, missing: 0, extra: 0, stale: 0 });
     }
   });
 
