@@ -15,18 +15,14 @@ import type {
 } from '../../table/table.js';
 import { canonicalTableName } from '../../table/table-name.js';
 import { RequestAttributes } from '../rpc/request-attributes.js';
-import {
-  type Action,
-  CheckAction,
-  GetAction,
-  MutationAction,
-  RowMutationsAction,
-  readExists,
-  readGetResult,
-} from './action.js';
+import type { Action } from './action.js';
 import { Batch } from './batch.js';
+import { CheckAction } from './check-action.js';
 import { checkCheck, checkMutation, checkRowMutations, checkScan } from './checks.js';
 import type { Cluster } from './cluster.js';
+import { GetAction, readExists, readGetResult } from './get-action.js';
+import { MutationAction } from './mutation-action.js';
+import { RowMutationsAction } from './row-mutations-action.js';
 import { HBaseScanner } from './scanner.js';
 import { timelineGet } from './timeline-get.js';
 

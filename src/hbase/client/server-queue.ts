@@ -6,7 +6,9 @@ import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import { RequestAttributes } from '../rpc/request-attributes.js';
 import type { Action } from './action.js';
-import { type ActionCallOwner, MultiCall, SingleCall } from './action-calls.js';
+import type { ActionCallOwner } from './action-call-owner.js';
+import { MultiCall } from './multi-call.js';
+import { SingleCall } from './single-call.js';
 
 /** Bytes that may wait for the operating system before further requests are held back. */
 const MAX_UNSENT = 16 << 20;

@@ -1,7 +1,7 @@
 import { type RowanError, throwIfAborted } from '../../errors.js';
 import { asRowanError } from '../rpc/call.js';
-import type { GetAction } from './action.js';
 import type { Cluster } from './cluster.js';
+import type { GetAction } from './get-action.js';
 import { sleep } from './retry.js';
 
 /**
