@@ -9,7 +9,7 @@ import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
 import type { Lifecycle } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
-import type { ChunkPool } from './memstore/arena.js';
+import type { ChunkPool } from './memstore/chunk.js';
 import type { Pressure } from './pressure.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';

@@ -2,7 +2,7 @@
 
 import type { FileLedger } from './ledger/file-ledger.js';
 import type { RegionEntry, TableEntry, VersionState } from './manifest/index.js';
-import type { ChunkPool } from './memstore/arena.js';
+import type { ChunkPool } from './memstore/chunk.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
 import { TableState } from './table-state.js';

@@ -19,7 +19,7 @@ import {
   Manifest,
   makeDirectory,
 } from './manifest/index.js';
-import { ChunkPool } from './memstore/arena.js';
+import { ChunkPool } from './memstore/chunk.js';
 import type { Memstore } from './memstore/memstore.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
 import {

@@ -26,7 +26,7 @@ import { LogCollector } from './ledger/log-collector.js';
 import { LogRoller } from './ledger/log-roller.js';
 import { Lifecycle } from './lifecycle.js';
 import type { Manifest } from './manifest/index.js';
-import type { ChunkPool } from './memstore/arena.js';
+import type { ChunkPool } from './memstore/chunk.js';
 import type { StoreSettings } from './options.js';
 import { Pressure } from './pressure.js';
 import { ScannerRegistry } from './read/scanner-registry.js';

@@ -7,7 +7,7 @@ import type { CellCursor } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
 import type { FileSystem } from '../fs/file-system.js';
-import { SharedMemstoreCursor } from '../memstore/memstore-cursor.js';
+import { SharedMemstoreCursor } from '../memstore/shared-memstore-cursor.js';
 import { RowRangeCursor } from '../region/row-range-cursor.js';
 import { CompactionScanner } from '../scan/compaction-scanner.js';
 import type { CompactionJob, Job, JobResult } from './job.js';

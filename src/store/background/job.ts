@@ -2,7 +2,7 @@
 
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { WrittenFile } from '../file/file-meta.js';
-import type { SharedMemstore } from '../memstore/memstore-cursor.js';
+import type { SharedMemstore } from '../memstore/shared-memstore-cursor.js';
 
 interface JobBase {
   /** Where the new file is written; it must not exist. */

@@ -10,7 +10,7 @@ import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/file-meta.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
-import type { ChunkPool } from '../memstore/arena.js';
+import type { ChunkPool } from '../memstore/chunk.js';
 import type { Pressure } from '../pressure.js';
 import type { ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';

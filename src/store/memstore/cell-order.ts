@@ -2,7 +2,8 @@
 
 import { compareSlices } from '../../bytes/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
-import { CELL_HEADER_BYTES, type CellArena, type CellRef, type Chunk, chunkOf, offsetOf } from './arena.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
+import type { Chunk } from './chunk.js';
 import { prefixOf } from './row-prefix.js';
 
 /** R2 for two cells. `same`: bytes in which their rows are the same if they are as long. */

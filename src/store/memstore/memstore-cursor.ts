@@ -1,12 +1,9 @@
-/** Cursors over a memstore: of the thread that writes it, and of one that reads it frozen. */
-
 import { CellType } from '../../table/index.js';
-import { CellCursor, compareToSeekKey, type PutTaker, SeekKey } from '../cursor.js';
+import { CellCursor, type PutTaker, SeekKey } from '../cursor.js';
 import {
   CELL_HEADER_BYTES,
-  CellArena,
+  type CellArena,
   type CellRef,
-  Chunk,
   chunkOf,
   FLAG_TTL,
   goesOn,
@@ -15,13 +12,8 @@ import {
   ttlAt,
 } from './arena.js';
 import type { CellList } from './cell-list.js';
+import { Chunk } from './chunk.js';
 import type { Leaf } from './leaf.js';
-
-/** A frozen memstore as it is handed to a worker. */
-export interface SharedMemstore {
-  readonly buffers: readonly SharedArrayBuffer[];
-  readonly refs: Uint32Array;
-}
 
 /** Searches are synchronous: one key serves them all. */
 const rowKey = new SeekKey();
@@ -207,7 +199,7 @@ function isSameRow(a: Chunk, aOffset: number, b: Chunk, bOffset: number, length:
 }
 
 /** Points a cursor at the cell at `offset` of a chunk. */
-function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
+export function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
   const ints = chunk.ints;
   const word = ints[(offset >>> 2) + 6]!;
   const rowLength = word & 0xffff;
@@ -224,51 +216,4 @@ function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
   cursor.valueOffset = offset + CELL_HEADER_BYTES + rowLength + qualifierLength;
   cursor.valueLength = ints[(offset >>> 2) + 5]!;
   cursor.ttl = ttlAt(chunk, offset);
-}
-
-/** Reads a frozen memstore from first to last; the only way in which a worker needs it. */
-export class SharedMemstoreCursor extends CellCursor {
-  private readonly arena: CellArena;
-  private readonly refs: Uint32Array;
-  private index = 0;
-
-  constructor(shared: SharedMemstore) {
-    super();
-    this.arena = CellArena.of(shared.buffers);
-    this.refs = shared.refs;
-  }
-
-  override seekToFirst(): boolean {
-    this.index = -1;
-    return this.next();
-  }
-
-  override next(): boolean {
-    this.index++;
-    this.valid = this.index < this.refs.length;
-    if (this.valid) {
-      const ref = this.refs[this.index]!;
-      loadCell(this, this.arena.chunks[chunkOf(ref)]!, offsetOf(ref));
-    }
-    return this.valid;
-  }
-
-  override seek(target: SeekKey): boolean {
-    if (!this.valid) this.seekToFirst();
-    return this.reseek(target);
-  }
-
-  override reseek(target: SeekKey): boolean {
-    while (this.valid && compareToSeekKey(this, target) < 0) this.next();
-    return this.valid;
-  }
-
-  override seekToPreviousRow(): boolean {
-    this.valid = false;
-    return false;
-  }
-
-  override close(): void {
-    this.valid = false;
-  }
 }

@@ -6,8 +6,8 @@
 import { startsWithBytes } from '../../bytes/index.js';
 import { CellType, FOREVER, type RawRow } from '../../table/index.js';
 import { type CellCursor, compareRows, isInColumn, isInRow, SeekKey } from '../cursor.js';
-import type { StoreVersion } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import type { StoreVersion } from '../region/store-version.js';
 import { isPlainFamily, PlainRow } from '../scan/plain-row.js';
 import { oldestUnexpired } from '../scan/store-read.js';
 import { makerOf, type ReadClock } from './plain-get.js';

@@ -9,8 +9,10 @@ import { BloomKey } from '../file/bloom-key.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
+import { CellMaker } from '../scan/cell-maker.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
-import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { RowBuilder } from '../scan/row-builder.js';
+import { copyRowAhead, dropRow } from '../scan/row-copy.js';
 import { RowRun } from '../scan/row-run.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 

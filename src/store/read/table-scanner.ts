@@ -6,8 +6,9 @@
 import { compareBytes } from '../../bytes/index.js';
 import { ClosedError } from '../../errors.js';
 import type { RawRow, Result, Scan, SyncResultScanner } from '../../table/index.js';
-import { type FamilyStore, VersionSource } from '../region/family-store.js';
+import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
+import { VersionSource } from '../region/store-version.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';

@@ -6,7 +6,8 @@
 import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
 import { type CellCursor, compareInRow, isInColumn, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
-import type { CellMaker, RowBuilder } from './row-builder.js';
+import type { CellMaker } from './cell-maker.js';
+import type { RowBuilder } from './row-builder.js';
 
 /** Cells of older versions of a row that are walked over where none can be skipped; where there are more a scanner is quicker. */
 export const MOST_OLDER = 32;

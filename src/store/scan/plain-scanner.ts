@@ -8,10 +8,12 @@ import { compareSlices, keyAfter } from '../../bytes/index.js';
 import { Get, type RawRow, type Result, type Scan } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
+import { CellMaker } from './cell-maker.js';
 import type { FamilySource, ScanContext } from './family-source.js';
 import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
+import { RowBuilder } from './row-builder.js';
+import { copyRowAhead, dropRow } from './row-copy.js';
 import { RowRun, type RunFamily } from './row-run.js';
 import { familyQuery, readHint } from './store-read.js';
 

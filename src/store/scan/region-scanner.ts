@@ -8,7 +8,8 @@ import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import type { FilterFamily } from '../filter/filter-hint.js';
 import type { FamilySource, ReadHint, ScanContext } from './family-source.js';
-import { copyRow, dropRow, RowBuilder } from './row-builder.js';
+import { RowBuilder } from './row-builder.js';
+import { copyRow, dropRow } from './row-copy.js';
 import { familyQuery, readHint, readMatcher } from './store-read.js';
 import { StoreScanner } from './store-scanner.js';
 

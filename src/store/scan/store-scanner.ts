@@ -14,9 +14,10 @@ import {
   SEEK_NEXT_ROW,
 } from '../match/match-code.js';
 import type { Matcher } from '../match/matcher.js';
+import { CellMaker } from './cell-maker.js';
 import { CellMerge } from './cell-merge.js';
 import { ReverseMerge } from './reverse-merge.js';
-import { CellMaker, type RowBuilder } from './row-builder.js';
+import type { RowBuilder } from './row-builder.js';
 
 /** Cells that are stepped over before a search is worth its while. */
 const WALK = 3;

@@ -7,9 +7,10 @@
 import { RowanError } from '../../errors.js';
 import { LATEST_TIMESTAMP, type RowMutation, type RowMutations } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import type { ChunkPool } from '../memstore/arena.js';
+import type { ChunkPool } from '../memstore/chunk.js';
 import { Memstore } from '../memstore/memstore.js';
-import { type FamilyStore, VersionSource } from '../region/family-store.js';
+import type { FamilyStore } from '../region/family-store.js';
+import { VersionSource } from '../region/store-version.js';
 import type { FamilySource, ReadHint } from '../scan/family-source.js';
 import type { TableState } from '../table-state.js';
 import { ownCopy } from '../write/own-copy.js';
