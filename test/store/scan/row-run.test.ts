@@ -215,7 +215,7 @@ test('a run in a single row of a memstore', () => {
   );
 });
 
-test('a row of many versions is left to the reader for every case as soon as that leaves it to a scanner', () => {
+test('a row of many versions is left to the reader for every case, which passes them by a search', () => {
   const versions = (count: number): TestCell[] =>
     Array.from({ length: count }, (_, i) => cell('m', 'x', 1000 - i, `${i}`));
   const others = (count: number): TestCell[] =>
