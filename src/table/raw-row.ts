@@ -57,8 +57,9 @@ export class RawRow {
     const end = start + length;
     if (end > this.bytes.length) this.grow(end);
     copySlice(source, offset, length, this.bytes, start);
-    this.families[index] = family;
-    this.qualifiers[index] = qualifier;
+    // Mostly the row before has had the same column here: to look costs less than to write.
+    if (this.families[index] !== family) this.families[index] = family;
+    if (this.qualifiers[index] !== qualifier) this.qualifiers[index] = qualifier;
     this.timestamps[index] = timestamp;
     this.starts[index] = start;
     this.ends[index] = end;

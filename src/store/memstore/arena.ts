@@ -26,7 +26,7 @@ const MAX_CHUNKS = 2 ** (32 - CHUNK_BITS);
 /** A memstore that has more takes no further write: one write alone cannot fill the rest. */
 const CROWDED_CHUNKS = MAX_CHUNKS / 4;
 export const FLAG_TTL = 1;
-const FLAG_GOES_ON = 2;
+export const FLAG_GOES_ON = 2;
 /** Above this a view of the bytes costs less than a loop; measured on Node 20. */
 const MOST_BY_WORDS = 160;
 

@@ -5,9 +5,8 @@ import {
   type CellArena,
   type CellRef,
   chunkOf,
+  FLAG_GOES_ON,
   FLAG_TTL,
-  goesOn,
-  offsetBehind,
   offsetOf,
   ttlAt,
 } from './arena.js';
@@ -88,12 +87,25 @@ export class MemstoreCursor extends CellCursor {
     if (this.version !== list.version) return false;
     const first = this.chunk;
     const { leaves } = list;
+    const { readPoint } = taker;
     let { leaf, leafNumber, index, chunk, ref } = this;
+    let { bytes, ints, doubles } = chunk;
+    // As `giveCell` and `offsetBehind`, with what is read of the cell once for both.
     for (;;) {
       const offset = offsetOf(ref);
-      if (!giveCell(chunk, offset, rowLength, taker)) return false;
+      const cell = offset >>> 2;
+      const word = ints[cell + 6]!;
+      const qualifierAt = offset + CELL_HEADER_BYTES + rowLength;
+      const qualifierLength = ints[cell + 4]!;
+      const valueLength = ints[cell + 5]!;
+      if (doubles[(offset >>> 3) + 1]! <= readPoint) {
+        if ((word & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
+        if (!taker.take(bytes, qualifierAt, qualifierLength, doubles[offset >>> 3]!, valueLength))
+          return false;
+      }
       // Cells that were written at once stand side by side, and know it.
-      const behind = goesOn(chunk, offset) ? offsetBehind(chunk, offset) : -1;
+      const behind =
+        word >>> 24 === FLAG_GOES_ON ? (qualifierAt + qualifierLength + valueLength + 7) & ~7 : -1;
       index++;
       while (index >= leaf.count) {
         leafNumber++;
@@ -106,12 +118,13 @@ export class MemstoreCursor extends CellCursor {
       }
       const next = leaf.refs[index]!;
       const at = offsetOf(next);
-      const runs = at === behind && next - at === ref - offset;
+      const runs = at === behind && chunkOf(next) === chunkOf(ref);
       ref = next;
       if (runs) continue;
       chunk = arena.chunks[chunkOf(ref)]!;
+      ({ bytes, ints, doubles } = chunk);
       if (
-        (chunk.ints[(at >>> 2) + 6]! & 0xffff) !== rowLength ||
+        (ints[(at >>> 2) + 6]! & 0xffff) !== rowLength ||
         !isSameRow(first, rowOffset, chunk, at + CELL_HEADER_BYTES, rowLength)
       )
         break;
