@@ -40,10 +40,11 @@ export function openBatches(
   return new ResultBatches(table.scan(scan, { signal }), work, weigh);
 }
 
-type FillingTable = JobReadable & Pick<SyncTable, 'scanSync'>;
+/** A table that fills one row again and again. */
+export type FillingTable = JobReadable & Pick<SyncTable, 'scanSync'>;
 
 /** Tables that cannot get a row so cannot scan so, either. */
-function fillsRows(table: JobReadable): table is FillingTable {
+export function fillsRows(table: JobReadable): table is FillingTable {
   return (table as Partial<SyncTable>).getRaw !== undefined;
 }
 

@@ -127,7 +127,7 @@ class ChunkComparison implements SplitWork {
       return;
     }
     this.context.count('chunks read');
-    const comparison = new RangeComparison(this.second, chunk, this.selection, this.sink);
+    const comparison = new RangeComparison(new RowReader(this.second, chunk, this.selection), this.sink);
     const rows = this.first.scan(
       scanOf(this.selection, false).withStartRow(chunk.start).withStopRow(chunk.stop),
     );

@@ -1,11 +1,11 @@
 /** The rows of one range of two tables, held against each other cell by cell. */
 
 import { compareBytes, keyAfter } from '../../bytes/index.js';
-import type { Result, Table } from '../../table/index.js';
+import type { RawRow, Result } from '../../table/index.js';
 import type { RowRange } from '../types.js';
-import { RowReader } from './row-reader.js';
-import { sameCells } from './same-cells.js';
-import type { CellSelection } from './selection.js';
+import { RawRowReader } from './raw-row-reader.js';
+import type { OtherRows } from './row-reader.js';
+import { sameCells, sameRawRows } from './same-cells.js';
 
 /** A row that is not the same in both tables, with its cells in each. */
 export type Difference = { readonly row: Uint8Array } & (
@@ -21,18 +21,15 @@ export type DifferenceSink = (differences: readonly Difference[]) => Promise<voi
 const DIFFERENCES_AT_ONCE = 500;
 
 export class RangeComparison {
-  private readonly others: RowReader;
   private differences: Difference[] = [];
   private last: Uint8Array | undefined;
+  private lastRaw: RawRow | undefined;
 
+  /** `others`: the second table's rows. It closes them. */
   constructor(
-    other: Table,
-    range: RowRange,
-    selection: CellSelection,
+    private readonly others: OtherRows,
     private readonly sink: DifferenceSink,
-  ) {
-    this.others = new RowReader(other, range, selection);
-  }
+  ) {}
 
   /** The first table's last row that was looked at. */
   get lastRow(): Uint8Array | undefined {
@@ -53,6 +50,23 @@ export class RangeComparison {
     this.last = rows.at(-1)?.row ?? this.last;
     await this.handOn();
     return equal;
+  }
+
+  /**
+   * The next row of the first table, which is filled again for the one behind it; answers whether it is equal. `handOn` belongs behind
+   * the last of several.
+   */
+  rawRow(row: RawRow): boolean | Promise<boolean> {
+    this.lastRaw = row;
+    const { others } = this;
+    if (others instanceof RawRowReader) {
+      const { next } = others;
+      if (next !== undefined && sameRawRows(row, next)) {
+        others.take();
+        return true;
+      }
+    }
+    return this.compare(row.toResult());
   }
 
   /** After the last row of the first table. */
@@ -93,7 +107,9 @@ export class RangeComparison {
     if (this.differences.length >= DIFFERENCES_AT_ONCE) await this.handOn();
   }
 
-  private async handOn(): Promise<void> {
+  /** What differs up to here is with the sink when this has ended. */
+  async handOn(): Promise<void> {
+    if (this.lastRaw !== undefined) this.last = this.lastRaw.row.slice();
     const { differences } = this;
     if (differences.length === 0) return;
     this.differences = [];

@@ -4,10 +4,20 @@ import type { Result, ResultScanner, Table } from '../../table/index.js';
 import type { RowRange } from '../types.js';
 import { type CellSelection, scanOf } from './selection.js';
 
+/** Rows that are held against those of another table, one after the other. */
+export interface OtherRows {
+  /** The next row where it is read already. */
+  readonly buffered: Result | undefined;
+  /** The next row, which stays the next until it is taken; undefined at the end. */
+  peek(): Promise<Result | undefined>;
+  take(): void;
+  close(): Promise<void>;
+}
+
 /** Rows that are read ahead. */
 const ROWS_AHEAD = 500;
 
-export class RowReader {
+export class RowReader implements OtherRows {
   private readonly scanner: ResultScanner;
   private batch: readonly Result[] = [];
   private index = 0;
@@ -19,7 +29,6 @@ export class RowReader {
     );
   }
 
-  /** The next row where it is read already. */
   get buffered(): Result | undefined {
     return this.batch[this.index];
   }

@@ -1,12 +1,26 @@
 /** Whether cells of two tables are the same. */
 
-import { compareBytes } from '../../bytes/index.js';
-import type { Cell } from '../../table/index.js';
+import { compareBytes, compareSlices } from '../../bytes/index.js';
+import type { Cell, RawRow } from '../../table/index.js';
 
 export function sameCells(a: readonly Cell[], b: readonly Cell[]): boolean {
   if (a.length !== b.length) return false;
   for (let at = 0; at < a.length; at++) if (!sameCell(a[at]!, b[at]!)) return false;
   return true;
+}
+
+/** Whether two rows have the same key and the same cells, all of which are puts. */
+export function sameRawRows(a: RawRow, b: RawRow): boolean {
+  const { count } = a;
+  if (b.count !== count || compareBytes(a.row, b.row) !== 0) return false;
+  for (let at = 0; at < count; at++) {
+    // Values stand one behind the other.
+    if (a.ends[at] !== b.ends[at] || a.timestamps[at] !== b.timestamps[at]) return false;
+    if (a.families[at] !== b.families[at] || compareBytes(a.qualifiers[at]!, b.qualifiers[at]!) !== 0)
+      return false;
+  }
+  const length = count === 0 ? 0 : a.ends[count - 1]!;
+  return compareSlices(a.bytes, 0, length, b.bytes, 0, length) === 0;
 }
 
 function sameCell(a: Cell, b: Cell): boolean {

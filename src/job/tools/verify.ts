@@ -2,10 +2,13 @@
 
 import { fromHex, keyAfter, toHex } from '../../bytes/index.js';
 import type { Result } from '../../table/index.js';
-import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
+import { fillsRows } from '../batches.js';
+import type { JobOutcome, RawRowWork, SplitContext, SplitWork } from '../types.js';
 import { placeOf, type TableOf } from './copy.js';
 import { compareWithHashes } from './hash-comparison.js';
 import { type Difference, type DifferenceSink, RangeComparison } from './range-comparison.js';
+import { RawRowReader } from './raw-row-reader.js';
+import { RowReader } from './row-reader.js';
 import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** A row that is not the same in both tables. */
@@ -35,7 +38,7 @@ export function verifyTables(
   second: TableOf,
   options: VerifyOptions = {},
 ): Promise<JobOutcome> {
-  return compareTables('verify', '', first, second, options, () => Promise.resolve());
+  return compareTables('verify', '', first, second, options);
 }
 
 /** What becomes of differences in one split, after they were counted and told. */
@@ -45,14 +48,14 @@ export type DifferenceWork = (
   selection: CellSelection,
 ) => Promise<void>;
 
-/** The pass that verifying and repairing share. */
+/** The pass that verifying and repairing share. `work`: what is done with differences; without, rows need not be kept. */
 export async function compareTables(
   tool: string,
   does: string,
   first: TableOf,
   second: TableOf,
   options: VerifyOptions,
-  work: DifferenceWork,
+  work?: DifferenceWork,
 ): Promise<JobOutcome> {
   await checkSelection(second.engine, second.table, options);
   const sinkOf =
@@ -62,12 +65,15 @@ export async function compareTables(
         context.count(kind);
         options.onDifference?.({ row: new Uint8Array(row), kind });
       }
-      await work(differences, context, selection);
+      await work?.(differences, context, selection);
     };
   if (options.hashes !== undefined) {
     return compareWithHashes({ tool, does, first, second, folder: options.hashes, options, sinkOf });
   }
   const other = second.engine.table(second.table);
+  // Rows that are filled again have no delete markers, and no lives of cells, which repairs write.
+  const isRaw = work === undefined && options.raw !== true && first.engine.capabilities.sync;
+  const raw = isRaw && fillsRows(other) ? other : undefined;
   return runPass(first.engine, options, {
     tool,
     table: first.table,
@@ -78,9 +84,12 @@ export async function compareTables(
       const { resumed, range } = context;
       const start = resumed === undefined ? range.start : keyAfter(fromHex(resumed as string));
       const rest = { start, stop: range.stop };
+      const others =
+        raw === undefined ? new RowReader(other, rest, options) : new RawRowReader(raw, rest, options);
       return new SplitComparison(
-        new RangeComparison(other, rest, options, sinkOf(context, options)),
+        new RangeComparison(others, sinkOf(context, options)),
         context,
+        raw !== undefined,
       );
     },
   });
@@ -88,10 +97,39 @@ export async function compareTables(
 
 /** The rows of one split of the first table, walked along with those of the second. */
 class SplitComparison implements SplitWork {
+  readonly raw: RawRowWork | undefined;
+
   constructor(
     private readonly comparison: RangeComparison,
     private readonly context: SplitContext,
-  ) {}
+    raw: boolean,
+  ) {
+    if (raw) this.raw = this.rawWork();
+  }
+
+  private rawWork(): RawRowWork {
+    const { comparison, context } = this;
+    let rows = 0;
+    let equal = 0;
+    const count = (isEqual: boolean): void => {
+      if (isEqual) equal++;
+    };
+    return {
+      row(row) {
+        rows++;
+        const comparing = comparison.rawRow(row);
+        if (typeof comparing === 'boolean') count(comparing);
+        else return comparing.then(count);
+      },
+      async flush() {
+        context.count('rows', rows);
+        context.count('equal', equal);
+        rows = 0;
+        equal = 0;
+        await comparison.handOn();
+      },
+    };
+  }
 
   async rows(rows: readonly Result[]): Promise<void> {
     const equal = await this.comparison.rows(rows);
