@@ -4,7 +4,7 @@
  */
 
 import { equalBytes } from '../bytes/index.js';
-import { BaseCodec } from '../key/codecs/index.js';
+import { BaseCodec, StoredText, takesStoredText, text } from '../key/index.js';
 import { type ColumnSchema, ROW_PART } from '../schema/types.js';
 import { type MutationCell, RawRow } from '../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
@@ -61,11 +61,13 @@ class NewEntry {
     private readonly index: EntityIndex,
     columns: readonly (ColumnSchema | undefined)[],
   ) {
-    const { parts, included } = index.index;
+    const { parts, included, layout } = index.index;
     this.parts = columns.flatMap((column, i) =>
-      column === undefined ? [] : new PlacedColumn(column, parts[i]!),
+      column === undefined
+        ? []
+        : new PlacedColumn(column, parts[i]!, column.codec === text && takesStoredText(layout, parts[i]!)),
     );
-    this.included = included.map((column) => new PlacedColumn(column, ''));
+    this.included = included.map((column) => new PlacedColumn(column, '', false));
     this.keyParts = parts.filter((_, i) => columns[i] === undefined);
   }
 
@@ -94,30 +96,40 @@ class NewEntry {
 /** A column, and where it stood in the last row: the rows of an entity mostly have the same columns. */
 class PlacedColumn {
   private place = 0;
+  /** Taken for the value where the entry holds the same bytes. */
+  private readonly stored: StoredText | undefined;
 
   constructor(
     readonly column: ColumnSchema,
     readonly name: string,
-  ) {}
+    copies: boolean,
+  ) {
+    this.stored = copies ? new StoredText() : undefined;
+  }
 
-  /** Decoded; undefined when the row has none. */
-  valueIn(from: RowCells | RawRow): unknown {
+  /** As the layout takes it; undefined when the row has none. */
+  valueIn(of: RowCells | RawRow): unknown {
+    const { stored } = this;
     const { codec } = this.column;
-    if (!(from instanceof RawRow) || !(codec instanceof BaseCodec)) {
-      const bytes = this.bytesIn(from);
-      return bytes && codec.decode(bytes);
+    if (!(of instanceof RawRow) || !(codec instanceof BaseCodec)) {
+      const bytes = this.bytesIn(of);
+      return bytes && (stored?.take(bytes, 0, bytes.length) ? stored : codec.decode(bytes));
     }
-    const at = this.placeIn(from);
-    return at < 0 ? undefined : codec.read(from.bytes, from.starts[at]!, from.ends[at]!);
+    const at = this.placeIn(of);
+    if (at < 0) return undefined;
+    const { bytes, starts, ends } = of;
+    const start = starts[at]!;
+    const end = ends[at]!;
+    return stored?.take(bytes, start, end) ? stored : codec.read(bytes, start, end);
   }
 
   /** As stored; undefined when the row has none. */
-  bytesIn(from: RowCells | RawRow): Uint8Array | undefined {
-    if (from instanceof RawRow) {
-      const at = this.placeIn(from);
-      return at < 0 ? undefined : from.valueAt(at);
+  bytesIn(of: RowCells | RawRow): Uint8Array | undefined {
+    if (of instanceof RawRow) {
+      const at = this.placeIn(of);
+      return at < 0 ? undefined : of.valueAt(at);
     }
-    const { cells } = from;
+    const { cells } = of;
     const there = cells[this.place];
     if (there !== undefined && this.isOf(there.family, there.qualifier)) return there.value;
     for (let i = 0; i < cells.length; i++) {

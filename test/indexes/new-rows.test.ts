@@ -68,10 +68,10 @@ const order = (nulls: boolean): fc.Arbitrary<OrderRow> => {
   return fc.record({
     shop: fc.constantFrom(1, 2),
     id: fc.constantFrom('a', 'b', 'c'),
-    status: value(fc.constantFrom('', 'open', 'sent\0', 'open', 'sent', 'x'.repeat(32_767))),
+    status: value(fc.constantFrom('', 'open', 'sent\0', 'é', 'sent', 'x'.repeat(32_767))),
     placedAt: value(fc.constantFrom(new Date(0), new Date(7))),
     total: value(fc.constantFrom(-1, 0, 5)),
-    note: value(fc.constantFrom('n', 'm')),
+    note: value(fc.constantFrom('n', '\0', 'ü\0')),
     blob: value(fc.constant(Uint8Array.of(1))),
   });
 };
@@ -182,6 +182,17 @@ describe('putMany of an entity with indexes', () => {
       }),
       { numRuns: scaled(3, 60, 1000) },
     );
+  });
+
+  test('an index is not built of bytes that are no text', async () => {
+    const db = await openMemory({ entities: [Order] });
+    await db.repository(Order).put({ shop: 1, id: 'a', note: 'n' });
+    const { row } = (await db.engine.table('orders').scan(new Scan()).nextBatch(1))[0]!;
+    await db.engine.table('orders').put(new Put(row).addColumn('e', 'n', Uint8Array.of(0x6e, 0xff)));
+    await db.index(Order, 'byNote').drop();
+    await expect(db.index(Order, 'byNote').build()).rejects.toMatchObject({ code: 'ERR_CODEC' });
+    expect((await cells(db, 'orders_idx')).filter((cell) => cell.includes('6eff'))).toEqual([]);
+    await db.close();
   });
 
   test('a put with a time of its own that a delete hides has no entries', async () => {

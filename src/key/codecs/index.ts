@@ -13,6 +13,7 @@ export { float, float32, float64 } from './floats.js';
 export { int53 } from './int53.js';
 export { int8, int16, int32, uint8, uint16, uint32 } from './integers.js';
 export type { KeyCodec } from './key-codec.js';
+export { StoredText } from './stored-text.js';
 export { text } from './text.js';
 export { textNumber } from './text-number.js';
 export { ulid } from './ulid.js';

@@ -1,5 +1,6 @@
 import { SchemaError } from '../../errors.js';
 import { BaseCodec, badValue, type Framing, type ScalarCodec } from './base.js';
+import { StoredText } from './stored-text.js';
 import { readUtf8, writeUtf8 } from './utf8.js';
 import type { KeyWriter } from './writer.js';
 
@@ -26,8 +27,9 @@ export class StringCodec extends BaseCodec<string> {
   }
 
   write(value: string, out: KeyWriter): void {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
-    writeUtf8(value, out, this.name);
+    if (typeof value === 'string') writeUtf8(value, out, this.name);
+    else if ((value as unknown) instanceof StoredText) (value as StoredText).write(out);
+    else throw badValue(this.name, value, 'a text');
   }
 
   read(bytes: Uint8Array, start: number, end: number): string {
