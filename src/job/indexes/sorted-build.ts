@@ -1,5 +1,5 @@
 /**
- * Builds an index whose entries are told from cells (`NewEntries`): they are gathered up to a checkpoint, sorted, and
+ * Builds an index whose entries are told from cells (`NewEntries`): they are gathered, sorted, and
  * written in steps of entries that stand side by side, which a memstore takes at a fraction of the price of entries that
  * stand anywhere.
  *
