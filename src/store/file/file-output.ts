@@ -8,7 +8,7 @@ const STAGING_BYTES = 1 << 18;
  * Bytes that are left to the operating system at a time. It would write a large file all at once when that is synced in the end,
  * and whoever waits for the log meanwhile waits behind it.
  */
-const SYNCED_BYTES = 4 << 20;
+const SYNCED_BYTES = 1 << 20;
 
 /** Where a block stands in the file. */
 export interface BlockPlace {
