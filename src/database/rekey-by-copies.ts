@@ -5,6 +5,7 @@
  * like others.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
 import { compareFrozen } from '../job/rekey/remote-compare.js';
@@ -17,6 +18,10 @@ import type { CutOverOptions, NoteCut, RekeyRun, RekeyWay } from './rekey-way.js
 
 /** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
 const MARGIN = 120_000;
+
+/** How long a table may be gone that is being emptied, and how often is looked whether it is back. */
+const EMPTIED_MS = 120_000;
+const LOOK_MS = 200;
 
 /** How often a table is tried to be emptied that others disable and enable. */
 const MOST_TRIES = 10;
@@ -169,14 +174,12 @@ export class RekeyByCopies implements RekeyWay {
   private async empty({ name: entity, table }: EntitySchema): Promise<void> {
     const { admin } = this.engine;
     const { name } = table.descriptor;
-    if (!(await admin.tableExists(name)))
-      throw new ConflictError(
-        `Table "${name}" of ${entity} is not there any more: nothing is left to be removed.`,
-        {
-          details: { table: name },
-        },
-      );
     for (let tries = 1; ; tries++) {
+      if (!(await this.comesBack(name)))
+        throw new ConflictError(
+          `Table "${name}" of ${entity} is not there any more: nothing is left to be removed.`,
+          { details: { table: name } },
+        );
       try {
         if (await admin.isTableEnabled(name)) await admin.disableTable(name);
         await admin.truncateTable(name, true);
@@ -186,11 +189,21 @@ export class RekeyByCopies implements RekeyWay {
       }
     }
   }
+
+  /** Whether a table is there, or soon is: who empties it, for a process that was killed since, takes it away and makes it anew. */
+  private async comesBack(name: string): Promise<boolean> {
+    const { admin } = this.engine;
+    for (const began = performance.now(); ; await delay(LOOK_MS)) {
+      if (await admin.tableExists(name)) return true;
+      if (performance.now() - began > EMPTIED_MS) return false;
+    }
+  }
 }
 
-/** The table was enabled or disabled meanwhile: the master ends what a process had asked for that was killed since. */
+/** The table was enabled, disabled or taken away meanwhile: the master ends what a process had asked for that was killed since. */
 function isOvertaken(error: unknown): boolean {
   return (
-    error instanceof RowanError && (error.code === 'ERR_TABLE_ENABLED' || error.code === 'ERR_TABLE_DISABLED')
+    error instanceof RowanError &&
+    ['ERR_TABLE_ENABLED', 'ERR_TABLE_DISABLED', 'ERR_TABLE_NOT_FOUND'].includes(error.code)
   );
 }

@@ -285,6 +285,24 @@ describe('processes that go on with one change at the same time', () => {
     await db.close();
   });
 
+  it('a table that is being emptied for a dead process is waited for', async () => {
+    const { db, handle, rows } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    const { admin } = db.engine;
+    const tableExists = admin.tableExists.bind(admin);
+    let isGone = true;
+    admin.tableExists = async (name) => {
+      if (name !== 'to' || !isGone) return tableExists(name);
+      isGone = false;
+      return false;
+    };
+    expect(await rekey.abort()).toMatchObject({ state: 'aborted' });
+    expect(isGone).toBe(false);
+    expect(await rows()).toBe(0);
+    await db.close();
+  });
+
   it('two that run it at once come to the same end', async () => {
     const { db, handle, rows } = await opened();
     const [one, other] = [handle(), handle()];
