@@ -169,7 +169,7 @@ export type { DrainOptions } from './database/outbox.js';
 export type { ReferenceHandle } from './database/referencing.js';
 export type { Rekey, RekeyPlan } from './database/rekey.js';
 export type { RekeyRecord, RekeyState } from './database/rekey-record.js';
-export type { CutOverOptions } from './database/rekey-way.js';
+export type { CleanupOptions, CutOverOptions } from './database/rekey-way.js';
 export type {
   SummaryFindOptions,
   SummaryHandle,

@@ -140,6 +140,9 @@ export class RekeyByCopies implements RekeyWay {
     if ((await now()).state === 'cut-over') await this.setReadOnly(true);
   }
 
+  /** The old table has taken no writes since the cut-over. */
+  async lost(): Promise<undefined> {}
+
   counts(): void {
     this.unguard();
   }

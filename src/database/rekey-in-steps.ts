@@ -3,7 +3,7 @@
 import type { JobRunOptions } from '../job/index.js';
 import type { IndexReport } from '../job/indexes/index.js';
 import { backfill } from '../job/rekey/backfill.js';
-import { compareLayouts, type RekeyDifferences } from '../job/rekey/compare.js';
+import { compareLayouts, lostRows, type RekeyDifferences } from '../job/rekey/compare.js';
 import { dropDeletes, removeLayout } from '../job/rekey/layout-rows.js';
 import type { Mirror } from '../job/rekey/mirror.js';
 import { inShortSteps } from '../job/rekey/passes.js';
@@ -71,6 +71,11 @@ export class RekeyInSteps implements RekeyWay {
 
   cutOver(_run: RekeyRun, _options: CutOverOptions, note: NoteCut): Promise<RekeyRecord> {
     return note(undefined);
+  }
+
+  /** Bulk loads and tools write past the mirror. */
+  async lost({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
+    return { ...(await lostRows(target, options)), entries: 0 };
   }
 
   counts(): void {}

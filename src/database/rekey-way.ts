@@ -29,6 +29,12 @@ export interface CutOverOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How the old rows are removed. */
+export interface CleanupOptions extends JobRunOptions {
+  /** Embedded engine: whether what the old layout has that the new one has not is looked for first. Default true. */
+  readonly compare?: boolean;
+}
+
 /** Notes the cut-over. @throws ConflictError when something differs, or another process has gone on with the change. */
 export type NoteCut = (differences: RekeyDifferences | undefined) => Promise<RekeyRecord>;
 
@@ -46,6 +52,8 @@ export interface RekeyWay {
   verify(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** Has the cut-over noted by `note`, which what is found keeps from it. @throws what `note` throws. */
   cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord>;
+  /** What the old layout has that the new one has not, before it is removed; undefined where nobody can have written it since. */
+  lost(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** When the cut-over has been noted. */
   counts(): void;
   /** Whether `verify` is of use again when it is `ready`. */

@@ -12,7 +12,13 @@ import { checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
 import { RekeyKeeper } from './rekey-keeper.js';
 import { isAborted, isMirrored, type RekeyRecord, type RekeyState } from './rekey-record.js';
-import { type CutOverOptions, isWrong, type RekeyRun, type RekeyWay } from './rekey-way.js';
+import {
+  type CleanupOptions,
+  type CutOverOptions,
+  isWrong,
+  type RekeyRun,
+  type RekeyWay,
+} from './rekey-way.js';
 
 export interface RekeyPlan {
   readonly fromKey: string;
@@ -139,16 +145,21 @@ export class Rekey {
 
   /**
    * Removes the rows of the old layout, which cannot be written any more. There is no way back.
-   * @throws ConflictError before it was cut over.
+   * @throws ConflictError before it was cut over, and, unless `compare` is false, when the old layout has rows or cells that the new one
+   * has not: nothing is removed then.
    */
-  cleanup(options: JobRunOptions = {}): Promise<RekeyRecord> {
+  cleanup({ compare = true, ...options }: CleanupOptions = {}): Promise<RekeyRecord> {
     return this.alone(options, async (run) => {
       const { keeper } = this;
       let record = await keeper.required();
       if (record.state === 'done') return record;
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
-      if (record.state === 'cut-over') record = await keeper.advance(record, { state: 'cleanup' });
+      if (record.state === 'cut-over') {
+        const lost = compare ? await this.way.lost(this.runOf(record), run) : undefined;
+        if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
+        record = await keeper.advance(record, { state: 'cleanup' });
+      }
       await this.way.removeOld(this.runOf(record), run);
       return keeper.advance(record, { state: 'done' });
     });
@@ -290,6 +301,16 @@ export class Rekey {
     return new ConflictError(
       `The change of the keys of ${this.from.name} to those of ${this.to.name} is at "${state}", and cannot be ${what}. ${mend}`,
       { details: { entity: this.from.name, state } },
+    );
+  }
+
+  private wouldLose({ missing, different, unkeyed }: RekeyDifferences): ConflictError {
+    const { from, to } = this;
+    return new ConflictError(
+      `${from.name} has rows that ${to.name} has not, and that would be lost: ${missing} are missing, ${different} have cells that are not there, ` +
+        `${unkeyed} have no value that the new key is made of. They were written past the database (bulk loads, a shell). Write them anew through a ` +
+        'repository, which copies them, or remove them; `cleanup({ compare: false })` does not look.',
+      { details: { entity: from.name, missing, different, unkeyed } },
     );
   }
 

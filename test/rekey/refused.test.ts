@@ -7,7 +7,8 @@ import { mappingProblems } from '../../src/job/rekey/row-mapping.js';
 import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import { EndingCell, Scan } from '../../src/table/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import { EndingCell, Put, Scan } from '../../src/table/index.js';
 import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/open-memory.js';
@@ -96,6 +97,46 @@ describe('what cannot be', () => {
     await rekey.cleanup();
     await expect(rekey.abort()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
     await db.close();
+  });
+
+  it('the removal of rows and cells that are in the old layout alone', async () => {
+    const [source, target] = [entity('From'), entity('To', salted)];
+    const disk = new MemoryFileSystem();
+    const opened = () => openMemory({ disk, entities: [source, target] });
+    const db = await opened();
+    for (const id of ['a', 'b', 'c']) await db.repository(source).put({ id, x: '1' } as never);
+    await db.rekey(source, target).run();
+    await db.rekey(source, target).cutOver();
+    await db.close();
+
+    // A tool that knows nothing of it: a row, a cell of another, and of a third one under the new key.
+    const tool = await openEmbedded('/memory', { fileSystem: disk, background: 'inline' });
+    await tool.table('from').put(new Put('d').addColumn('d', 'x', 'new row'));
+    await tool.table('from').put(new Put('b').addColumn('d', 'x', 'new cell'));
+    for await (const { row } of tool.table('to').scan(new Scan()))
+      if (Buffer.from(row).toString('latin1', 1) === 'c')
+        await tool.table('to').put(new Put(row).addColumn('d', 'x', 'of the new'));
+    await tool.close();
+
+    const again = await opened();
+    const [olds, news] = [again.repository(source), again.repository(target)];
+    const rekey = again.rekey(source, target);
+    await expect(rekey.cleanup()).rejects.toMatchObject({
+      code: 'ERR_CONFLICT',
+      details: { missing: 1, different: 1, unkeyed: 0 },
+    });
+    expect(await rekey.status()).toMatchObject({ state: 'cut-over' });
+    for (const id of ['b', 'd'])
+      await olds.put({ id, x: ((await olds.get({ id } as never)) as unknown as { x: string }).x } as never);
+    expect(await rekey.cleanup()).toMatchObject({ state: 'done' });
+    const found = await news.find({} as never, { fullScan: true }).all();
+    expect(found.map((row) => Object.values(row)).sort()).toEqual([
+      ['a', '1'],
+      ['b', 'new cell'],
+      ['c', 'of the new'],
+      ['d', 'new row'],
+    ]);
+    await again.close();
   });
 
   it('an opening without both entities, or with another key', async () => {

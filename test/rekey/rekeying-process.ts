@@ -43,6 +43,7 @@ async function change(): Promise<void> {
       if (rows === 0) return;
       if (job.includes('-copy-')) tellOnce('copy');
       else if (job.includes('-verify-')) tellOnce('verify');
+      else if (job.includes('-lost-')) return;
       else tellOnce(goal === 'abort' ? 'aborting' : 'cleanup');
     },
   };

@@ -57,6 +57,33 @@ export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {
     ...inShortSteps(run),
     restart: true,
   });
+  return differencesOf(counters);
+}
+
+/** Whether what is there is what is to be there, which comes first. */
+type IsRight = (cells: readonly Cell[], there: readonly Cell[]) => boolean;
+
+/** How many versions of a column a family keeps. */
+type VersionsOf = (family: string) => number;
+
+/** Rows of the old layout that the new one has not (`missing`), or not every cell of (`different`). */
+export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
+  const { from, to, mirror } = target;
+  const versions = new Map(to.table.descriptor.families.map((family) => [family.name, family.versions]));
+  const isThere: IsRight = (cells, there) => hasAll(cells, there, (family) => versions.get(family) ?? 1);
+  const looking = pass(
+    from,
+    everyVersion,
+    (context) => new CompareWork(tableOf(target, from), mirror.forth, context, isThere),
+  );
+  const { counters } = await runPasses(target, 'lost', 'lost', [looking], {
+    ...inShortSteps(run),
+    restart: true,
+  });
+  return differencesOf(counters);
+}
+
+function differencesOf(counters: Readonly<Record<string, number>>): RowDifferences {
   const count = (what: string): number => counters[what] ?? 0;
   return {
     rows: count('rows'),
@@ -73,6 +100,7 @@ class CompareWork extends PassWork {
     private readonly table: StepTable,
     private readonly mapping: RowMapping,
     private readonly context: SplitContext,
+    private readonly isRight: IsRight = areSame,
   ) {
     super();
   }
@@ -98,7 +126,7 @@ class CompareWork extends PassWork {
     if (other === undefined) return 'unkeyed';
     const there = read(new Get(other).readAllVersions(), mapping.target.table.descriptor.name);
     if (there.isEmpty) return 'missing';
-    return areSame(mapping.cellsOf(row, other, cells), there.cells) ? undefined : 'different';
+    return this.isRight(mapping.cellsOf(row, other, cells), there.cells) ? undefined : 'different';
   }
 }
 
@@ -140,11 +168,33 @@ export function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
   return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
 }
 
+/** Whether every cell is there, or as many newer ones of its column as a family keeps. */
+function hasAll(cells: readonly Cell[], there: readonly Cell[], versionsOf: VersionsOf): boolean {
+  if (areSame(cells, there)) return true;
+  const others = [...there].sort(compareCells);
+  let column = 0;
+  return [...cells].sort(compareCells).every((cell) => {
+    while (column < others.length && compareColumns(others[column]!, cell) < 0) column++;
+    const versions = versionsOf(cell.family);
+    for (let at = column; at < others.length; at++) {
+      const other = others[at]!;
+      if (compareColumns(other, cell) !== 0 || other.timestamp < cell.timestamp) return false;
+      if (other.timestamp === cell.timestamp) return equalBytes(other.value, cell.value);
+      if (at - column + 1 >= versions) return true;
+    }
+    return false;
+  });
+}
+
 function areAlike(a: readonly Cell[], b: readonly Cell[]): boolean {
   return a.every((cell, i) => compareCells(cell, b[i]!) === 0 && equalBytes(cell.value, b[i]!.value));
 }
 
 function compareCells(a: Cell, b: Cell): number {
+  return compareColumns(a, b) || b.timestamp - a.timestamp;
+}
+
+function compareColumns(a: Cell, b: Cell): number {
   if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
-  return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
+  return compareBytes(a.qualifier, b.qualifier);
 }

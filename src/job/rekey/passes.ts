@@ -55,10 +55,10 @@ export function runPasses(
 }
 
 /**
- * A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that, though others
- * have their writes synced all the time. They hold 16 MiB at most.
+ * A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that. With
+ * 128 of them no more rows are copied beside synced writes, whose 99th percentile is then longer by two thirds.
  */
-const STEPS_AT_ONCE = 128;
+const STEPS_AT_ONCE = 16;
 
 /** What a pass does with the rows of a split, a batch in a step of the table. */
 export abstract class PassWork extends OverlappedWork {
