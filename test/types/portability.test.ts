@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { scaled } from '../proof/scale.js';
 import { CACHE, consumerFolder, MODES, STRICT, tsc, write } from './compiler.js';
 
 const MODELS = `import {
@@ -68,30 +69,33 @@ export { Customer, find };
 
 consumerFolder('library');
 
-describe.each(MODES)('a library that exports its entities, with %s', (_mode, options) => {
-  it('has declaration files that another project can use', async () => {
-    const folder = `library/${options[1]}`;
-    const models = write(`${folder}/models.ts`, MODELS);
-    const user = write(`${folder}/user.ts`, USER);
-    const emit = STRICT.filter((option) => option !== '--noEmit');
-    const out = join(CACHE, `${folder}-types`);
-    const emitted = await tsc(
-      ...emit,
-      ...options,
-      '--declaration',
-      '--emitDeclarationOnly',
-      '--outDir',
-      out,
-      models,
-      user,
-    );
-    expect(emitted.output).toBe('');
-    expect(existsSync(join(out, 'user.d.ts'))).toBe(true);
-    expect(readFileSync(join(out, 'models.d.ts'), 'utf8')).not.toMatch(/import\("\.|node_modules|\bany\b/);
-    const consumer = write(
-      `${folder}-types/consumer.ts`,
-      "import { key, RichOrder } from './user.js';\nimport { keyOf } from './models.js';\nconst made: RichOrder = new RichOrder();\nexport const status: 'open' | 'shipped' = made.status;\nexport const again: typeof key = keyOf(made);\n",
-    );
-    expect((await tsc(...STRICT, ...options, consumer)).output).toBe('');
-  });
-});
+describe.each(scaled(MODES.slice(1), MODES, MODES))(
+  'a library that exports its entities, with %s',
+  (_mode, options) => {
+    it('has declaration files that another project can use', async () => {
+      const folder = `library/${options[1]}`;
+      const models = write(`${folder}/models.ts`, MODELS);
+      const user = write(`${folder}/user.ts`, USER);
+      const emit = STRICT.filter((option) => option !== '--noEmit');
+      const out = join(CACHE, `${folder}-types`);
+      const emitted = await tsc(
+        ...emit,
+        ...options,
+        '--declaration',
+        '--emitDeclarationOnly',
+        '--outDir',
+        out,
+        models,
+        user,
+      );
+      expect(emitted.output).toBe('');
+      expect(existsSync(join(out, 'user.d.ts'))).toBe(true);
+      expect(readFileSync(join(out, 'models.d.ts'), 'utf8')).not.toMatch(/import\("\.|node_modules|\bany\b/);
+      const consumer = write(
+        `${folder}-types/consumer.ts`,
+        "import { key, RichOrder } from './user.js';\nimport { keyOf } from './models.js';\nconst made: RichOrder = new RichOrder();\nexport const status: 'open' | 'shipped' = made.status;\nexport const again: typeof key = keyOf(made);\n",
+      );
+      expect((await tsc(...STRICT, ...options, consumer)).output).toBe('');
+    });
+  },
+);
