@@ -7,13 +7,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { filesBelow } from './proof/files-below.js';
 import { SUITES } from './proof/suites.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 function sources(folder: string): [string, string][] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+  return filesBelow(join(root, folder))
+    .filter((name) => name.endsWith('.ts'))
     .map((name) => [join(folder, name), readFileSync(join(root, folder, name), 'utf8')]);
 }
 
