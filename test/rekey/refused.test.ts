@@ -8,7 +8,7 @@ import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { openEmbedded } from '../../src/store/engine.js';
-import { EndingCell, Put, Scan } from '../../src/table/index.js';
+import { EndingCell, Get, Put, Scan } from '../../src/table/index.js';
 import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/open-memory.js';
@@ -99,44 +99,61 @@ describe('what cannot be', () => {
     await db.close();
   });
 
-  it('the removal of rows and cells that are in the old layout alone', async () => {
+  /** A change that was cut over, and then written past by a tool that knows nothing of it. */
+  async function writtenPast() {
     const [source, target] = [entity('From'), entity('To', salted)];
     const disk = new MemoryFileSystem();
     const opened = () => openMemory({ disk, entities: [source, target] });
     const db = await opened();
-    for (const id of ['a', 'b', 'c']) await db.repository(source).put({ id, x: '1' } as never);
+    for (const id of ['a', 'b', 'c', 'e']) await db.repository(source).put({ id, x: '1' } as never);
     await db.rekey(source, target).run();
     await db.rekey(source, target).cutOver();
     await db.close();
 
-    // A tool that knows nothing of it: a row, a cell of another, and of a third one under the new key.
+    // A row, a cell of another one, another value at a time that there is, and a cell of one under the new key.
     const tool = await openEmbedded('/memory', { fileSystem: disk, background: 'inline' });
-    await tool.table('from').put(new Put('d').addColumn('d', 'x', 'new row'));
-    await tool.table('from').put(new Put('b').addColumn('d', 'x', 'new cell'));
-    for await (const { row } of tool.table('to').scan(new Scan()))
+    const [old, now] = [tool.table('from'), tool.table('to')];
+    const { cells } = await old.get(new Get('e').addColumn('d', 'x'));
+    await old.put(new Put('d').addColumn('d', 'x', 'new row'));
+    await old.put(new Put('b').addColumn('d', 'x', 'new cell'));
+    await old.put(new Put('e').addColumn('d', 'x', 'new value', cells[0]!.timestamp));
+    for await (const { row } of now.scan(new Scan()))
       if (Buffer.from(row).toString('latin1', 1) === 'c')
-        await tool.table('to').put(new Put(row).addColumn('d', 'x', 'of the new'));
+        await now.put(new Put(row).addColumn('d', 'x', 'of the new'));
     await tool.close();
 
     const again = await opened();
     const [olds, news] = [again.repository(source), again.repository(target)];
-    const rekey = again.rekey(source, target);
+    const found = async () =>
+      (await news.find({} as never, { fullScan: true }).all()).map((row) => Object.values(row)).sort();
+    return { db: again, olds, found, rekey: again.rekey(source, target) };
+  }
+
+  it('the removal of rows and cells that are in the old layout alone', async () => {
+    const { db, olds, found, rekey } = await writtenPast();
     await expect(rekey.cleanup()).rejects.toMatchObject({
       code: 'ERR_CONFLICT',
-      details: { missing: 1, different: 1, unkeyed: 0 },
+      details: { missing: 1, different: 2, unkeyed: 0 },
     });
     expect(await rekey.status()).toMatchObject({ state: 'cut-over' });
-    for (const id of ['b', 'd'])
+    for (const id of ['b', 'd', 'e'])
       await olds.put({ id, x: ((await olds.get({ id } as never)) as unknown as { x: string }).x } as never);
     expect(await rekey.cleanup()).toMatchObject({ state: 'done' });
-    const found = await news.find({} as never, { fullScan: true }).all();
-    expect(found.map((row) => Object.values(row)).sort()).toEqual([
+    expect(await found()).toEqual([
       ['a', '1'],
       ['b', 'new cell'],
       ['c', 'of the new'],
       ['d', 'new row'],
+      ['e', 'new value'],
     ]);
-    await again.close();
+    await db.close();
+  });
+
+  it('nothing of that when it is told not to look', async () => {
+    const { db, found, rekey } = await writtenPast();
+    expect(await rekey.cleanup({ compare: false })).toMatchObject({ state: 'done' });
+    expect((await found()).map(([id]) => id)).toEqual(['a', 'b', 'c', 'e']);
+    await db.close();
   });
 
   it('an opening without both entities, or with another key', async () => {
