@@ -19,12 +19,13 @@ import type { CutOverOptions, NoteCut, RekeyRun, RekeyWay } from './rekey-way.js
 /** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
 const MARGIN = 120_000;
 
-/** How long a table may be gone that is being emptied, and how often is looked whether it is back. */
+/**
+ * How long a table may be gone, or be on its way back, that is being emptied for somebody else, and how often is looked. The master
+ * needs seconds for it when it is busy: HBase's `TruncateTableProcedure` makes the table anew and opens its regions, and lets others
+ * ask for changes meanwhile, which are refused.
+ */
 const EMPTIED_MS = 120_000;
-const LOOK_MS = 200;
-
-/** How often a table is tried to be emptied that others disable and enable. */
-const MOST_TRIES = 10;
+const LOOK_MS = 50;
 
 export class RekeyByCopies implements RekeyWay {
   readonly first = 'backfill';
@@ -177,7 +178,7 @@ export class RekeyByCopies implements RekeyWay {
   private async empty({ name: entity, table }: EntitySchema): Promise<void> {
     const { admin } = this.engine;
     const { name } = table.descriptor;
-    for (let tries = 1; ; tries++) {
+    for (let overtaken: number | undefined; ; await delay(LOOK_MS)) {
       if (!(await this.comesBack(name)))
         throw new ConflictError(
           `Table "${name}" of ${entity} is not there any more: nothing is left to be removed.`,
@@ -188,7 +189,8 @@ export class RekeyByCopies implements RekeyWay {
         await admin.truncateTable(name, true);
         return;
       } catch (error) {
-        if (tries === MOST_TRIES || !isOvertaken(error)) throw error;
+        overtaken ??= performance.now();
+        if (!isOvertaken(error) || performance.now() - overtaken > EMPTIED_MS) throw error;
       }
     }
   }

@@ -6,6 +6,7 @@ import { text } from '../../src/codec/index.js';
 import type { Rekey } from '../../src/database/rekey.js';
 import { Rekeying } from '../../src/database/rekeying.js';
 import type { Database } from '../../src/database.js';
+import { RowanError } from '../../src/errors.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -299,6 +300,26 @@ describe('processes that go on with one change at the same time', () => {
     };
     expect(await rekey.abort()).toMatchObject({ state: 'aborted' });
     expect(isGone).toBe(false);
+    expect(await rows()).toBe(0);
+    await db.close();
+  });
+
+  it('a table that is on its way back for a dead process is waited for', async () => {
+    const { db, handle, rows } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    const { admin } = db.engine;
+    const [isTableEnabled, truncateTable] = [admin.isTableEnabled, admin.truncateTable];
+    // As HBase answers for a table that is being enabled: it is not, and it is too much so to be emptied.
+    let left = 15;
+    admin.isTableEnabled = async (name) => left === 0 && isTableEnabled.call(admin, name);
+    admin.truncateTable = async (name, preserveSplits) => {
+      if (left === 0) return truncateTable.call(admin, name, preserveSplits);
+      left--;
+      throw new RowanError('ERR_TABLE_ENABLED', `${name} is being enabled.`);
+    };
+    expect(await rekey.abort()).toMatchObject({ state: 'aborted' });
+    expect(left).toBe(0);
     expect(await rows()).toBe(0);
     await db.close();
   });

@@ -136,6 +136,21 @@ async function killAlong(way: Way, name: string, random: () => number): Promise<
   const { Old, New } = declareThings(name);
   const db = await store.open(Old, New);
   const writing = new Writing(db, random);
+  try {
+    await killBeside(writing, { db, Old, New }, way, name, random);
+  } finally {
+    await writing.stop();
+    await db.close();
+  }
+}
+
+async function killBeside(
+  writing: Writing,
+  { db, Old, New }: Things & { readonly db: Database },
+  way: Way,
+  name: string,
+  random: () => number,
+): Promise<void> {
   await writing.fill(Old);
   const rekey = db.rekey(Old, New);
   const stateNow = async (): Promise<RekeyState | undefined> => (await rekey.status())?.state;
@@ -176,7 +191,6 @@ async function killAlong(way: Way, name: string, random: () => number): Promise<
   await writing.stop();
   await writing.check(New, name);
   expect(await cells(db, Old), name).toEqual([]);
-  await db.close();
 }
 
 test.each(Array.from({ length: ROUNDS }, (_, round) => round))(
