@@ -4,7 +4,13 @@ import { asRowanError } from '../errors.js';
 import type { Get } from './get.js';
 import { isGet } from './get.js';
 import type { Append, Delete, Increment, Put, RowMutation } from './mutation.js';
-import type { Additions, ObservedWrite, WriteObserver, WriteObservers } from './observer.js';
+import {
+  type Additions,
+  isTold,
+  type ObservedWrite,
+  type WriteObserver,
+  type WriteObservers,
+} from './observer.js';
 import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from './operations.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
@@ -132,7 +138,7 @@ export class ObservedTable implements Table {
   }
 
   private async tell(
-    moment: keyof WriteObserver,
+    moment: 'before' | 'after',
     observers: readonly WriteObserver[],
     changes: readonly Written[],
     options: OperationOptions | undefined,
@@ -143,7 +149,8 @@ export class ObservedTable implements Table {
         change,
         read: (get, table = this.name) => this.tableOf(table).get(get, options),
       };
-      for (const observer of observers) await this.add(await observer[moment]?.(write), options);
+      for (const observer of observers)
+        if (isTold(observer, change)) await this.add(await observer[moment]?.(write), options);
     }
   }
 

@@ -84,6 +84,19 @@ for (const [name, open] of Object.entries(engines)) {
       expect(await rows(log)).toEqual(['t/a']);
     });
 
+    test.each(Object.entries(ways))('are not told of %s of a row that they ignore', async (_, write) => {
+      const told: string[] = [];
+      const tell = ({ change }: { change: { row: Uint8Array } }): undefined =>
+        void told.push(text(change.row));
+      engine.observe('t', { ignores: ({ row }) => text(row) === 'dull', before: tell, after: tell });
+      engine.observe('t', logging);
+      await write(table, 'dull');
+      expect(told).toEqual([]);
+      await write(table, 'a');
+      expect(told).toEqual(['a', 'a']);
+      expect(await rows(log)).toEqual(['t/a', 't/dull']);
+    });
+
     test('see the row as it is before and behind the change', async () => {
       const seen: (string | undefined)[] = [];
       const look = async (read: Promise<Result>) => {

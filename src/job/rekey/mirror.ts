@@ -83,10 +83,11 @@ export class Mirror {
 
   private observer(mapping: RowMapping): WriteObserver {
     const follows = (write: ObservedWrite): boolean =>
-      !this.quiet && !this.own.has(write.change) && mapping.matches(write.change.row);
+      !this.own.has(write.change) && mapping.matches(write.change.row);
     const keepsUp = ({ change }: ObservedWrite): boolean =>
       this.own.has(change) && mapping.matches(change.row);
     return {
+      ignores: () => this.quiet,
       before: (write) => {
         if (keepsUp(write)) this.noteImage(mapping.source, write);
         if (mapping.needed.length === 0 || !follows(write)) return undefined;

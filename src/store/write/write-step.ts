@@ -151,7 +151,7 @@ export class WriteStep implements AtomicStep {
 
   /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
   applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
-    const observers = this.core.observers.of(state.name);
+    const observers = this.core.observers.told(state.name, change);
     if (observers === undefined) return this.write(state, change, notBefore).result;
     if (this.depth === MOST_NESTED) throw tooDeep(state.name);
     this.depth++;
