@@ -41,6 +41,8 @@ export class PlainRow {
   /** Where the cells go: into `raw`, or when it is null into `out`. */
   raw: RawRow | null = null;
   out: RowBuilder | null = null;
+  /** Every cell goes into `out` as it is stored, markers among them: what a raw scan of all versions sees (R47). */
+  stored = false;
   /** Cells of later writes are not seen. */
   readPoint = 0;
   /** The cursors that stand in the row, `count` of them, in the order of their cells. Of others none is kept: they hold blocks. */
@@ -51,8 +53,11 @@ export class PlainRow {
   private oldestUnexpired = 0;
   /** The newest marker of the whole family. */
   private familyTimestamp = -1;
-  /** Nothing more of this column is to be seen. */
+  /** Nothing more of this column is to be seen; of a stored row: the column of the last cell. */
   private done: Uint8Array | undefined;
+  /** Of the last cell of a stored row. */
+  private lastTimestamp = -1;
+  private lastType = -1;
   private made = 0;
   private older = 0;
   /** The columns asked for, in order, null for all; and how many of them are before the present cell. */
@@ -174,6 +179,7 @@ export class PlainRow {
 
   /** False when it takes a matcher. */
   private take(cell: CellCursor): boolean {
+    if (this.stored) return this.takeStored(cell);
     const { type, timestamp } = cell;
     if (cell.ttl !== 0 || type === CellType.DeleteFamilyVersion) return false;
     if (type === CellType.DeleteFamily) {
@@ -199,6 +205,26 @@ export class PlainRow {
     if (type !== CellType.DeleteColumn) return false;
     // Of the puts of a column those behind its marker are all that it hides.
     this.done = maker.qualifierOf(cell, this.made);
+    return true;
+  }
+
+  /** Of cells that differ in nothing but when they were written the last one counts. */
+  private takeStored(cell: CellCursor): boolean {
+    const { type, timestamp } = cell;
+    if (cell.ttl !== 0) return false;
+    const { done } = this;
+    if (
+      done !== undefined &&
+      timestamp === this.lastTimestamp &&
+      type === this.lastType &&
+      isInColumn(cell, done)
+    )
+      return true;
+    this.lastTimestamp = timestamp;
+    this.lastType = type;
+    const made = this.maker!.make(cell, this.row!, this.made++, this.fresh);
+    this.done = made.qualifier;
+    this.out!.add(made);
     return true;
   }
 

@@ -1,11 +1,18 @@
 /**
- * Scans forward over the newest versions of families or some of their columns, row by row from the cursors of memstores and files
- * themselves, without matcher and filter. A row that a {@link PlainRow} cannot read is read by a scanner of its own; after
- * a few of them that one takes over.
+ * Scans forward over the newest versions of families or some of their columns, or over all that is stored of families, row by row from
+ * the cursors of memstores and files themselves, without matcher and filter. A row that a {@link PlainRow} cannot read is read by a
+ * scanner of its own; after a few of them, and at once where all that is stored is read, that one takes over.
  */
 
 import { compareSlices, keyAfter } from '../../bytes/index.js';
-import { Get, type RawRow, type Result, type Scan } from '../../table/index.js';
+import {
+  ALL_VERSIONS,
+  type FamilyDescriptor,
+  Get,
+  type RawRow,
+  type Result,
+  type Scan,
+} from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
 import { CellMaker } from './cell-maker.js';
@@ -65,10 +72,11 @@ export class PlainScanner {
 
   /** Undefined when the scan is none of these. */
   static open(sources: readonly FamilySource[], scan: Scan, context: ScanContext): PlainScanner | undefined {
-    if (scan.reversed || scan.raw || scan.batch !== undefined || !isPlainQuery(scan)) return undefined;
+    if (scan.reversed || scan.batch !== undefined || !isPlainQuery(scan)) return undefined;
     for (let i = 0; i < sources.length; i++) {
       const { descriptor } = sources[i]!;
-      if (!isPlainFamily(descriptor, scan.maxVersions)) return undefined;
+      if (!(scan.raw ? isStoredFamily(descriptor, scan) : isPlainFamily(descriptor, scan.maxVersions)))
+        return undefined;
     }
     const rows = {
       row: null,
@@ -81,7 +89,7 @@ export class PlainScanner {
     for (let i = 0; i < sources.length; i++) {
       const { descriptor, known } = sources[i]!;
       const { name } = descriptor;
-      const part = familyQuery(descriptor, filterFamily(name), scan, false, context.now, undefined, false);
+      const part = familyQuery(descriptor, filterFamily(name), scan, scan.raw, context.now, undefined, false);
       const maker = new CellMaker(name, undefined);
       const { columns, oldestUnexpired } = part;
       const family = { number: i, name, maker, known, columns, oldestUnexpired };
@@ -123,6 +131,8 @@ export class PlainScanner {
   private step(raw: RawRow | null): Result | undefined {
     if (this.rest !== undefined) return readRest(this.rest, raw);
     const { out, order } = this;
+    const stored = this.scan.raw;
+    plainRow.stored = stored;
     plainRow.raw = raw;
     plainRow.out = out;
     plainRow.readPoint = this.context.readPoint;
@@ -135,8 +145,8 @@ export class PlainScanner {
       raw?.clear();
       const row =
         raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
-      if (!this.readPlain(row)) {
-        if (this.matched++ >= MOST_MATCHED) return readRest(this.handOver(row), raw);
+      if ((stored && raw !== null) || !this.readPlain(row)) {
+        if (stored || this.matched++ >= MOST_MATCHED) return readRest(this.handOver(row), raw);
         const result = this.readMatched(row, raw);
         if (result === undefined) continue;
         this.left--;
@@ -277,6 +287,11 @@ export class PlainScanner {
   private closeCursors(): void {
     for (const { cursor } of this.all) cursor.close();
   }
+}
+
+/** Whether the scan sees every cell of the family. */
+function isStoredFamily({ name }: FamilyDescriptor, { families, maxVersions }: Scan): boolean {
+  return maxVersions === ALL_VERSIONS && (families.get(name) ?? null) === null;
 }
 
 /** Reads what a source, that alone of its family stands in the row, has of it. */

@@ -8,7 +8,9 @@ import { describe, expect, test } from 'vitest';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import {
   ALL_VERSIONS,
+  CellType,
   Delete,
+  EndingCell,
   Get,
   LATEST_TIMESTAMP,
   Put,
@@ -89,6 +91,8 @@ function told(result: Result | undefined): unknown {
     Buffer.from(cell.qualifier).toString(),
     cell.timestamp,
     Buffer.from(cell.value).toString(),
+    ...(cell.type === CellType.Put ? [] : [cell.type]),
+    ...(cell instanceof EndingCell ? [`lives ${cell.ttl}`] : []),
   ]);
 }
 
@@ -146,6 +150,10 @@ const scans: readonly (() => Scan)[] = [
   () => new Scan().addColumn('one', 'q').addColumn('one', 'a'),
   () => new Scan().addColumn('one', 'ab').addFamily('three').addColumn('ttl', ''),
   () => new Scan().addFamily('kept').withStartRow('ab').setLimit(3),
+  () => new Scan().setRaw(true).readAllVersions(),
+  () => new Scan().setRaw(true).readAllVersions().addFamily('one').addFamily('ttl'),
+  () => new Scan().setRaw(true).readAllVersions().addFamily('newer').withStartRow('aa', false).setLimit(4),
+  () => new Scan().setRaw(true).readVersions(2),
 ];
 
 function compareGets(table: SyncTable): void {
@@ -164,10 +172,14 @@ function compareScans(table: SyncTable): void {
   for (const scan of scans) {
     const expected = [...table.scanSync(general(scan()))].map(told);
     expect([...table.scanSync(scan())].map(told)).toEqual(expected);
-    const scanner = table.scanSync(scan());
-    const raws: unknown[] = [];
-    while (scanner.nextRaw!(raw)) raws.push(told(raw.toResult()));
-    expect(raws).toEqual(expected);
+    const inRaw = (asked: Scan): unknown[] => {
+      const scanner = table.scanSync(asked);
+      const raws: unknown[] = [];
+      while (scanner.nextRaw!(raw)) raws.push(told(raw.toResult()));
+      return raws;
+    };
+    // Rows that hold no objects do not say what is a marker.
+    expect(inRaw(scan())).toEqual(scan().raw ? inRaw(general(scan())) : expected);
   }
 }
 
