@@ -1,16 +1,16 @@
 /** Copies what was written before writes went to both layouts. */
 
 import { compareBytes, toLatin1 } from '../../bytes/index.js';
-import type { EntitySchema } from '../../schema/types.js';
 import {
   type AtomicStep,
   type Cell,
   CellType,
   type Durability,
-  type Engine,
   Get,
+  RawRow,
   type Result,
   type RowRead,
+  Scan,
 } from '../../table/index.js';
 import { copyOf } from '../row-cells.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
@@ -21,7 +21,6 @@ import {
   PassWork,
   pass,
   type RekeyTarget,
-  rowsAlone,
   runPasses,
   type StepTable,
   tableOf,
@@ -35,19 +34,20 @@ const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 const COUNTED_AT_ONCE = 256;
 
 /** The rows of the layout. */
-async function countRows(engine: Engine, schema: EntitySchema): Promise<number> {
-  const scanner = engine.table(schema.table.descriptor.name).scan(rowsAlone());
+async function countRows(target: RekeyTarget): Promise<number> {
+  const { from } = target;
+  const scanner = tableOf(target, from).scanSync(new Scan().setCacheBlocks(false));
+  const row = new RawRow();
   let count = 0;
   try {
-    for (;;) {
-      const rows = await scanner.nextBatch(COUNTED_AT_ONCE);
-      for (const { row } of rows) if (schema.key.matches(row)) count++;
-      if (rows.length < COUNTED_AT_ONCE) return count;
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let read = 1; scanner.nextRaw!(row); read++) {
+      if (from.key.matches(row.row)) count++;
+      if (read % COUNTED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {
-    await scanner.close();
+    scanner.close();
   }
+  return count;
 }
 
 /** Keys are seldom spread evenly over all that there could be: how far the copying is is told by the rows there were. */
@@ -73,14 +73,14 @@ function byRows(run: JobRunOptions, total: number): JobRunOptions {
 
 /** Copies every row of the old layout. An unfinished run is gone on with. Counters: `copied`, `unkeyed`. */
 export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Promise<JobOutcome> {
-  const { engine, from, to, mirror } = target;
+  const { from, to, mirror } = target;
   const watched = mirror.watch();
   const table = tableOf(target, from);
   try {
     // What was ordered before the watch began is visible to the scans when this is done.
     await table.atomic(() => undefined);
     const copying = pass(from, everyCell, (context) => new CopyWork(target, table, watched.touched, context));
-    const options = byRows(run, await countRows(engine, from));
+    const options = byRows(run, await countRows(target));
     const signature = `${from.key.signature} > ${to.key.signature}`;
     return await runPasses(target, 'copy', signature, [copying], {
       ...FLUSHED_SELDOM,

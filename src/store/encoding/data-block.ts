@@ -10,8 +10,8 @@ const OBJECT_BYTES = 400;
  * Searches and looks from which on a block is given its {@link RowTable} and its {@link RowSlots}: to make one costs as much as
  * many searches, which a block that is about to leave the cache never sees.
  */
-export const SEARCHES_FOR_TABLE = 4;
-export const LOOKS_FOR_SLOTS = 8;
+const SEARCHES_FOR_TABLE = 4;
+const LOOKS_FOR_SLOTS = 8;
 
 /** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
 export class DataBlock extends CacheEntry {
@@ -20,10 +20,10 @@ export class DataBlock extends CacheEntry {
   path = '';
   offset = 0;
   /** Searches of this block so far, and what speeds up the later ones. */
-  searches = 0;
+  private searches = 0;
   rowTable: RowTable | null = null;
   /** Looks for single rows so far, and what speeds up the later ones. */
-  looks = 0;
+  private looks = 0;
   rowSlots: RowSlots | null = null;
 
   constructor(
@@ -42,6 +42,16 @@ export class DataBlock extends CacheEntry {
     const entries = Math.max(count, groups);
     super(bytes.length + RowTable.bytes(entries) + RowSlots.bytes(entries) + OBJECT_BYTES);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  /** Counts a search; whether it is one of so many that a table pays. The first looks are searches too, and wait for slots. */
+  isSearchedOften(): boolean {
+    return ++this.searches - this.looks > SEARCHES_FOR_TABLE;
+  }
+
+  /** Counts a look for a single row; whether it is one of so many that slots pay. */
+  isLookedIntoOften(): boolean {
+    return ++this.looks >= LOOKS_FOR_SLOTS;
   }
 }
 

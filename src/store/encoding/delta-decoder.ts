@@ -4,7 +4,7 @@ import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { MAX_ROW_LENGTH } from '../../table/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder } from './block-decoder.js';
-import { badBlockOf, badPayload, DataBlock, SEARCHES_FOR_TABLE } from './data-block.js';
+import { badBlockOf, badPayload, DataBlock } from './data-block.js';
 import { RESTART_INTERVAL, TAIL_BYTES } from './delta-format.js';
 import { DeltaKey } from './delta-key.js';
 import { RowTable } from './row-table.js';
@@ -139,7 +139,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
   /** The restart from which `target` is to be looked for: the last whose cell is before it, or `from`. */
   private runOf(target: SeekKey, from: number): number {
     const block = this.block!;
-    const table = block.rowTable ?? (++block.searches > SEARCHES_FOR_TABLE ? this.makeTable() : null);
+    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
     let low = from;
     let high = this.restarts;
     if (table !== null) {

@@ -2,7 +2,7 @@ import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
 import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
-import { badPayload, DataBlock, LOOKS_FOR_SLOTS, SEARCHES_FOR_TABLE, sharedPrefix } from './data-block.js';
+import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
 import { isRowAt, RowSlots } from './row-slots.js';
 import { RowTable } from './row-table.js';
@@ -151,7 +151,7 @@ export class RowIndexDecoder extends BlockDecoder {
     const block = this.block!;
     let slots = block.rowSlots;
     if (slots === null) {
-      if (++block.looks < LOOKS_FOR_SLOTS || !RowSlots.fits(this.rows, this.rows))
+      if (!RowSlots.fits(this.rows, this.rows) || !block.isLookedIntoOften())
         return super.seekInRow(cursor, target, hash);
       slots = this.makeSlots();
     }
@@ -229,7 +229,7 @@ export class RowIndexDecoder extends BlockDecoder {
   private searchRow(row: Uint8Array, rowOffset: number, rowLength: number, from: number): number {
     const { bytes, shared, rows } = this;
     const block = this.block!;
-    const table = block.rowTable ?? (++block.searches > SEARCHES_FOR_TABLE ? this.makeTable() : null);
+    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
     let low = from;
     let high = rows;
     let head = this.start;
