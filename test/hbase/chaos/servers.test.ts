@@ -133,7 +133,7 @@ describe('a cluster of separate processes, with traffic running', () => {
     await hasty.flows();
     const server = cluster.regionServer(1);
     server.pause();
-    await hasty.fails('ERR_TIMEOUT');
+    await hasty.fails(/^ERR_TIMEOUT/);
     server.resume();
     await hasty.flows(300);
     const report = await stopped(hasty);

@@ -110,10 +110,12 @@ export class Traffic {
     );
   }
 
-  /** Waits until a call has failed with an error of this code. */
-  async fails(code: string): Promise<void> {
-    const has = (): boolean => Object.keys(this.failures).some((kind) => kind.startsWith(code));
-    await this.until(has, () => `no ${code}`);
+  /** Waits until a call has failed in this way: the code of its error, and behind it ` (retryable)` where it is. */
+  async fails(kind: RegExp): Promise<void> {
+    await this.until(
+      () => Object.keys(this.failures).some((each) => kind.test(each)),
+      () => `no ${kind}`,
+    );
   }
 
   private async until(condition: () => boolean, state: () => string): Promise<void> {
