@@ -19,6 +19,7 @@ import { countCells, countRows, exportTable, importTable, verifyTables } from '.
 import { type EmbeddedEngine, openEmbedded } from '../../../src/public/table.js';
 import { type BenchRow, compare, type Measured, report, rowLine, toRow } from '../harness.js';
 import { projectRoot } from '../orm/contestant.js';
+import { peakMemory } from '../peak-memory.js';
 import { job as fingerprints } from './fingerprints-job.js';
 import { CELLS_OF_A_ROW, fill, reduceAll, TABLE } from './table.js';
 import { Item, Sum, job as sums } from './threads-job.js';
@@ -131,8 +132,7 @@ async function workOn(store: string): Promise<void> {
   const read = await reduceAll(engine, 'memory');
   const seconds = (performance.now() - start) / 1000;
   await engine.close();
-  const megabytes = process.resourceUsage().maxRSS / 1024;
   console.log(
-    `${read} rows in ${seconds.toFixed(1)} s (${Math.round(read / seconds)}/s), at most ${Math.round(megabytes)} MB resident`,
+    `${read} rows in ${seconds.toFixed(1)} s (${Math.round(read / seconds)}/s), at most ${Math.round(peakMemory() / 1e6)} MB resident`,
   );
 }

@@ -6,6 +6,7 @@
  */
 
 import { open } from '../../../src/index.js';
+import { peakMemory } from '../peak-memory.js';
 import { Line, Product } from './entities.js';
 
 const [path, join] = process.argv.slice(2) as [string, 'hash' | 'lookup'];
@@ -19,6 +20,5 @@ for await (const line of db.repository(Line).find({}, { fullScan: true, join }).
 }
 const seconds = Number(process.hrtime.bigint() - start) / 1e9;
 await db.close();
-// maxRSS is in kilobytes.
-const megabytes = (process.resourceUsage().maxRSS * 1024) / 1e6;
+const megabytes = peakMemory() / 1e6;
 console.log(JSON.stringify({ rows, price, seconds, megabytes }));
