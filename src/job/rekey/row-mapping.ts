@@ -52,8 +52,11 @@ export class RowMapping {
     return this.target.key.encode(values);
   }
 
-  /** Cells of a source's row, deletes among them, as those of the target's; whose row they name does not matter. */
-  cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[]): readonly Cell[] {
+  /**
+   * Cells of a source's row, deletes among them, as those of the target's; whose row they name does not matter. `withParts`: the parts
+   * of the source's key that the target stores among them, as often as the row was marked.
+   */
+  cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[], withParts = true): readonly Cell[] {
     const { dropped, added, straight } = this;
     if (straight) return cells;
     const from = this.source.marker;
@@ -63,7 +66,7 @@ export class RowMapping {
       if (dropped.some((column) => isAt(column, cell))) continue;
       const marker = from !== undefined && to !== undefined && isAt(from, cell);
       out.push(marker ? cellAt(cell, target, to.family, to.qualifier, cell.value) : moved(cell, target));
-      if (!marker || added.length === 0 || cell.type !== CellType.Put) continue;
+      if (!marker || !withParts || added.length === 0 || cell.type !== CellType.Put) continue;
       const values = this.source.key.decode(row);
       for (const { column, part } of added) {
         out.push(cellAt(cell, target, column.family, column.qualifier, column.codec.encode(values[part])));
