@@ -98,6 +98,7 @@ export class WriteObservers {
   }
 }
 
+/** Whether an observer is to be told of a change. */
 export function isTold({ ignores }: WriteObserver, change: RowMutation | RowMutations): boolean {
   return ignores === undefined || !ignores(change);
 }

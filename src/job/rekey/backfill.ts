@@ -7,10 +7,8 @@ import {
   CellType,
   type Durability,
   Get,
-  RawRow,
   type Result,
   type RowRead,
-  Scan,
 } from '../../table/index.js';
 import { copyOf } from '../row-cells.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
@@ -21,6 +19,7 @@ import {
   PassWork,
   pass,
   type RekeyTarget,
+  rowsAlone,
   runPasses,
   type StepTable,
   tableOf,
@@ -33,21 +32,21 @@ const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 /** Rows counted between turns of the event loop. */
 const COUNTED_AT_ONCE = 256;
 
-/** The rows of the layout. */
+/** The rows of the layout, by their keys alone: rows may be wide. */
 async function countRows(target: RekeyTarget): Promise<number> {
   const { from } = target;
-  const scanner = tableOf(target, from).scanSync(new Scan().setCacheBlocks(false));
-  const row = new RawRow();
+  const scanner = tableOf(target, from).scan(rowsAlone());
   let count = 0;
   try {
-    for (let read = 1; scanner.nextRaw!(row); read++) {
-      if (from.key.matches(row.row)) count++;
-      if (read % COUNTED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (;;) {
+      const rows = await scanner.nextBatch(COUNTED_AT_ONCE);
+      for (const { row } of rows) if (from.key.matches(row)) count++;
+      if (rows.length < COUNTED_AT_ONCE) return count;
+      await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {
-    scanner.close();
+    await scanner.close();
   }
-  return count;
 }
 
 /** Keys are seldom spread evenly over all that there could be: how far the copying is is told by the rows there were. */
