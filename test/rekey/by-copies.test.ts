@@ -324,6 +324,20 @@ describe('processes that go on with one change at the same time', () => {
     await db.close();
   });
 
+  it('what another error of emptying a table says is said at once', async () => {
+    const { db, handle } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    let times = 0;
+    db.engine.admin.truncateTable = async () => {
+      times++;
+      throw new RowanError('ERR_SECURITY', 'You may not.');
+    };
+    await expect(rekey.abort()).rejects.toMatchObject({ code: 'ERR_SECURITY' });
+    expect(times).toBe(1);
+    await db.close();
+  });
+
   it('two that run it at once come to the same end', async () => {
     const { db, handle, rows } = await opened();
     const [one, other] = [handle(), handle()];
