@@ -2,6 +2,7 @@ import { SchemaError } from '../src/errors.js';
 import type {
   DerivedElement,
   ElementNames,
+  HeldType,
   KeyElement,
   KeyValue,
   PartElement,
@@ -270,11 +271,14 @@ type WriteKey<Elements extends readonly KeyElement[]> =
 
 /** The types that the properties must have, by part: of the parts held whole, and of those held only as a digest. */
 export type KeyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &
-  TypesOf<Digest<Element, Extract<Element, { readonly exact: true }>['parts'][number]>>;
+  DigestTypes<Digest<Element, Extract<Element, { readonly exact: true }>['parts'][number]>>;
 
 type TypesOf<Element> = {
   readonly [E in Element as NamesOf<E>]: StoredType<E>;
 };
+
+/** Any value of a key where the codec of the property's column says what it is. */
+type DigestTypes<Element> = { readonly [Name in NamesOf<Element>]: HeldType<Element, Name> };
 
 type NamesOf<E> = E extends { readonly parts: readonly (infer Name extends string)[] } ? Name : never;
 
@@ -289,11 +293,13 @@ type Digest<Element, Exact extends string> = Element extends {
   : never;
 
 /** What the property must be. A part without a codec is text. */
-type StoredType<E> = E extends { readonly $value?: infer T }
-  ? [KeyValue] extends [T]
-    ? string
-    : NonNullable<T>
-  : never;
+type StoredType<E> = E extends { readonly kind: 'hash'; readonly $types?: infer Types }
+  ? TextOr<NonNullable<Types>[keyof NonNullable<Types>]>
+  : E extends { readonly $value?: infer T }
+    ? TextOr<T>
+    : never;
+
+type TextOr<T> = [KeyValue] extends [T] ? string : NonNullable<T>;
 
 type CheckedTypes<E, Element extends KeyElement> =
   E extends KeyTypes<Element> ? unknown : RowKeyMistake<TypeMistakes<E, KeyTypes<Element>>>;

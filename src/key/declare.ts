@@ -120,42 +120,49 @@ export interface HashOptions {
 }
 
 /**
- * A digest of a property, or of several one after the other: of the bytes that their codecs give, without terminators
- * (so of a text's UTF-8), as `MessageDigest.digest(Bytes.toBytes(text))` has it.
+ * A digest of a property, or of several one after the other: of the bytes that their codecs give (of a text: its UTF-8), as
+ * `MessageDigest.digest(Bytes.toBytes(text))` has it. The codec is that of `part(name, codec)` where it is given so, else that
+ * of the part which stands in the key whole, else that of the property's column. Several that do not stand in the key whole
+ * are told apart: each but the last that has no fixed length is ended (00 as 00 FF, then 00 01). Parts of fixed length are
+ * taken as they are: `hash([part('from', fixedString(3)), part('to', fixedString(3)), 'day'])` is the digest of
+ * `CTUPEK20190821`.
+ * @throws SchemaError when an argument is wrong.
  */
 export function hash<const Name extends string, T = KeyValue>(
   of: Name | PartElement<Name, T>,
   options: HashOptions & { readonly keep: true },
-): HashElement<readonly [Name], true, T>;
+): HashElement<readonly [Name], true, { readonly [N in Name]: T }>;
 export function hash<const Name extends string, T = KeyValue>(
   of: Name | PartElement<Name, T>,
   options?: HashOptions & { readonly keep?: false },
-): HashElement<readonly [Name], false, T>;
-export function hash<const Names extends readonly [string, string, ...string[]]>(
-  of: Names,
+): HashElement<readonly [Name], false, { readonly [N in Name]: T }>;
+export function hash<const Of extends readonly [HashedPart, ...HashedPart[]]>(
+  of: Of,
   options?: HashOptions & { readonly keep?: false },
-): HashElement<Names, false, KeyValue>;
+): HashElement<HashedNames<Of>, false, HashedTypes<Of>>;
 export function hash(
-  of: string | PartElement | readonly string[],
+  of: HashedPart | readonly HashedPart[],
   options: HashOptions = {},
 ): HashElement<readonly string[], boolean, unknown> {
   checkOptions('hash', options);
-  const single = typeof of === 'string' ? [of] : isPart(of) ? of.parts : of;
-  if (!Array.isArray(single) || single.length === 0) {
+  const hashed: readonly HashedPart[] = isList(of) ? of : [of];
+  if (hashed.length === 0 || !hashed.every((one) => typeof one === 'string' || isPart(one))) {
     throw declarationError(
-      `hash() takes a part's name, several in a list, or part(...), not ${describe(of)}.`,
+      `hash() takes a part's name or part(...), or several in a list, not ${describe(of)}.`,
     );
   }
   checkOneOf('hash', 'encoding', options.encoding ?? 'binary', ['binary', 'hex']);
-  if (isPart(of) && of.transform !== undefined) {
-    throw declarationError(`hash(): "${of.parts[0]}" is ${of.transform.kind}(...); hash the plain part.`);
+  const transformed = hashed.filter(isPart).find(({ transform }) => transform !== undefined);
+  if (transformed !== undefined) {
+    const [name] = transformed.parts;
+    throw declarationError(`hash(): "${name}" is ${transformed.transform!.kind}(...); hash the plain part.`);
   }
   const algorithm = options.algorithm ?? 'md5';
   if (!Object.hasOwn(DIGEST_LENGTH, algorithm)) {
     const known = Object.keys(DIGEST_LENGTH).join(', ');
     throw declarationError(`hash(): ${describe(algorithm)} is no algorithm. Write one of ${known}.`);
   }
-  if (options.keep === true && single.length > 1) {
+  if (options.keep === true && hashed.length > 1) {
     throw declarationError(
       'hash(): write the parts behind a digest of several; `keep` goes with one part only.',
     );
@@ -165,15 +172,30 @@ export function hash(
   if (options.modulo !== undefined) checkInteger('hash', 'modulo', options.modulo, 1, 2 ** 31);
   return Object.freeze({
     kind: 'hash',
-    parts: Object.freeze(single.map((name) => checkName('hash', name))),
+    parts: Object.freeze(hashed.map((one) => checkName('hash', isPart(one) ? one.parts[0] : one))),
     exact: options.keep ?? false,
-    codec: isPart(of) ? of.codec : undefined,
+    codecs: Object.freeze(hashed.map((one) => (isPart(one) ? one.codec : undefined))),
     algorithm,
     bytes,
     encoding: options.encoding ?? 'binary',
     modulo: options.modulo,
   });
 }
+
+/** What `hash` takes one or more of. */
+export type HashedPart = string | PartElement;
+
+type HashedNames<Of extends readonly HashedPart[]> = {
+  readonly [At in keyof Of]: Of[At] extends PartElement<infer Name> ? Name : Of[At] & string;
+};
+
+type HashedTypes<Of extends readonly HashedPart[]> = {
+  readonly [One in Of[number] as One extends PartElement<infer Name> ? Name : One & string]: One extends {
+    readonly $value?: infer T;
+  }
+    ? NonNullable<T>
+    : KeyValue;
+};
 
 /**
  * The start of the span of `width` (`30s`, `15m`, `1h`, `1d`, `1w`, counted from 1970-01-01 UTC) that a Date is in:
@@ -357,8 +379,12 @@ function isNames(value: readonly string[] | SaltOptions | undefined): value is r
   return Array.isArray(value);
 }
 
-function isPart(value: string | PartElement | readonly string[]): value is PartElement {
-  return typeof value === 'object' && value !== null && 'kind' in value;
+function isPart(value: HashedPart): value is PartElement {
+  return typeof value === 'object' && value !== null && value.kind === 'part';
+}
+
+function isList(value: HashedPart | readonly HashedPart[]): value is readonly HashedPart[] {
+  return Array.isArray(value);
 }
 
 function checkName<Name extends string>(element: string, name: Name, of = 'part'): Name {

@@ -39,25 +39,30 @@ export interface PartElement<Name extends string = string, T = unknown, in Row =
 
 export type HashAlgorithm = 'md5' | 'sha1' | 'sha256' | 'murmur3';
 
-/** Holds a digest of one or more properties; `exact` when the property itself follows it. */
+/**
+ * Holds a digest of one or more properties; `exact` when the property itself follows it. `Types` is an object of what the
+ * named properties must be.
+ */
 export interface HashElement<
   Names extends readonly string[] = readonly string[],
   Exact extends boolean = boolean,
-  T = unknown,
+  Types = unknown,
 > {
   readonly kind: 'hash';
   /** Only in types: what the property must be depends on the other elements. */
   readonly $row?: 'digest';
   readonly parts: Names;
   readonly exact: Exact;
-  readonly codec: KeyCodec<T> | undefined;
+  /** Of each part; undefined for that of the property. */
+  readonly codecs: readonly (KeyCodec<unknown> | undefined)[];
   readonly algorithm: HashAlgorithm;
   /** How many bytes of the digest are kept. */
   readonly bytes: number;
   readonly encoding: 'binary' | 'hex';
   /** The digest is taken of the value modulo this, written in decimal digits. */
   readonly modulo: number | undefined;
-  readonly $value?: T;
+  /** Only in types. */
+  readonly $types?: Types;
 }
 
 /** Holds the start of the span of time that a property is in. */
@@ -137,14 +142,28 @@ type NamesIn<Elements extends readonly KeyElement[], Exact extends string> = Ele
 
 /** The types that the named properties must have (a property may be narrower). */
 export type ElementTypes<Elements extends readonly KeyElement[]> = {
-  readonly [E in Elements[number] as E['exact'] extends true ? E['parts'][number] : never]: ValueOf<E>;
+  readonly [Name in ExactNames<Elements>]: HeldType<
+    Extract<Elements[number], { readonly exact: true }>,
+    Name
+  >;
 } & {
-  readonly [E in Elements[number] as E['exact'] extends true
-    ? never
-    : Exclude<E['parts'][number], ExactNames<Elements>>]: ValueOf<E>;
+  readonly [Name in Exclude<Elements[number]['parts'][number], ExactNames<Elements>>]: HeldType<
+    Elements[number],
+    Name
+  >;
 };
 
-type ValueOf<E> = E extends { readonly $value?: infer T } ? NonNullable<T> : never;
+/** What the property `Name` must be by those of the elements that hold it. */
+export type HeldType<E, Name extends string> = E extends {
+  readonly kind: 'hash';
+  readonly $types?: infer Types;
+}
+  ? Name extends keyof NonNullable<Types>
+    ? NonNullable<Types>[Name]
+    : never
+  : E extends { readonly parts: readonly [Name]; readonly $value?: infer T }
+    ? NonNullable<T>
+    : never;
 
 /** Bytes of each digest. */
 export const DIGEST_LENGTH: Readonly<Record<HashAlgorithm, number>> = Object.freeze({

@@ -1,13 +1,13 @@
 /** One entity's declarations -> its key layout, columns, marker, lifecycle and time to live. */
 
-import { emittedType, type IndexDeclaration } from '../../decorators/index.js';
+import type { IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
-import { compileKeyLayout, inferKeyCodec, type KeyCodec, type KeyLayout, text } from '../key/index.js';
+import { compileKeyLayout, type KeyLayout } from '../key/index.js';
 import { describe } from '../table/checks.js';
 import { changesOf } from './changes.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
-import { compileIndexes } from './compile-indexes.js';
+import { compileIndexes, partCodec } from './compile-indexes.js';
 import { compileCopies } from './copies.js';
 import { compileLifecycle } from './lifecycle.js';
 import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
@@ -59,12 +59,13 @@ export function compileEntity(
   }
   const source = collectEntity(target, problems);
   if (source === undefined) return undefined;
+  const columns = compileColumns(source, problems);
+  const properties = { target, key: undefined, columns: columns.columns };
   const key = problems.catching(source.name, '', () =>
-    compileKeyLayout(source.elements, (part) => keyCodec(source, part), source.declaration.recordType, {
+    compileKeyLayout(source.elements, (part) => partCodec(properties, part), source.declaration.recordType, {
       entity: source.name,
     }),
   );
-  const columns = compileColumns(source, problems);
   checkNames(source, key, columns, problems);
   checkDefaults(source, key, problems);
   if (key !== undefined) {
@@ -216,12 +217,6 @@ function deletedOf(source: CollectedEntity, problems: Problems): string | undefi
     );
   }
   return property;
-}
-
-/** A part without a codec is text, unless the compiler emitted another type for the property. */
-function keyCodec(source: CollectedEntity, part: string): KeyCodec<unknown> | undefined {
-  const type = emittedType(source.target, part);
-  return type === undefined ? (text as KeyCodec<unknown>) : inferKeyCodec(type);
 }
 
 function checkKeyNames(source: CollectedEntity, key: KeyLayout, problems: Problems): void {

@@ -1,12 +1,18 @@
 /** Declared indexes -> their layouts, with every rule that they can break. */
 
-import type { IndexDeclaration, IndexOptions } from '../../decorators/index.js';
+import {
+  type AnyClass,
+  emittedType,
+  type IndexDeclaration,
+  type IndexOptions,
+} from '../../decorators/index.js';
 import { toBytes, toHex } from '../bytes/index.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import { murmur3 } from '../key/digest/murmur3.js';
 import {
   bytes,
   compileKeyLayout,
+  inferKeyCodec,
   int64,
   type KeyCodec,
   type KeyElement,
@@ -210,8 +216,7 @@ class IndexCompiler {
         'Index a column of its own.',
       );
     }
-    const list = column.codec.name.startsWith('json') || column.codec.name.startsWith('avro');
-    if (column.kind === 'columns' || list) this.several.add(name);
+    if (isList(column)) this.several.add(name);
   }
 
   /** A row with several entries is given by the first of them, which must not come later than the others. */
@@ -263,23 +268,45 @@ class IndexCompiler {
   }
 
   private codecOf(name: string): KeyCodec<unknown> | undefined {
-    return partCodec({ key: this.key, columns: this.columns.columns }, name, this.options.each);
+    const { target } = this.source;
+    return partCodec({ target, key: this.key, columns: this.columns.columns }, name, this.options.each);
   }
 }
 
-/** A part without a codec has that of the column or of the key; the items of a list are text. */
+/**
+ * The codec of a property where a key, a digest, an index or a summary names it without one: that of the key which holds it
+ * whole, else that of its column, else the one of the type that the compiler emitted, else text. The items of a list are text.
+ * Undefined when the property holds what no key can.
+ */
 export function partCodec(
-  { key, columns }: { readonly key: KeyLayout; readonly columns: readonly ColumnSchema[] },
+  { target, key, columns }: PropertyOwner,
   name: string,
   each?: IndexOptions['each'],
 ): KeyCodec<unknown> | undefined {
-  const own = key.parts.find((one) => one.name === name && one.recoverable);
+  const own = key?.parts.find((one) => one.name === name && one.recoverable);
   if (own !== undefined) return own.codec;
+  const type = emittedType(target, name);
   const column = columns.find(({ property }) => property === name);
-  if (column === undefined) return text as KeyCodec<unknown>;
+  if (column === undefined) {
+    return type === undefined ? (text as KeyCodec<unknown>) : inferKeyCodec(type);
+  }
   if (column.kind === 'counter') return int64 as KeyCodec<unknown>;
   const codec = column.kind === 'columns' && each === 'keys' ? column.qualifierCodec : column.codec;
-  return codec instanceof BaseCodec ? codec : (text as KeyCodec<unknown>);
+  if (codec instanceof BaseCodec) return codec;
+  if (isList(column)) return key === undefined ? undefined : (text as KeyCodec<unknown>);
+  return inferKeyCodec(type) ?? (text as KeyCodec<unknown>);
+}
+
+/** Where properties stand; `key` is undefined while the key itself is compiled. */
+export interface PropertyOwner {
+  readonly target: AnyClass;
+  readonly key: KeyLayout | undefined;
+  readonly columns: readonly ColumnSchema[];
+}
+
+/** Whether a column may hold several values. */
+export function isList({ codec, kind }: Pick<ColumnSchema, 'codec' | 'kind'>): boolean {
+  return kind === 'columns' || /^(?:json|avro)/.test(codec.name);
 }
 
 /** Another version may make other values of what was stored, so that what was made of it before does not count. */

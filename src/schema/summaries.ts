@@ -6,7 +6,7 @@ import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/i
 import { describe } from '../table/checks.js';
 import { FOREVER } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
-import { digestOf, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
+import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
 import type { LinkOwner } from './links.js';
 import type { Problems } from './problems.js';
 import { sumKindOf } from './sum-kind.js';
@@ -127,9 +127,14 @@ class SummaryCompiler {
   private layout(elements: Parameters<typeof compileKeyLayout>[0]): KeyLayout | undefined {
     const { name } = this.declaration;
     return this.problems.catching(this.source.name, `(summary "${name}")`, () =>
-      compileKeyLayout(elements, (one) => partCodec(this.owner, one), undefined, {
-        entity: `${this.source.name}.${name}`,
-      }),
+      compileKeyLayout(
+        elements,
+        (one) => partCodec({ ...this.owner, target: this.source.target }, one),
+        undefined,
+        {
+          entity: `${this.source.name}.${name}`,
+        },
+      ),
     );
   }
 
@@ -231,9 +236,8 @@ class SummaryCompiler {
     const before = this.problems.count;
     const column = columns.find((one) => one.property === property);
     const own = key.parts.find(({ name, recoverable }) => name === property && recoverable);
-    const list = column !== undefined && /^(?:json|avro)/.test(column.codec.name);
     const single = column?.kind === 'column' || column?.kind === 'counter';
-    if (own === undefined && (!single || list)) {
+    if (own === undefined && (!single || isList(column))) {
       this.problem(
         `It names ${describe(property)}, which is no column of one value and no part of the key.`,
         `Name one of: ${[...key.parts.map(({ name }) => name), ...columns.map((one) => one.property)].join(', ')}.`,

@@ -255,7 +255,10 @@ class LayoutCompiler {
         `hash() of ${element.parts.join(', ')}: either all or none of them may stand in the row key whole.`,
       );
     }
-    const sources = element.parts.map((name) => ({ name, codec: this.sourceCodec(element, name) }));
+    const sources = element.parts.map((name, at) => ({
+      name,
+      codec: this.sourceCodec(name, element.codecs[at]),
+    }));
     if (whole === 0) {
       for (const { name, codec } of sources) {
         this.parts.push({ name, codec, descending: false, recoverable: false });
@@ -265,13 +268,13 @@ class LayoutCompiler {
   }
 
   /** What a digest is taken of: the part's own bytes, ascending, whatever its order in the key. */
-  private sourceCodec(element: HashElement, name: string): BaseCodec<unknown> {
+  private sourceCodec(name: string, declared: KeyCodec<unknown> | undefined): BaseCodec<unknown> {
     const part = this.elements.find(
       (other): other is PartElement => other.kind === 'part' && other.parts[0] === name,
     );
     const codec =
-      element.codec !== undefined
-        ? baseCodec(element.codec)
+      declared !== undefined
+        ? baseCodec(declared)
         : part === undefined
           ? this.resolve(name)
           : this.codecOf(part);
@@ -309,16 +312,16 @@ class LayoutCompiler {
   }
 }
 
-/** `hash(..., { keep: true })` is the digest and behind it the part. */
+/** `hash(..., { keep: true })` is the digest and behind it the part, which are elements of their own from here on. */
 function expandKept(element: KeyElement): readonly KeyElement[] {
   if (element.kind !== 'hash' || !element.exact) return [element];
   return [
-    element,
+    { ...element, exact: false },
     {
       kind: 'part',
       parts: [element.parts[0]!],
       exact: true,
-      codec: element.codec,
+      codec: element.codecs[0],
       descending: false,
       transform: undefined,
     },
