@@ -144,7 +144,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   private async changeAll(doing: string, action: RowAction, options: BulkOptions): Promise<BulkProgress> {
     const { spec, changer } = this;
-    refuseMoving(this.plan(), doing, action);
+    refuseMoving((await this.resolved()).plan, doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
     const keys = this.derive({ selected: names, slices: [], limit: undefined });
     const page = (which: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>> =>
@@ -324,16 +324,22 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   protected prepare(): Prepared | Promise<Prepared> {
+    const resolved = this.resolved();
+    return resolved instanceof Promise ? resolved.then((one) => this.prepared(one)) : this.prepared(resolved);
+  }
+
+  /** The query and its plan, with what its key needs of dictionaries loaded: only `explain` plans without. */
+  private resolved(): Resolved | Promise<Resolved> {
     const { spec } = this;
     const { dictionaries } = spec.schema.key;
-    if (dictionaries === undefined) return this.prepared(spec, this.plan());
+    if (dictionaries === undefined) return { spec, plan: this.plan() };
     return dictionaries.knownConditions(spec.key).then((key) => {
-      const resolved = { ...spec, key };
-      return this.prepared(resolved, this.planOf(resolved));
+      const known = { ...spec, key };
+      return { spec: known, plan: this.planOf(known) };
     });
   }
 
-  private prepared(spec: QuerySpec, plan: EntityPlan | IndexPlan): Prepared {
+  private prepared({ spec, plan }: Resolved): Prepared {
     const { schema, orderBy } = spec;
     const index = 'use' in plan ? plan.use.index.index : undefined;
     return {
@@ -357,6 +363,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   private reading(plan: EntityPlan | IndexPlan): ReadPlan {
     return 'use' in plan ? indexReadPlan(plan, this.access.indexing!.entries) : readPlanOf(plan);
   }
+}
+
+interface Resolved {
+  readonly spec: QuerySpec;
+  readonly plan: EntityPlan | IndexPlan;
 }
 
 /** @throws QueryError where rows would be changed by an index whose order the changes are in. */

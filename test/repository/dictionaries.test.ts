@@ -14,6 +14,7 @@ import type { Database } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Get, Scan } from '../../src/table/index.js';
+import { openStepless } from '../proof/stepless.js';
 import { onHBase, openTestStore, type TestStore } from '../query/test-database.js';
 
 @Table({ name: 'logs', families: { d: {} } })
@@ -218,6 +219,58 @@ describe('queries', () => {
     else expect(explain()).toMatchObject({ kind: 'range' });
     await logs.find({ host: 'a' }).first();
     expect(logs.find({ host: 'a' }).explain()).toMatchObject({ kind: 'range', key: 'host = "a"' });
+  });
+});
+
+/** What each form answers for the host `none`, and does for `a` in a program that has met nothing. */
+const FORMS: Readonly<Record<string, (of: Repository<typeof Log>, host: string) => Promise<unknown>>> = {
+  get: (of, host) => of.get({ host, at: at(1) }),
+  getMany: async (of, host) => (await of.getMany([{ host, at: at(1) }])).filter((one) => one !== null).length,
+  exists: (of, host) => of.exists({ host, at: at(1) }),
+  history: async (of, host) => (await of.history({ host, at: at(1) }, 'text')).length,
+  all: async (of, host) => (await of.find({ host }).all()).length,
+  'all of a list': async (of, host) => (await of.find({ host: { in: [host] } }).all()).length,
+  'all of an orderBy': async (of, host) =>
+    (await of.find({ host }).orderBy('text', 'desc').limit(9).all()).length,
+  first: (of, host) => of.find({ host }).first(),
+  'exists of a query': (of, host) => of.find({ host }).exists(),
+  count: (of, host) => of.find({ host }).count(),
+  page: async (of, host) => (await of.find({ host }).page({ size: 5 })).items.length,
+  stream: async (of, host) => {
+    let count = 0;
+    for await (const _ of of.find({ host, at: { gt: at(0) } }).reverse()) count++;
+    return count;
+  },
+  sum: (of, host) => of.find({ host }).aggregate((on) => ({ least: on.min('text'), rows: on.count() })),
+  groupBy: async (of, host) => (await of.find({ host }).groupBy('text').count()).length,
+  asOf: async (of, host) =>
+    (
+      await of
+        .asOf(Date.now() + 1000)
+        .find({ host })
+        .all()
+    ).length,
+  updateAll: async (of, host) => (await of.find({ host }).updateAll({ note: 'n' })).changed,
+  'updateAll of a condition': async (of, host) =>
+    (await of.find({ host }).where({ text: 'a1' }).updateAll({ note: 'n' })).changed,
+  deleteAll: async (of, host) => (await of.find({ host }).deleteAll()).changed,
+  deletePrefix: (of, host) => of.deletePrefix({ host }),
+};
+
+describe('what has no id is in no row, and an id that is not loaded is', () => {
+  test.each(Object.keys(FORMS))('%s', async (name) => {
+    const form = FORMS[name]!;
+    await logs.putMany([1, 2].map((ms) => ({ host: 'a', at: at(ms), text: `a${ms}` })));
+    const expected = await form(logs, 'a');
+    const none = [null, 0, false, expect.objectContaining({ rows: 0 })];
+    expect(none).toContainEqual(await form(logs, 'none'));
+    // No step of its tables answers in the thread, so that nothing is known but what was loaded.
+    await using shared = await openStepless();
+    const { db: first } = await shared.program(Log, Event);
+    await first.repository(Log).putMany([1, 2].map((ms) => ({ host: 'a', at: at(ms), text: `a${ms}` })));
+    const { db: other } = await shared.program(Log, Event);
+    expect(none).toContainEqual(await form(other.repository(Log), 'none'));
+    expect(await form(other.repository(Log), 'a')).toEqual(expected);
   });
 });
 
