@@ -8,7 +8,7 @@ import {
   type ValueCodec,
 } from '../src/codec/index.js';
 import type { AvroClassOptions, AvroColumnOptions } from './avro.js';
-import type { ColumnsOptions } from './columns.js';
+import type { ColumnsOptions, PackedOptions, Versioned } from './column.js';
 import type {
   AvroDeclaration,
   ClassDeclaration,
@@ -17,11 +17,8 @@ import type {
   PropertyDeclaration,
   Validator,
 } from './declaration.js';
-import type { EmbedOptions } from './embedded.js';
-import type { ClassOf } from './json.js';
+import type { ClassOf, EmbedOptions } from './json.js';
 import { declarationOn } from './metadata.js';
-import type { PackedOptions } from './packed.js';
-import type { Versioned } from './versions.js';
 
 /** A property of `defineEntity`: `T` is its type. */
 export interface PropertyDefinition<T, Optional extends boolean = false> {

@@ -1,5 +1,3 @@
-/** What decorators write down. Plain data; `src/schema` checks and compiles it. */
-
 import type {
   AvroCodecOptions,
   RecordOptions as AvroRecordOptions,
@@ -8,9 +6,13 @@ import type {
   ValueCodec,
 } from '../src/codec/index.js';
 import type { KeyElement } from '../src/key/index.js';
+import type { SplitAlgorithm } from '../src/table/admin.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
-import type { SplitAlgorithm } from '../src/table/splits.js';
-import type { AnyClass } from './any-class.js';
+
+/** Any class at all. */
+export type AnyClass = abstract new (...args: never[]) => object;
+
+/** What decorators write down. Plain data; `src/schema` checks and compiles it. */
 
 /** A column as "family:qualifier", or with a qualifier of any bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };

@@ -1,7 +1,6 @@
 import { SchemaError } from '../src/errors.js';
 import type { KeyElement } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
-import type { AnyClass } from './any-class.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -10,7 +9,7 @@ import {
   type ObjectOf,
   type PropertyDefinitions,
 } from './column-builder.js';
-import type { EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
+import type { AnyClass, EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
 import { declarationOn } from './metadata.js';
 import {
   declaredElements,

@@ -1,8 +1,7 @@
 import { part } from '../src/key/declare.js';
 import type { DerivedElement, KeyElement, PartElement } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
-import type { AnyClass } from './any-class.js';
-import type { IndexOptions } from './declaration.js';
+import type { AnyClass, IndexOptions } from './declaration.js';
 import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
 import { type FlatParts, isElement, type KeyTuple, type RowKeyMistake } from './row-key.js';
 

@@ -5,8 +5,7 @@
  */
 
 import 'reflect-metadata';
-import type { AnyClass } from './any-class.js';
-import { type ClassDeclaration, emptyDeclaration } from './declaration.js';
+import { type AnyClass, type ClassDeclaration, emptyDeclaration } from './declaration.js';
 
 const METADATA: symbol = defineSymbolMetadata();
 const DECLARATION = 'rowan:declaration';

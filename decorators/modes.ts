@@ -4,8 +4,7 @@
  */
 
 import { SchemaError } from '../src/errors.js';
-import type { AnyClass } from './any-class.js';
-import type { ClassDeclaration } from './declaration.js';
+import type { AnyClass, ClassDeclaration } from './declaration.js';
 import { declarationOn } from './metadata.js';
 
 /**

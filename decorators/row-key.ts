@@ -9,7 +9,7 @@ import type {
   SaltElement,
 } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
-import type { AnyClass } from './any-class.js';
+import type { AnyClass } from './declaration.js';
 import { classDecorator } from './modes.js';
 
 /**

@@ -1,6 +1,5 @@
 import { describe } from '../src/table/checks.js';
-import type { AnyClass } from './any-class.js';
-import type { FigureDefinition, SummaryDefinition } from './declaration.js';
+import type { AnyClass, FigureDefinition, SummaryDefinition } from './declaration.js';
 import { classDecorator } from './modes.js';
 import type { RowKeyMistake } from './row-key.js';
 

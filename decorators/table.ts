@@ -1,5 +1,7 @@
-import type { TableDeclaration } from './declaration.js';
+import { describe } from '../src/table/checks.js';
+import type { EntityDeclaration, TableDeclaration } from './declaration.js';
 import { type AnyClassDecorator, classDecorator } from './modes.js';
+import type { EntityDecorator } from './row-key.js';
 
 /**
  * Declares a table and its families on a class, to be named by `@Entity({ table })`. The name is always written: it is
@@ -25,4 +27,25 @@ export function defineTable<const Families extends TableDeclaration['families']>
 /** A table whose family names the compiler knows. */
 export interface DefinedTable<Family extends string = string> extends TableDeclaration {
   readonly families: Readonly<Record<Family, TableDeclaration['families'][string]>>;
+}
+
+/**
+ * Says that the instances of a class are stored as rows of a table.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Crm, recordType: 1 })
+ * @RowKey(salt(16), part('customerId'), recordType())
+ * class Customer {
+ *   declare static readonly key: ['customerId'];
+ *   customerId!: string;
+ *   @Column('d:n', text) name!: string;
+ * }
+ * ```
+ */
+export function Entity(entity: EntityDeclaration): EntityDecorator {
+  return classDecorator('Entity', (declaration) => {
+    if (typeof entity === 'object' && entity !== null) declaration.entities.push(entity);
+    else declaration.problems.push(`@Entity takes { table }, not ${describe(entity)}.`);
+  });
 }

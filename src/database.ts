@@ -1,8 +1,7 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
-import { type DatabaseBatch, runDatabaseBatch } from './database/batch.js';
-import type { CopyHandle } from './database/copy-handle.js';
-import { type ExplainedWrite, explainWrite } from './database/explain-write.js';
+import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
+import type { CopyHandle } from './database/copying.js';
 import type { IndexHandle } from './database/index-handle.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
@@ -17,7 +16,7 @@ import {
 } from './database/options.js';
 import type { ReferenceHandle } from './database/referencing.js';
 import type { Rekey } from './database/rekey.js';
-import type { SummaryHandle } from './database/summary-handle.js';
+import type { SummaryHandle } from './database/summarizing.js';
 import { runTransaction, Transaction } from './database/transaction.js';
 import type { ChangeFeed, WatchOptions } from './database/watch/change-feed.js';
 import { Wiring } from './database/wiring.js';
@@ -43,7 +42,7 @@ import type {
   ScatteredClass,
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
-import type { SummaryName } from './schema/summary-types.js';
+import type { SummaryName } from './schema/summaries.js';
 import type { EntityClass } from './schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
 import { checkOptions } from './table/checks.js';

@@ -4,10 +4,30 @@
  * `rowan-orm/testing`. Nothing else is public; docs/api lists all of it.
  */
 
-export type { AnyClass } from '../decorators/any-class.js';
-export type { AvroClassOptions, AvroFieldOptions, ListOf } from '../decorators/avro.js';
-export { Avro, AvroField, AvroRecord } from '../decorators/avro.js';
-export { Column } from '../decorators/column.js';
+export {
+  Avro,
+  type AvroClassOptions,
+  AvroField,
+  type AvroFieldOptions,
+  AvroRecord,
+  type ListOf,
+} from '../decorators/avro.js';
+export {
+  Column,
+  Columns,
+  type ColumnsOptions,
+  Counter,
+  Default,
+  formerly,
+  Packed,
+  type PackedOptions,
+  Required,
+  Ttl,
+  Validate,
+  type ValidateDecorator,
+  type Versioned,
+  Versions,
+} from '../decorators/column.js';
 export type {
   ColumnBuilder,
   FamilyOf,
@@ -16,9 +36,8 @@ export type {
   PropertyDefinition,
   PropertyDefinitions,
 } from '../decorators/column-builder.js';
-export { Columns, type ColumnsOptions } from '../decorators/columns.js';
-export { Counter } from '../decorators/counter.js';
 export type {
+  AnyClass,
   ColumnName,
   ColumnOptions,
   EntityDeclaration,
@@ -35,20 +54,38 @@ export type {
   ValidatorIssue,
   ValidatorResult,
 } from '../decorators/declaration.js';
-export { Default } from '../decorators/default.js';
-export type {
-  DefinedEntity,
-  DefinedObject,
-  EntityDefinition,
-  IndexDefinition,
-  IndexDefinitions,
-  IndexParts,
+export {
+  type DefinedEntity,
+  type DefinedObject,
+  defineEntity,
+  type EntityDefinition,
+  type IndexDefinition,
+  type IndexDefinitions,
+  type IndexParts,
 } from '../decorators/define-entity.js';
-export { defineEntity } from '../decorators/define-entity.js';
-export { Denormalized, type DenormalizedOptions } from '../decorators/denormalized.js';
-export { Embedded, type EmbedOptions } from '../decorators/embedded.js';
-export { Entity } from '../decorators/entity.js';
-export { formerly } from '../decorators/formerly.js';
+export {
+  Denormalized,
+  type DenormalizedOptions,
+  type OnDelete,
+  Reference,
+  type ReferenceOptions,
+  References,
+  type ReferencesOptions,
+} from '../decorators/denormalized.js';
+export {
+  Index,
+  type IndexDecorator,
+  type IndexedClass,
+  type IndexedValue,
+} from '../decorators/indexes.js';
+export { type ClassOf, Embedded, type EmbedOptions, Json } from '../decorators/json.js';
+export type {
+  AnyClassDecorator,
+  AnyMethodDecorator,
+  AnyPropertyDecorator,
+  PropertyDecoratorFrom,
+  PropertyDecoratorOf,
+} from '../decorators/modes.js';
 export {
   AfterDelete,
   AfterLoad,
@@ -57,31 +94,11 @@ export {
   BeforeDelete,
   BeforePut,
   BeforeUpdate,
-} from '../decorators/hooks.js';
-export {
-  Index,
-  type IndexDecorator,
-  type IndexedClass,
-  type IndexedValue,
-} from '../decorators/indexes.js';
-export { type ClassOf, Json } from '../decorators/json.js';
-export type {
-  AnyClassDecorator,
-  AnyMethodDecorator,
-  AnyPropertyDecorator,
-  PropertyDecoratorFrom,
-  PropertyDecoratorOf,
-} from '../decorators/modes.js';
-export { Packed, type PackedOptions } from '../decorators/packed.js';
-export {
-  type OnDelete,
-  Reference,
-  type ReferenceOptions,
-  References,
-  type ReferencesOptions,
-} from '../decorators/reference.js';
-export { Required } from '../decorators/required.js';
-export { CreatedAt, DeletedAt, UpdatedAt, Version } from '../decorators/roles.js';
+  CreatedAt,
+  DeletedAt,
+  UpdatedAt,
+  Version,
+} from '../decorators/roles.js';
 export {
   type CheckedClass,
   type KeyRow,
@@ -100,8 +117,7 @@ export {
   Summary,
   type SummaryDefinition,
 } from '../decorators/summary.js';
-export { type DefinedTable, defineTable, Table } from '../decorators/table.js';
-export { Ttl } from '../decorators/ttl.js';
+export { type DefinedTable, defineTable, Entity, Table } from '../decorators/table.js';
 export {
   Upgrade,
   type UpgradeDefinition,
@@ -109,8 +125,6 @@ export {
   type UpgradeOptions,
   upgrade,
 } from '../decorators/upgrade.js';
-export { Validate, type ValidateDecorator } from '../decorators/validate.js';
-export { type Versioned, Versions } from '../decorators/versions.js';
 export {
   type AvroFields,
   type AvroRecordOf,
@@ -150,10 +164,8 @@ export {
   uuid,
   type ValueCodec,
 } from './codec/index.js';
-export { type AdminConnection, connectAdmin, openAdmin } from './database/admin-connection.js';
-export type { DatabaseBatch } from './database/batch.js';
-export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './database/copy-handle.js';
-export type { ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/explain-write.js';
+export type { DatabaseBatch, ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/batch.js';
+export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './database/copying.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export type {
   ConnectAdminOptions,
@@ -168,14 +180,14 @@ export type {
 export type { DrainOptions } from './database/outbox.js';
 export type { ReferenceHandle } from './database/referencing.js';
 export type { Rekey, RekeyPlan } from './database/rekey.js';
-export type { RekeyRecord, RekeyState } from './database/rekey-record.js';
-export type { CleanupOptions, CutOverOptions } from './database/rekey-way.js';
+export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './database/rekey-strategy.js';
 export type {
   SummaryFindOptions,
   SummaryHandle,
   SummaryReport,
   SummaryState,
-} from './database/summary-handle.js';
+} from './database/summarizing.js';
+export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
 export type { ChangeCommit, ChangeFeed, RowChange, WatchOptions } from './database/watch/change-feed.js';
 export { connect, Database, open, type Transaction } from './database.js';
 export {
@@ -307,38 +319,39 @@ export {
   type TablesReader,
   type WriteOptions,
 } from './repository/index.js';
-export type {
-  ColumnKind,
-  ColumnSchema,
-  ColumnsOf,
-  EntityClass,
-  EntityOf,
-  EntitySchema,
-  EntitySubscriber,
-  IndexName,
-  IndexOf,
-  IndexTarget,
-  Input,
-  Joined,
-  KeyedClass,
-  KeyOf,
-  KeyPrefix,
-  KeyQuery,
-  LintFinding,
-  LintOptions,
-  LintSeverity,
-  LintSuppression,
-  PartQuery,
-  PartTest,
-  Patch,
-  PropertiesOf,
-  ScatteredClass,
-  Schema,
-  Selected,
-  TableSchema,
+export {
+  type ColumnKind,
+  type ColumnSchema,
+  type ColumnsOf,
+  type EntityClass,
+  type EntityOf,
+  type EntitySchema,
+  type EntitySubscriber,
+  type IndexName,
+  type IndexOf,
+  type IndexTarget,
+  type Input,
+  type Joined,
+  type KeyedClass,
+  type KeyOf,
+  type KeyPrefix,
+  type KeyQuery,
+  type LintFinding,
+  type LintOptions,
+  type LintSeverity,
+  type LintSuppression,
+  newUlid,
+  newUuid,
+  type PartQuery,
+  type PartTest,
+  type Patch,
+  type PropertiesOf,
+  type ScatteredClass,
+  type Schema,
+  type Selected,
+  type TableSchema,
 } from './schema/index.js';
-export { newUlid, newUuid } from './schema/index.js';
-export type { SummaryGroup, SummaryName, SummaryResult } from './schema/summary-types.js';
+export type { SummaryGroup, SummaryName, SummaryResult } from './schema/summaries.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { EmbeddedOptions } from './store/options.js';
 export type {

@@ -1,5 +1,5 @@
 export * from './bytes.js';
-export * from './crc32.js';
 export * from './row-order.js';
 export * from './text.js';
+export * from './varint.js';
 export * from './varint.js';

@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SingleBar } from 'cli-progress';
+import type { JobProgress, JobRunOptions } from '../job/types.js';
+
 /** Where a command writes. Tests give their own. */
 export interface CliContext {
   readonly write: (text: string) => void;
@@ -8,3 +14,56 @@ export const processContext: CliContext = {
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
 };
+
+/** Ends `rowan` with a code, after everything there is to say has been printed. */
+export class CliExit extends Error {
+  constructor(readonly code: number) {
+    super(`exit ${code}`);
+  }
+}
+
+/** The version in the nearest package.json above this file. */
+export function packageVersion(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    try {
+      return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+    } catch (error) {
+      const parent = dirname(folder);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === folder) throw error;
+      folder = parent;
+    }
+  }
+}
+
+/** The progress bar of jobs, on standard error. */
+
+/** Runs a job with a bar, where a person may be looking and does not ask for JSON or for none. */
+export async function withProgress<T>(
+  { json, progress }: { readonly json?: boolean; readonly progress?: boolean },
+  run: (onProgress: JobRunOptions['onProgress']) => Promise<T>,
+): Promise<T> {
+  const bar = progress !== false && json !== true && process.stderr.isTTY ? progressBar() : undefined;
+  try {
+    return await run(bar && ((at) => bar.update(at)));
+  } finally {
+    bar?.stop();
+  }
+}
+
+function progressBar(): { update(progress: JobProgress): void; stop(): void } {
+  const bar = new SingleBar({
+    format: '{bar} {percentage}% | {rows} rows, {rate}/s | {left}',
+    stream: process.stderr,
+  });
+  bar.start(1000, 0, { rows: 0, rate: 0, left: '' });
+  return {
+    update: ({ fraction, rows, rowsPerSecond, remainingMs }) =>
+      bar.update(Math.floor(fraction * 1000), {
+        rows,
+        rate: Math.round(rowsPerSecond),
+        left: remainingMs === undefined ? '' : `${Math.ceil(remainingMs / 1000)} s left`,
+      }),
+    stop: () => bar.stop(),
+  };
+}

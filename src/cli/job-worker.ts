@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { open } from '../database.js';
 import { RowanError } from '../errors.js';
 import { serveMapper } from '../job/workers/mapper.js';
-import { type MapperReply, toThread } from '../job/workers/messages.js';
+import { type MapperReply, toThread } from '../job/workers/pool.js';
 import type { Engine } from '../table/index.js';
 import { jobOf } from './job-module.js';
 import { importModule, schemaOf } from './load-entities.js';

@@ -6,7 +6,6 @@ import { addBackupCommands } from './commands/backup.js';
 import { addBulkLoadCommand } from './commands/bulk-load.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addDdlCommand } from './commands/ddl.js';
-import { addDenormalizedCommands } from './commands/denormalized.js';
 import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
@@ -15,18 +14,15 @@ import { addIntrospectCommand } from './commands/introspect.js';
 import { addJobCommands } from './commands/job.js';
 import { addKeyCommands } from './commands/key.js';
 import { addLintCommand } from './commands/lint.js';
-import { addReferenceCommands } from './commands/references.js';
 import { addRekeyCommand } from './commands/rekey.js';
+import { addDenormalizedCommands, addReferenceCommands, addSummaryCommands } from './commands/relations.js';
 import { addSchemaCommand } from './commands/schema.js';
 import { addShellCommand } from './commands/shell.js';
 import { addSizeCommand } from './commands/size.js';
 import { addStoreCommand } from './commands/store.js';
-import { addSummaryCommands } from './commands/summary.js';
 import { addSynthCommand } from './commands/synth.js';
 import { addToolCommands } from './commands/tools.js';
-import type { CliContext } from './context.js';
-import { CliExit } from './exit.js';
-import { packageVersion } from './version.js';
+import { type CliContext, CliExit, packageVersion } from './context.js';
 
 /** Exit codes of `rowan`. */
 export const ExitCode = {

@@ -1,7 +1,7 @@
 export * from './avro/index.js';
 export * from './infer.js';
 export * from './json.js';
-export * from './kinds.js';
-export * from './raw-decimal.js';
+export type * from './scalars.js';
 export * from './scalars.js';
-export type * from './types.js';
+export * from './scalars.js';
+export * from './scalars.js';

@@ -1,7 +1,6 @@
 /** The codec of a column that is declared without one, from the type that the compiler emitted for the property. */
 
-import { boolean, bytes, date, float64, int64, text } from './scalars.js';
-import type { ValueCodec } from './types.js';
+import { boolean, bytes, date, float64, int64, text, type ValueCodec } from './scalars.js';
 
 /**
  * The value codec of a `design:type`: String text, Number float64, Boolean, Date, BigInt int64, Uint8Array and Buffer

@@ -2,8 +2,8 @@
 
 import { RowanError } from '../errors.js';
 import { badBytes, badValue } from '../key/codecs/base.js';
-import { readUtf8 } from '../key/codecs/utf8.js';
-import type { ValueCodec } from './types.js';
+import { readUtf8 } from '../key/codecs/text.js';
+import type { ValueCodec } from './scalars.js';
 
 /** What JSON holds and gives back unchanged. */
 export type JsonValue =

@@ -1,10 +1,27 @@
+import { RowanError } from '../errors.js';
+import { badValue } from '../key/codecs/base.js';
+import { RawLongCodec } from '../key/codecs/raw-numbers.js';
+
+/** What a codec of column values is. */
+
+/** Encodes the values of columns. Stateless and immutable. */
+export interface ValueCodec<T> {
+  /** Stands in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Never renamed. */
+  readonly name: string;
+  /** Byte order of encoded values is their logical order: comparisons can be pushed to the engine. */
+  readonly ordered: boolean;
+  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
+  encode(value: T): Uint8Array;
+  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
+  decode(bytes: Uint8Array): T;
+  /** The order of values where bytes are not in it; negative when `a` comes first. Default: that of the values themselves. */
+  compare?(a: T, b: T): number;
+}
+
 /**
  * The scalars of columns. All are the codecs of row keys, so a value has the same bytes in a key and in a column, and
  * byte order is logical order; but for counters, which are HBase's own.
  */
-
-import { RawLongCodec } from '../key/codecs/raw-long.js';
-import type { ValueCodec } from './types.js';
 
 export {
   bigint,
@@ -35,3 +52,124 @@ export {
 
 /** What increments add to: 8 bytes of two's complement, as HBase's `Increment` keeps them. */
 export const counter: ValueCodec<bigint> = new RawLongCodec('counter');
+
+/** What the name of a codec says of the values that it takes. */
+
+export interface CodecKind {
+  /** "int32" of `int32`, "fixedString" of `fixedString(8)`. */
+  readonly kind: string;
+  /** What stands in the parentheses. */
+  readonly inner: string;
+  /** The number that `inner` begins with; NaN when it does not. */
+  readonly count: number;
+}
+
+/** Undefined for a name that none of Rowan's codecs has. */
+export function codecKind(name: string): CodecKind | undefined {
+  const [, kind, inner = ''] = /^(\w+)(?:\((.*)\))?$/s.exec(name) ?? [];
+  return kind === undefined ? undefined : { kind, inner, count: Number.parseInt(inner, 10) };
+}
+
+/** The names of an enumeration, in the order of their ids. */
+export function enumerationNames({ inner }: CodecKind): string[] {
+  return [...inner.matchAll(/"(?:[^"\\]|\\.)*"(?==\d)/gs)].map(([name]) => JSON.parse(name) as string);
+}
+
+/** "-12.50" of -1250n and 2 digits. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0');
+  const sign = unscaled < 0n ? '-' : '';
+  if (scale === 0) return sign + digits;
+  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+}
+
+/** HBase's `Bytes.toBytes(BigDecimal)`. */
+
+const PATTERN = /^(-?)([0-9]+)(?:\.([0-9]+))?$/;
+
+class RawDecimalCodec implements ValueCodec<string> {
+  readonly name = 'raw.decimal';
+  readonly ordered = false;
+
+  encode(value: string): Uint8Array {
+    const match = typeof value === 'string' ? PATTERN.exec(value) : null;
+    if (match === null) throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+    const fraction = match[3] ?? '';
+    if (value.length > MAX_LENGTH || fraction.length > MAX_SCALE) {
+      throw badValue(
+        this.name,
+        value,
+        `of at most ${MAX_LENGTH} characters, ${MAX_SCALE} of them behind the point`,
+      );
+    }
+    const magnitude = BigInt(match[2]! + fraction);
+    const unscaled = match[1] === '-' ? -magnitude : magnitude;
+    let length = 1;
+    while (BigInt.asIntN(8 * length, unscaled) !== unscaled) length++;
+    const out = new Uint8Array(4 + length);
+    new DataView(out.buffer).setInt32(0, fraction.length);
+    let rest = BigInt.asUintN(8 * length, unscaled);
+    for (let i = out.length - 1; i >= 4; i--, rest >>= 8n) out[i] = Number(rest & 0xffn);
+    return out;
+  }
+
+  compare(a: string, b: string): number {
+    return compareDecimals(this.checked(a), this.checked(b));
+  }
+
+  private checked(value: unknown): string {
+    if (typeof value === 'string' && value.length <= 2 * MAX_LENGTH && PATTERN.test(value)) return value;
+    throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+  }
+
+  decode(bytes: Uint8Array): string {
+    if (bytes.length < 5 || bytes.length > MAX_BYTES) {
+      throw new RowanError(
+        'ERR_CODEC',
+        `${bytes.length} bytes are no raw.decimal: it has 4 bytes of scale and a number of at most ${MAX_BYTES - 4} bytes.`,
+      );
+    }
+    const scale = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0);
+    let unscaled = 0n;
+    for (let i = 4; i < bytes.length; i++) unscaled = (unscaled << 8n) | BigInt(bytes[i]!);
+    unscaled = BigInt.asIntN(8 * (bytes.length - 4), unscaled);
+    const [first, second] = [bytes[4]!, bytes[5]];
+    if (second !== undefined && first === (second >= 0x80 ? 0xff : 0)) {
+      throw new RowanError('ERR_CODEC', 'A raw.decimal whose number begins with a byte too many is damaged.');
+    }
+    if (Math.abs(scale) > MAX_SCALE)
+      throw new RowanError('ERR_CODEC', `A raw.decimal of the scale ${scale} is damaged.`);
+    const sign = unscaled < 0n ? '-' : '';
+    const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
+    if (scale <= 0) return sign + (unscaled === 0n ? digits : digits + '0'.repeat(-scale));
+    const padded = digits.padStart(scale + 1, '0');
+    return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
+  }
+}
+
+const MAX_SCALE = 10_000;
+/** Digits beyond which a number costs more than a cell of numbers should: what encodes one is bounded as what decodes it. */
+const MAX_LENGTH = 20_000;
+const MAX_BYTES = 4 + 8310;
+
+/** By value: 2 before 10, and 1.50 beside 1.5. */
+function compareDecimals(a: string, b: string): number {
+  const scale = Math.max(fractionOf(a).length, fractionOf(b).length);
+  const left = scaled(a, scale);
+  const right = scaled(b, scale);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function fractionOf(value: string): string {
+  return value.split('.')[1] ?? '';
+}
+
+function scaled(value: string, scale: number): bigint {
+  const [whole = ''] = value.split('.');
+  return (
+    BigInt(whole.replace('-', '') + fractionOf(value).padEnd(scale, '0')) * (value.startsWith('-') ? -1n : 1n)
+  );
+}
+
+/** `Bytes.toBytes(BigDecimal)`: 4 bytes of scale and the unscaled number. The scale is kept: "1.50" stays "1.50". */
+export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();

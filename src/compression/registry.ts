@@ -7,11 +7,17 @@ import * as zlib from 'node:zlib';
 import { UnsupportedError } from '../errors.js';
 import { COMPRESSIONS, type Compression } from '../table/index.js';
 import { type BlockCodec, CODEC_IDS } from './block-codec.js';
-import { Lz4Codec, type Lz4Package } from './lz4-codec.js';
 import { LzoCodec } from './lzo-codec.js';
-import { SnappyCodec, type SnappyPackage } from './snappy-codec.js';
+import {
+  Lz4Codec,
+  type Lz4Package,
+  SnappyCodec,
+  type SnappyPackage,
+  ZSTD_LEVEL,
+  ZstdCodec,
+  type ZstdFunctions,
+} from './packaged-codecs.js';
 import { BrotliCodec, GzCodec, oneChunk } from './zlib-codecs.js';
-import { ZSTD_LEVEL, ZstdCodec, type ZstdFunctions } from './zstd-codec.js';
 
 const prepared = new Map<Compression, BlockCodec>();
 

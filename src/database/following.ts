@@ -14,12 +14,10 @@ import {
 } from '../repository/index.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
-import type { CopyHandle } from './copy-handle.js';
-import { Copying, type CopyingSource } from './copying.js';
+import { type CopyHandle, Copying, type CopyingSource } from './copying.js';
 import type { Indexing } from './indexing.js';
-import type { Outbox } from './outbox.js';
+import { type Outbox, RemoteOutbox } from './outbox.js';
 import { type ReferenceHandle, Referencing } from './referencing.js';
-import { RemoteOutbox } from './remote-outbox.js';
 import { Summarizing } from './summarizing.js';
 
 /** What follows rows, as its database makes it. */

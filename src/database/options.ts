@@ -1,5 +1,3 @@
-/** What a database is told when it is opened, and the checks of it. */
-
 import type { EnsuredTables } from '../ddl/index.js';
 import { InvalidArgumentError, type RowanError } from '../errors.js';
 import type { HBaseEvent } from '../hbase/index.js';
@@ -11,6 +9,8 @@ import type { EntityClass } from '../schema/types.js';
 import type { StoreEvent } from '../store/events.js';
 import type { EmbeddedOptions } from '../store/options.js';
 import { describe } from '../table/checks.js';
+
+/** What a database is told when it is opened, and the checks of it. */
 
 /**
  * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
@@ -179,4 +179,26 @@ export function prepare(
   }
   const reading = checkReadSettings({ onQuery, cursorSecret });
   return { schema: compileSchema(entities, undefined, subscribers), tables, onEvent, reading };
+}
+
+/** Who is told of what a database itself does, if anybody. */
+
+export class Listener {
+  constructor(private readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void) {}
+
+  /** What was made of tables, and what lint says of their declarations. */
+  opened(tables: EnsuredTables, all: readonly LintFinding[]): void {
+    const news = tables.created.length + tables.stamped.length + tables.differences.length;
+    if (news > 0) this.tell({ kind: 'tables', ...tables });
+    const findings = all.filter(({ severity }) => severity === 'warning');
+    if (findings.length > 0) this.tell({ kind: 'lint', findings });
+  }
+
+  tell(event: TablesEvent | LintEvent | OutboxEvent): void {
+    try {
+      this.onEvent?.(event);
+    } catch {
+      // What a listener throws is dropped, as in the store.
+    }
+  }
 }

@@ -8,13 +8,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
-import { compareFrozen } from '../job/rekey/remote-compare.js';
-import { copyCells } from '../job/rekey/remote-copy.js';
+import { compareFrozen, copyCells } from '../job/rekey/remote-copy.js';
 import { RowMapping } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine, FamilyDescriptor } from '../table/index.js';
-import { type RekeyRecord, SUCCESSION } from './rekey-record.js';
-import type { CutOverOptions, NoteCut, RekeyRun, RekeyWay } from './rekey-way.js';
+import {
+  type CutOverOptions,
+  type NoteCut,
+  type RekeyRecord,
+  type RekeyRun,
+  type RekeyWay,
+  SUCCESSION,
+} from './rekey-strategy.js';
 
 /** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
 const MARGIN = 120_000;

@@ -5,7 +5,7 @@ import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow 
 import { ConflictError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
-import { type RekeyRecord, type RekeyState, SUCCESSION } from './rekey-record.js';
+import { type RekeyRecord, type RekeyState, SUCCESSION } from './rekey-strategy.js';
 
 /** How often a process that works on a change looks whether others have ended it, in milliseconds. */
 const LOOK_MS = 500;

@@ -4,21 +4,24 @@ import { randomUUID } from 'node:crypto';
 import { ConflictError, RowanError, SchemaError } from '../errors.js';
 import type { JobRunOptions } from '../job/index.js';
 import type { RekeyDifferences } from '../job/rekey/compare.js';
-import { rowsOf } from '../job/rekey/layout-rows.js';
 import type { Mirror } from '../job/rekey/mirror.js';
+import { rowsOf } from '../job/rekey/remote-copy.js';
 import { mappingProblems } from '../job/rekey/row-mapping.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
 import { RekeyKeeper } from './rekey-keeper.js';
-import { isAborted, isMirrored, type RekeyRecord, type RekeyState } from './rekey-record.js';
 import {
   type CleanupOptions,
   type CutOverOptions,
+  isAborted,
+  isMirrored,
   isWrong,
+  type RekeyRecord,
   type RekeyRun,
+  type RekeyState,
   type RekeyWay,
-} from './rekey-way.js';
+} from './rekey-strategy.js';
 
 export interface RekeyPlan {
   readonly fromKey: string;

@@ -1,27 +1,68 @@
-/** What a database is made of: the declared entities, brought to the tables of an engine and bound to one another. */
-
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
-import { dictionaryTableDescriptor } from '../key/index.js';
-import { compileSchema } from '../mapper/index.js';
+import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
+import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Moves } from '../moves/index.js';
 import type { Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import type { Schema } from '../schema/index.js';
-import type { EntityClass, EntitySchema } from '../schema/types.js';
-import type { Engine, TableTransaction } from '../table/index.js';
-import { BoundSchemas } from './bound-schemas.js';
+import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
+import { type Engine, type TableTransaction, tableDescriptor } from '../table/index.js';
 import { Contexts } from './contexts.js';
 import { Following } from './following.js';
 import { Indexing } from './indexing.js';
-import { Listener } from './listener.js';
-import type { Opening, TableHandling } from './options.js';
+import { Listener, type Opening, type TableHandling } from './options.js';
 import { Rekeying } from './rekeying.js';
-import { renamedTable } from './renamed-table.js';
 import { TableSetup } from './table-setup.js';
 import type { TransactionSource } from './transaction.js';
 import { Watching } from './watch/watching.js';
+
+/** Schemas as a database works with them: keys take and give texts where they keep ids of them. */
+
+export class BoundSchemas {
+  private readonly bound = new Map<EntityClass, EntitySchema>();
+  private readonly dictionaries = new Map<string, KeyDictionary>();
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly declared: () => Schema,
+  ) {}
+
+  /** @throws SchemaError on a class that is not declared. */
+  of(target: EntityClass): EntitySchema {
+    let bound = this.bound.get(target);
+    if (bound === undefined) {
+      bound = bindDictionaries(this.declared().entity(target), (name) => this.dictionary(name));
+      this.bound.set(target, bound);
+    }
+    return bound;
+  }
+
+  dictionary(name: string): KeyDictionary {
+    let dictionary = this.dictionaries.get(name);
+    if (dictionary === undefined) {
+      dictionary = new TableDictionary(name, this.engine.table(dictionaryTableDescriptor().name));
+      this.dictionaries.set(name, dictionary);
+    }
+    return dictionary;
+  }
+
+  /** Others are declared. */
+  clear(): void {
+    this.bound.clear();
+  }
+}
+
+/** The same table under another name. @throws SchemaError when it cannot be one. */
+export function renamedTable(table: TableSchema, name: string): TableSchema {
+  const { families } = table.descriptor;
+  const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
+  const descriptor = Object.freeze({ ...table.descriptor, name: checked });
+  return Object.freeze({ ...table, descriptor });
+}
+
+/** What a database is made of: the declared entities, brought to the tables of an engine and bound to one another. */
 
 export class Wiring {
   readonly bound: BoundSchemas;

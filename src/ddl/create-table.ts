@@ -1,15 +1,63 @@
-/** HBase shell statements that create declared tables. */
-
-import type { TableSchema } from '../schema/types.js';
+import { toStringBinary } from '../bytes/index.js';
+import { schemaTableDescriptor } from '../codec/index.js';
+import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
+import { dictionaryTableDescriptor } from '../key/index.js';
+import { changesDescriptor, outboxDescriptor, summaryTableDescriptor } from '../repository/index.js';
+import { avroColumns, type Schema } from '../schema/index.js';
+import type { EntitySchema, TableSchema } from '../schema/types.js';
 import {
   DEFAULT_NAMESPACE,
   type FamilyDescriptor,
   FOREVER,
   parseTableName,
   type TableDescriptor,
+  tableDescriptor,
 } from '../table/index.js';
-import { rubyBinary, rubyHash, rubyString, rubyValue } from './ruby.js';
 import { stampedDescriptor } from './table-stamp.js';
+
+/** Ruby literals for the HBase shell (JRuby). */
+
+/**
+ * A text as a Ruby string. Single quotes, in which only `\\` and `\'` are escapes; text with control characters goes
+ * into double quotes, where a newline can be written without being one.
+ */
+export function rubyString(text: string): string {
+  if (!/\p{Cc}/u.test(text)) return `'${text.replace(/[\\']/g, '\\$&')}'`;
+  const escaped = text.replace(/[\\"#]|\p{Cc}/gu, (char) => {
+    const code = char.codePointAt(0)!;
+    return code >= 0x20 && code < 0x7f ? `\\${char}` : `\\u{${code.toString(16)}}`;
+  });
+  return `"${escaped}"`;
+}
+
+/**
+ * Bytes for an option that the shell reads with `Bytes.toBytesBinary` (SPLITS). In single quotes Ruby leaves `\xHH`
+ * alone; the digits are upper case, since toBytesBinary silently misreads lower-case ones.
+ */
+export function rubyBinary(bytes: Uint8Array): string {
+  return `'${toStringBinary(bytes).replaceAll("'", '\\x27')}'`;
+}
+
+/**
+ * Bytes for an argument that the shell takes as they are in Ruby (`split`, rows): in double quotes, where Ruby reads the
+ * escapes itself.
+ */
+export function rubyBytes(bytes: Uint8Array): string {
+  return `"${[...bytes].map((byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')}"`;
+}
+
+/** A text, number or boolean. */
+export function rubyValue(value: string | number | boolean): string {
+  return typeof value === 'string' ? rubyString(value) : String(value);
+}
+
+/** A hash of strings: `{'a' => 'b'}`; with `indent` each entry on a line of its own. */
+export function rubyHash(entries: Readonly<Record<string, string>>, indent?: string): string {
+  const pairs = Object.entries(entries).map(([key, value]) => `${rubyString(key)} => ${rubyString(value)}`);
+  return `{${indent ?? ''}${pairs.join(indent === undefined ? ', ' : `,${indent}`)}}`;
+}
+
+/** HBase shell statements that create declared tables. */
 
 /** Columns at which a statement is broken. */
 const LINE_WIDTH = 110;
@@ -158,4 +206,42 @@ function wrap(items: readonly string[], indent: string): string {
     }
   }
   return text;
+}
+
+/** The tables that Rowan itself needs for some declarations. */
+
+/**
+ * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
+ * an entity has copies, rules or summaries, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
+ */
+export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
+  const descriptors: TableDescriptor[] = [];
+  if (entities.some(({ key }) => key.substitutions.length > 0)) descriptors.push(dictionaryTableDescriptor());
+  if (entities.some((entity) => avroColumns(entity).length > 0)) descriptors.push(schemaTableDescriptor());
+  if (
+    entities.some(
+      ({ copies, references, summaries }) => copies.length + references.length + summaries.length > 0,
+    )
+  )
+    descriptors.push(outboxDescriptor());
+  if (entities.some(({ changesKept }) => changesKept !== undefined)) descriptors.push(changesDescriptor());
+  const tablesOf = (has: (entity: EntitySchema) => boolean): string[] =>
+    [...new Set(entities.filter(has).map(({ table }) => table.descriptor.name))].sort();
+  for (const name of tablesOf(({ indexes }) => indexes.length > 0))
+    descriptors.push(indexTableDescriptor(name));
+  for (const name of tablesOf(({ summaries }) => summaries.length > 0))
+    descriptors.push(summaryTableDescriptor(name));
+  return descriptors.map((descriptor) => ({
+    descriptor,
+    entities: [],
+    retired: [],
+    splitKeys: [],
+    signature: '',
+    declaration: undefined,
+  }));
+}
+
+/** The table of the entries of a table's indexes. */
+export function indexTableDescriptor(table: string): TableDescriptor {
+  return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }

@@ -1,10 +1,19 @@
-/** Brings an engine's tables in line with the declarations as far as that loses nothing, and refuses the rest. */
-
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AvroRegistry } from '../codec/index.js';
 import { RowanError, SchemaError } from '../errors.js';
+import { avroColumns, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import { type Admin, DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
-import { describeDifference, type TableDifference, tableDifferences } from './table-difference.js';
-import { stampChanges, stampedDescriptor, stampProblems } from './table-stamp.js';
+import {
+  describeDifference,
+  stampChanges,
+  stampedDescriptor,
+  stampProblems,
+  type TableDifference,
+  tableDifferences,
+} from './table-stamp.js';
+
+/** Brings an engine's tables in line with the declarations as far as that loses nothing, and refuses the rest. */
 
 /** What `ensureTables` did. */
 export interface EnsuredTables {
@@ -115,4 +124,85 @@ function refuse(name: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
   const lines = problems.map((problem) => `Table "${name}": ${problem}`);
   throw new SchemaError(lines.join('\n'), lines, { details: { table: name } });
+}
+
+/** Tables that are made and dropped by several who do not wait for each other. */
+
+const TRIES = 8;
+const FIRST_WAIT_MS = 50;
+
+/** Makes the table if it is not there; another one may be making it at the same time. */
+export async function ensureTable(
+  admin: Admin,
+  descriptor: TableDescriptor,
+  splitKeys: readonly Uint8Array[] = [],
+): Promise<void> {
+  await trying(
+    async () => admin.tableExists(descriptor.name),
+    () => admin.createTable(descriptor, splitKeys),
+  );
+}
+
+/** Drops the table if it is there; another one may be dropping it at the same time. */
+export async function dropTable(admin: Admin, name: string): Promise<void> {
+  await trying(
+    async () => !(await admin.tableExists(name)),
+    async () => {
+      if (await admin.isTableEnabled(name)) await admin.disableTable(name);
+      await admin.deleteTable(name);
+    },
+  );
+}
+
+/** What another one's doing the same looks like. */
+const MEANWHILE: ReadonlySet<string> = new Set([
+  'ERR_TABLE_EXISTS',
+  'ERR_TABLE_NOT_FOUND',
+  'ERR_TABLE_DISABLED',
+  'ERR_TABLE_ENABLED',
+]);
+
+async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>): Promise<void> {
+  for (let tries = 1; !(await isDone()); tries++) {
+    try {
+      await act();
+    } catch (error) {
+      const passing = error instanceof RowanError && (error.retryable || MEANWHILE.has(error.code));
+      if (!passing || tries >= TRIES) throw error;
+      await delay(FIRST_WAIT_MS * 2 ** tries);
+    }
+  }
+}
+
+/** Makes the Avro schemas of a program known to its database, and those of the database to the program. */
+
+/**
+ * Holds the schema of each Avro column against all that the column was written with, then registers it. Nothing is
+ * registered when one of them does not fit.
+ * @throws SchemaError with every incompatibility of every column.
+ */
+export async function registerSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {
+  const columns = schema.entities.flatMap(avroColumns);
+  const problems: string[] = [];
+  for (const { subject, codec } of columns) {
+    const { compatibility } = codec;
+    for (const one of await registry.problems(subject, codec.schema, compatibility)) {
+      problems.push(
+        `${subject} (${compatibility}): ${one.direction} to ${one.fingerprint} at ${one.path}: ${one.message}`,
+      );
+    }
+  }
+  if (problems.length > 0) {
+    throw new SchemaError(
+      [
+        'Avro schemas are not compatible with those that their columns were written with:',
+        ...problems.map((problem) => `- ${problem}`),
+        'Give added fields a default, keep old names as aliases, or declare another compatibility.',
+      ].join('\n'),
+      problems,
+    );
+  }
+  for (const { subject, codec } of columns) {
+    await registry.register(subject, codec.schema, codec.compatibility);
+  }
 }

@@ -1,7 +1,10 @@
-/** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
-
+import type { FileHandle } from 'node:fs/promises';
 import { compareSlices } from '../bytes/index.js';
-import { CorruptionError } from '../errors.js';
+import { CorruptionError, UnsupportedError } from '../errors.js';
+import { checkRow } from '../table/checks.js';
+import { Cell, CellType, EndingCell } from '../table/index.js';
+
+/** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
 
 const TWO_32 = 0x100000000;
 
@@ -224,4 +227,93 @@ export class ByteParser {
 function safe(value: number): number {
   if (Number.isSafeInteger(value)) return value;
   throw new CorruptionError(`${value} is beyond what numbers here can be`);
+}
+
+/** Cells as files of HBase have them, with the tags that say of a cell how long it lives. */
+
+/** Of tags: the time to live of a cell, in milliseconds (8 bytes). */
+const TTL_TAG = 8;
+export const TTL_TAG_BYTES = 11;
+const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
+
+export function writeTtlTag(target: ByteBuilder, ttl: number): void {
+  target
+    .short(TTL_TAG_BYTES - 2)
+    .byte(TTL_TAG)
+    .long(ttl);
+}
+
+/** What was read of a cell. */
+export interface CellParts {
+  readonly row: Uint8Array;
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+  readonly timestamp: number;
+  readonly type: number;
+  readonly value: Uint8Array;
+  readonly tags: Buffer | undefined;
+}
+
+/** @throws CorruptionError when its row, timestamp or type is none of stored cells. */
+export function cellOf({ row, family, qualifier, timestamp, type, value, tags }: CellParts): Cell {
+  if (!TYPES.has(type)) throw new CorruptionError(`${type} is no type of a cell`);
+  if (timestamp < 0) throw new CorruptionError(`${timestamp} is no timestamp of a stored cell`);
+  try {
+    checkRow(row);
+  } catch (cause) {
+    throw new CorruptionError((cause as Error).message, { cause });
+  }
+  const ttl = tags === undefined || tags.length === 0 ? undefined : ttlOf(tags);
+  return ttl === undefined
+    ? new Cell(row, family, qualifier, timestamp, type as CellType, value)
+    : new EndingCell(row, family, qualifier, timestamp, type as CellType, value, ttl);
+}
+
+/** The time to live among tags; others (labels, access rights) are HBase's own and are not read. */
+function ttlOf(tags: Buffer): number | undefined {
+  for (let at = 0; at + 3 <= tags.length; ) {
+    const length = tags.readUInt16BE(at);
+    if (length === 0 || at + 2 + length > tags.length) break;
+    if (tags[at + 2] === TTL_TAG && length === 9) {
+      const ttl = Number(tags.readBigInt64BE(at + 3));
+      if (Number.isSafeInteger(ttl) && ttl > 0) return ttl;
+    }
+    at += 2 + length;
+  }
+  return undefined;
+}
+
+/** Bytes of files, and what is wrong with them said with the file and the byte. */
+
+/** @throws CorruptionError when the file ends before. */
+export async function readAt(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let from = 0; from < length; ) {
+    const { bytesRead } = await handle.read(bytes, from, length - from, offset + from);
+    if (bytesRead === 0) throw new CorruptionError('it ends too early');
+    from += bytesRead;
+  }
+  return bytes;
+}
+
+/** A place in a file of some kind. */
+export interface PlaceRead {
+  readonly path: string;
+  readonly offset: number;
+  /** "an HFile". */
+  readonly kind: string;
+}
+
+/** Runs `read`, whose CorruptionErrors and UnsupportedErrors say why, and are said anew with the place. */
+export async function naming<T>({ path, offset, kind }: PlaceRead, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    if (cause instanceof UnsupportedError) throw new UnsupportedError(`${path}: ${cause.message}`, { cause });
+    if (!(cause instanceof CorruptionError)) throw cause;
+    throw new CorruptionError(
+      `${path} cannot be read as ${kind} at byte ${offset}: ${cause.message}. Copy the file again.`,
+      { cause, details: { file: path, offset } },
+    );
+  }
 }

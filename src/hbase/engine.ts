@@ -7,16 +7,16 @@ import type { Table } from '../table/table.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
 import { HFileLoad } from './bulk/hfile-load.js';
 import { Cluster } from './client/cluster.js';
+import { HBaseTable } from './client/hbase-table.js';
 import {
   type CoprocessorAnswer,
   type CoprocessorCall,
   callCoprocessor,
   callCoprocessors,
-} from './client/coprocessor.js';
-import { HBaseTable } from './client/hbase-table.js';
-import type { HBaseMetrics } from './observe/metrics.js';
+} from './client/region-call.js';
+import type { HBaseMetrics } from './observe/observer.js';
 import { type HBaseOptions, resolveSettings } from './options.js';
-import { withSite } from './site-options.js';
+import { withSite } from './site.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
   atomicBatch: false,

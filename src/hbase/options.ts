@@ -1,12 +1,16 @@
 import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
-import type { HBaseEvent } from './observe/events.js';
+import type { HBaseEvent } from './observe/observer.js';
 import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
-import type { ZooKeeperSettings } from './region/zookeeper-settings.js';
-import type { ResolveAddress, ServerAddress } from './rpc/address.js';
-import { type CellBlockCompression, COMPRESSIONS } from './rpc/cell-block-compression.js';
+import type { ZooKeeperSettings } from './region/zookeeper.js';
+import {
+  type CellBlockCompression,
+  COMPRESSIONS,
+  type ResolveAddress,
+  type ServerAddress,
+  type TlsOptions,
+} from './rpc/connection-settings.js';
 import { checkAttributes } from './rpc/request-attributes.js';
-import type { TlsOptions } from './rpc/tls-options.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
 import type { ZooKeeperSasl } from './security/zookeeper-sasl.js';
 

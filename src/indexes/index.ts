@@ -1,3 +1,3 @@
 export * from './entity-indexes.js';
+export * from './entity-indexes.js';
 export * from './entry.js';
-export * from './new-entries.js';

@@ -1,13 +1,84 @@
-/** Looks at every row of an entity in steps of writes, where there are such: what is counted is so at one moment for each row. */
-
 import { murmur3 } from '../key/digest/murmur3.js';
-import { type ChangeStep, RowImage } from '../repository/index.js';
+import { type ChangeStep, RowImage, type StepReading } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';
-import { RemoteEntityRowsWork, type RemoteRows } from './remote-entity-rows.js';
 import { runJob } from './runner.js';
 import { toolJobName } from './tools/selection.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
+
+/**
+ * Looks at every row of an entity where one step is one row: what it is held against is read behind it, so what seems to be
+ * off is looked at again, and is off when it is so twice.
+ */
+
+/** How rows are read and mended there. */
+export interface RemoteRows {
+  readonly reading: StepReading;
+  /** Makes a row what it should be; how much was put right. */
+  mend(row: Uint8Array): Promise<number>;
+}
+
+/** What is looked at. */
+interface LookedAt {
+  readonly schema: EntitySchema;
+  readonly mends: boolean;
+  work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
+}
+
+type Counts = ReadonlyMap<string, number>;
+
+/** Looks at one row while others change it. */
+const LOOKS = 8;
+/** Rows looked at together. */
+const TOGETHER = 32;
+
+export class RemoteEntityRowsWork implements SplitWork {
+  constructor(
+    private readonly job: LookedAt,
+    private readonly remote: RemoteRows,
+    private readonly context: SplitContext,
+  ) {}
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.job.schema.key.matches(row));
+    for (let at = 0; at < own.length; at += TOGETHER)
+      await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
+  }
+
+  private async one(row: Uint8Array): Promise<void> {
+    let counts = await this.look(row);
+    for (let look = 1; look < LOOKS && isOff(counts); look++) {
+      const again = await this.look(row);
+      if (sameCounts(counts, again)) break;
+      counts = again;
+    }
+    for (const [what, by] of counts) this.context.count(what, by);
+    if (this.job.mends && isOff(counts)) this.context.count('repaired', await this.remote.mend(row));
+  }
+
+  private look(row: Uint8Array): Promise<Counts> {
+    const { schema, work } = this.job;
+    return this.remote.reading((step) => {
+      const counts = new Map<string, number>();
+      const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
+      const image = RowImage.of(row, step.read(new Get(row), schema.table.descriptor.name));
+      if (image.isEmpty) return counts;
+      count('rows');
+      work(image, step, count);
+      return counts;
+    });
+  }
+}
+
+function isOff(counts: Counts): boolean {
+  return [...counts.keys()].some((what) => what !== 'rows' && what !== 'valid');
+}
+
+function sameCounts(a: Counts, b: Counts): boolean {
+  return a.size === b.size && [...a].every(([what, by]) => b.get(what) === by);
+}
+
+/** Looks at every row of an entity in steps of writes, where there are such: what is counted is so at one moment for each row. */
 
 /** Rows of one step: writers wait for it. */
 const STEP_ROWS = 256;
@@ -78,4 +149,38 @@ class EntityRowsWork implements SplitWork {
     }
     return counts;
   }
+}
+
+/** Work on a split that reads the next batches while the disk takes those before. */
+
+/** Batches that may be under way at once, where a work does not say otherwise. */
+const AT_ONCE = 2;
+
+/** A checkpoint waits for all that is under way, so what is noted as done is on the disk. */
+export abstract class OverlappedWork implements SplitWork {
+  /** In the order of their rows, the oldest first. */
+  private readonly underWay: Promise<void>[] = [];
+
+  /** `atOnce`: the most batches that are under way, of which each may hold what it was given in memory. */
+  constructor(private readonly atOnce = AT_ONCE) {}
+
+  /** Resolves when there is room for the next batch. */
+  async rows(rows: readonly Result[]): Promise<void> {
+    const batch = this.batch(rows);
+    // Whoever asks for it next is told.
+    batch.catch(() => undefined);
+    this.underWay.push(batch);
+    if (this.underWay.length >= this.atOnce) await this.underWay.shift();
+  }
+
+  async commit(): Promise<undefined> {
+    while (this.underWay.length > 0) await this.underWay.shift();
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.underWay);
+  }
+
+  /** Resolves when the rows are done and on the disk. */
+  protected abstract batch(rows: readonly Result[]): Promise<void>;
 }

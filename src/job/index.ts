@@ -1,18 +1,13 @@
 export type { BulkFolder } from './bulk/bulk-load.js';
 export type { ParquetType } from './files/parquet.js';
-export { bulkLoad } from './pipeline/bulk-sink.js';
 export { avroFiles, type CsvOptions, csvFiles, ndjsonFiles, sequenceFiles } from './pipeline/file-sink.js';
 export {
-  avroSource,
-  type CsvSourceOptions,
-  csvSource,
-  type FileFormatName,
-  ndjsonSource,
-  type ParquetSourceOptions,
-  parquetSource,
-} from './pipeline/file-source.js';
-export { type Increments, type IncrementTarget, increments } from './pipeline/increments.js';
-export type { LookupOptions, LookupTarget } from './pipeline/lookup.js';
+  type Increments,
+  type IncrementTarget,
+  increments,
+  type LookupOptions,
+  type LookupTarget,
+} from './pipeline/lookup.js';
 export type { JobKey } from './pipeline/ordered-key.js';
 export { parquetFiles } from './pipeline/parquet-sink.js';
 export type {
@@ -24,6 +19,7 @@ export type {
 } from './pipeline/phases.js';
 export { FinishedJob, JobBuilder, MappedJob, ReducedJob, SourceJob } from './pipeline/pipeline.js';
 export {
+  bulkLoad,
   entitySink,
   type PutTarget,
   type Sink,
@@ -32,7 +28,19 @@ export {
   type Tagged,
   tableSink,
 } from './pipeline/sink.js';
-export { type JobQuery, type JobSource, snapshotSource, tableSource } from './pipeline/source.js';
+export {
+  avroSource,
+  type CsvSourceOptions,
+  csvSource,
+  type FileFormatName,
+  type JobQuery,
+  type JobSource,
+  ndjsonSource,
+  type ParquetSourceOptions,
+  parquetSource,
+  snapshotSource,
+  tableSource,
+} from './pipeline/source.js';
 export {
   type SqlConnection,
   type SqlDialect,

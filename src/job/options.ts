@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
-import type { JobRunOptions } from './types.js';
+import type { Counters, JobRunOptions } from './types.js';
 
 /** Options with their defaults. */
 export interface RunSettings {
@@ -91,4 +91,74 @@ function shardOf(shard: JobRunOptions['shard']): { index: number; count: number 
 
 function wrong(name: string, wanted: string, value: unknown): InvalidArgumentError {
   return new InvalidArgumentError(`The option ${name} of a job is ${wanted}, not ${describe(value)}.`);
+}
+
+/** Sums by name, being counted. */
+export class CounterSet {
+  private readonly sums: Map<string, number>;
+
+  constructor(start: Counters = {}) {
+    this.sums = new Map(Object.entries(start));
+  }
+
+  add(name: string, by: number): void {
+    this.sums.set(name, (this.sums.get(name) ?? 0) + by);
+  }
+
+  addAll(counters: Counters): void {
+    for (const [name, by] of Object.entries(counters)) this.add(name, by);
+  }
+
+  clear(): void {
+    this.sums.clear();
+  }
+
+  /** In the order of their names. */
+  toCounters(): Counters {
+    return Object.fromEntries([...this.sums].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+/** Holds work back to a rate, shared by all splits of a process: a bucket that fills with time and may go into debt. */
+
+/** Unused rate is saved up for at most this long, so that a pause is not followed by a rush. */
+const SAVED_MS = 250;
+
+export class Throttle {
+  private readonly perMs: number;
+  private available = 0;
+  private filledAt: number;
+
+  /** `perSecond` undefined: no limit. `now` in milliseconds, monotonic. */
+  constructor(
+    perSecond: number | undefined,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.perMs = perSecond === undefined ? Number.POSITIVE_INFINITY : perSecond / 1000;
+    this.filledAt = this.now();
+  }
+
+  /** Notes that `amount` was done; answers the milliseconds to wait before more is. */
+  take(amount: number): number {
+    if (this.perMs === Number.POSITIVE_INFINITY) return 0;
+    const now = this.now();
+    const filled = this.available + (now - this.filledAt) * this.perMs;
+    this.available = Math.min(filled, SAVED_MS * this.perMs) - amount;
+    this.filledAt = now;
+    return this.available >= 0 ? 0 : -this.available / this.perMs;
+  }
+}
+
+/** Waits, or less long when the signal is aborted; who waits looks at the signal then. */
+export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((done) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      done();
+    };
+    const timer = setTimeout(end, Math.min(milliseconds, 2 ** 31 - 1));
+    signal.addEventListener('abort', end);
+  });
 }

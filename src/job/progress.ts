@@ -1,9 +1,9 @@
 /** How far a phase is, at which rate, and when it may end. */
 
 import { fromHex } from '../bytes/index.js';
-import { CounterSet } from './counters.js';
 import type { SplitState } from './job-store.js';
-import { fractionOf } from './key-space.js';
+import { CounterSet } from './options.js';
+import { fractionOf } from './split-plan.js';
 import type { JobProgress, RowRange } from './types.js';
 
 const REPORT_EVERY_MS = 250;

@@ -1,3 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { ensureTable } from '../ddl/index.js';
+import { RowanError, throwIfAborted } from '../errors.js';
+import type { Engine } from '../table/index.js';
+import { otherFiles } from './files/place.js';
+import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
+import { CounterSet, type RunSettings, runSettings, sleep, Throttle } from './options.js';
+import { ProgressMeter } from './progress.js';
+import { planSplits } from './split-plan.js';
+import { type SplitEnvironment, SplitRun } from './split-run.js';
+import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
+
+/** Wakes lanes of this process that wait for splits of one job when another of its lanes has ended one. */
+
+const waiting = new Map<string, Set<AbortController>>();
+
+/** Waits until the job's bell rings, but no longer than so long, nor after the signal is aborted. */
+export async function sleepUntilRung(job: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+  const rung = new AbortController();
+  const lanes = waiting.get(job) ?? new Set();
+  waiting.set(job, lanes.add(rung));
+  try {
+    await sleep(milliseconds, AbortSignal.any([signal, rung.signal]));
+  } finally {
+    lanes.delete(rung);
+    if (lanes.size === 0) waiting.delete(job);
+  }
+}
+
+export function ring(job: string): void {
+  for (const lane of waiting.get(job) ?? []) lane.abort();
+}
+
 /**
  * Runs jobs. Any number of workers, in one process or many, may run the same job at once; what they know of each other
  * stands in `rowan_jobs`.
@@ -7,22 +40,6 @@
  * 3. A split of a living owner is left alone: its owner is dead when its state stays the same for `leaseMs` of this
  *    worker's clock, or at once where only one process can have the store and this one knows no such owner.
  */
-
-import { randomUUID } from 'node:crypto';
-import { ensureTable } from '../ddl/index.js';
-import { RowanError, throwIfAborted } from '../errors.js';
-import type { Engine } from '../table/index.js';
-import { ring, sleepUntilRung } from './bell.js';
-import { CounterSet } from './counters.js';
-import { otherFiles } from './files/place.js';
-import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
-import { type RunSettings, runSettings } from './options.js';
-import { ProgressMeter } from './progress.js';
-import { sleep } from './sleep.js';
-import { planSplits } from './split-plan.js';
-import { type SplitEnvironment, SplitRun } from './split-run.js';
-import { Throttle } from './throttle.js';
-import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 
 /** How often a split whose error may pass is begun again by one worker. */
 const ATTEMPTS = 5;

@@ -1,15 +1,14 @@
-/** Works one split: reads its rows in batches, hands them on, checkpoints, and gives signs of life meanwhile. */
-
 import { fromHex, toHex } from '../bytes/index.js';
+import type { JsonValue } from '../codec/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
+import { Scan } from '../table/index.js';
 import { type Batch, openBatches } from './batches.js';
-import { CounterSet } from './counters.js';
 import type { JobStore, SplitState, Stored } from './job-store.js';
-import type { RunSettings } from './options.js';
+import { CounterSet, type RunSettings, sleep, type Throttle } from './options.js';
 import type { ProgressMeter } from './progress.js';
-import { sleep } from './sleep.js';
-import type { Throttle } from './throttle.js';
-import type { JobPhase, JobReadable, RowRange, SplitWork } from './types.js';
+import type { JobPhase, JobReadable, RowRange, SplitContext, SplitWork } from './types.js';
+
+/** Works one split: reads its rows in batches, hands them on, checkpoints, and gives signs of life meanwhile. */
 
 /** Rows of the first batch, before it is known how large rows are. */
 const FIRST_BATCH = 64;
@@ -225,4 +224,39 @@ async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds >= 1) await sleep(milliseconds, signal);
   else await new Promise<void>((done) => setImmediate(done));
   throwIfAborted(signal);
+}
+
+/** Work of a job that reads nothing: done once, and kept with its state. */
+
+const NOTHING: JobReadable = {
+  name: 'nothing',
+  scan: () => ({
+    next: async () => undefined,
+    nextBatch: async () => [],
+    close: async () => {},
+    async *[Symbol.asyncIterator]() {},
+  }),
+};
+
+/**
+ * A phase of one split that does `work` and keeps what it answers. It is done again when it did not come to its end, and by one
+ * worker at a time.
+ */
+export function onePhase(work: (context: SplitContext) => Promise<JsonValue> | JsonValue): JobPhase {
+  return {
+    table: NOTHING,
+    ranges: [{ start: new Uint8Array(), stop: new Uint8Array() }],
+    oneSplitEach: true,
+    scan: () => new Scan(),
+    open(context) {
+      let kept = context.resumed;
+      return {
+        rows: () => {},
+        async finish() {
+          kept = await work(context);
+        },
+        commit: () => kept,
+      };
+    },
+  };
 }

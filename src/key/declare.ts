@@ -3,7 +3,7 @@
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
-import type { KeyCodec } from './codecs/key-codec.js';
+import type { KeyCodec } from './codecs/base.js';
 import {
   type BucketElement,
   DIGEST_LENGTH,

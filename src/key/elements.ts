@@ -7,7 +7,7 @@
  * of conditions. A digest of a property that another element holds whole is derived too.
  */
 
-import type { KeyCodec } from './codecs/key-codec.js';
+import type { KeyCodec } from './codecs/base.js';
 
 /** What can stand in a row key. */
 export type KeyValue = string | number | bigint | boolean | Date | Uint8Array;

@@ -1,8 +1,8 @@
 /** What the rest of Rowan sees of row keys: the layout of a key, and the ranges of a condition. */
 
+import type { SplitAlgorithm } from '../table/admin.js';
 import type { Filter } from '../table/index.js';
-import type { SplitAlgorithm } from '../table/splits.js';
-import type { KeyCodec } from './codecs/key-codec.js';
+import type { KeyCodec } from './codecs/base.js';
 import type { KeyDictionary } from './dictionary/dictionary.js';
 
 /** Bytes of a row range: `start` inclusive, `stop` exclusive; an undefined `stop` is the end of the table. */

@@ -2,10 +2,8 @@ import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
-import { ExpectedColumn } from './expected-column.js';
-import { generateRawReader, type RawReader } from './reader-code.js';
-import { type MappedEntity, type ObjectShape, type ShapeCode, slotsOf } from './shape.js';
-import { shapeCode } from './shape-code.js';
+import { ExpectedColumn, generateRawReader, type RawReader } from './reader-code.js';
+import { type MappedEntity, type ObjectShape, type ShapeCode, shapeCode, slotsOf } from './shape.js';
 
 /** The expected columns of one family stand at `from` to `to` - 1. */
 interface FamilySpan {

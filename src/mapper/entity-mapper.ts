@@ -1,6 +1,9 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { EntityMapper, RowReader } from '../schema/types.js';
+import type { KeyDictionary } from '../key/index.js';
+import { compileDeclarations, type MarkerFamilies, type Schema } from '../schema/compile.js';
+import type { EntitySubscriber } from '../schema/lifecycle.js';
+import type { EntityClass, EntityMapper, EntitySchema, RowReader } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Delete, Put, RawRow, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
@@ -90,4 +93,31 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     this.bySet.set(properties, reader);
     return reader;
   }
+}
+
+/**
+ * The schema of an entity with `substitute` parts, bound to the dictionaries of a database: its key takes and gives
+ * texts. The schema itself when it has none.
+ */
+export function bindDictionaries(
+  schema: EntitySchema,
+  dictionary: (name: string) => KeyDictionary,
+): EntitySchema {
+  const key = schema.key.bind(dictionary);
+  if (key === schema.key) return schema;
+  const tableName = schema.table.descriptor.name;
+  return Object.freeze({ ...schema, key, mapper: new CompiledMapper({ ...schema, key, tableName }) });
+}
+
+/**
+ * Compiles the declarations of these entity classes: key layouts, columns, tables and mappers, all frozen. `markers` says
+ * where the markers of entities stand whose declarations leave it open.
+ * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
+ */
+export function compileSchema(
+  entities: readonly EntityClass[],
+  markers?: MarkerFamilies,
+  subscribers?: readonly EntitySubscriber[],
+): Schema {
+  return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers, subscribers);
 }

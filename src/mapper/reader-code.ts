@@ -1,15 +1,14 @@
+import { compareBytes } from '../bytes/index.js';
+import { generated } from '../codegen/index.js';
+import { BaseCodec } from '../key/codecs/index.js';
+import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import type { RawRow } from '../table/index.js';
+import { type MappedEntity, type ObjectShape, shapeSource } from './shape.js';
+
 /**
  * Reads raw rows by a function generated for the entity: one step for each expected column, in the order of cells. Each
  * step has its own codec and property, so that the machine code of the hot path has no call that it cannot see through.
  */
-
-import { compareBytes } from '../bytes/index.js';
-import { generated } from '../codegen/index.js';
-import { BaseCodec } from '../key/codecs/index.js';
-import type { ColumnSchema } from '../schema/types.js';
-import type { RawRow } from '../table/index.js';
-import type { MappedEntity, ObjectShape } from './shape.js';
-import { shapeSource } from './shape-code.js';
 
 /** A column and its slot. All are of one cell. */
 export interface SingleColumn {
@@ -102,4 +101,23 @@ function othersSource(family: string): string {
 /** Families come in the byte order of their names. */
 function familyBefore(family: string, wanted: string): boolean {
   return Buffer.compare(Buffer.from(family), Buffer.from(wanted)) < 0;
+}
+
+/** One expected column. Of one class, so that the loop over cells stays monomorphic. */
+export class ExpectedColumn {
+  /** The qualifier object that was last found equal: engines may share one between rows, and then nothing is compared. */
+  seen: Uint8Array;
+
+  constructor(
+    readonly schema: ColumnSchema,
+    readonly slot: number,
+    readonly qualifier: Uint8Array,
+    readonly codec: ValueCodec<unknown>,
+    /** One cell makes the value; otherwise a Map (`columns`) or a history (`versions`) is filled. */
+    readonly single: boolean,
+    /** The qualifier is what all cells of the property begin with. */
+    readonly prefix: boolean,
+  ) {
+    this.seen = qualifier;
+  }
 }

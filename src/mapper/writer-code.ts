@@ -8,8 +8,7 @@ import { generated } from '../codegen/index.js';
 import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
 import type { ColumnSchema } from '../schema/types.js';
 import { CellType, Delete, type Put } from '../table/index.js';
-import { type MappedEntity, type ObjectShape, refuseEmbedded } from './shape.js';
-import { readPlainly, shapeSource } from './shape-code.js';
+import { type MappedEntity, type ObjectShape, readPlainly, refuseEmbedded, shapeSource } from './shape.js';
 
 /** Adds a cell to the put for every column that has a value; gives the delete of the columns that are null, if any. */
 export type ColumnsWriter = (source: object, put: Put) => Delete | undefined;

@@ -11,8 +11,7 @@ import {
   type RowRead,
   type Table,
 } from '../table/index.js';
-import type { EntityMoves } from './entity-moves.js';
-import type { EntityUpgrades } from './entity-upgrades.js';
+import type { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { countMutations, countTransfer, moveMutations, readMoved, type TableMoves } from './table-moves.js';
 
 /** Times that a row is read and tried again when others write it. */

@@ -7,7 +7,7 @@ import { toLatin1 } from '../bytes/index.js';
 import { counter } from '../codec/index.js';
 import { UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { isGet } from '../table/get.js';
+import { isGet } from '../table/get-and-scan.js';
 import {
   type Cell,
   CellType,
@@ -25,8 +25,7 @@ import {
   RowMutations,
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
-import { type ColumnMove, EntityMoves } from './entity-moves.js';
-import { EntityUpgrades } from './entity-upgrades.js';
+import { type ColumnMove, EntityMoves, EntityUpgrades } from './entity-moves.js';
 
 /** A change of one row. */
 export type Change = RowMutation | RowMutations;

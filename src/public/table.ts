@@ -13,7 +13,7 @@ export {
   toHex,
   toStringBinary,
 } from '../bytes/index.js';
-export type { CompactionSettings } from '../store/compact/policy.js';
+export type { CompactionSettings } from '../store/background/compaction-policy.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
 export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';

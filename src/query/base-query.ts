@@ -4,21 +4,26 @@ import { copyBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
-import type { TableAccess } from './access.js';
+import type { QueryOperation, TableAccess } from './access.js';
 import { type CursorScope, decodeCursor } from './cursor.js';
-import type { QueryOperation } from './events.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explanation.js';
 import { checkSupported, type FindOptions } from './find-options.js';
-import { loadRows, pause, ROWS_AT_ONCE } from './load-rows.js';
-import type { RowLoader } from './loader.js';
-import { checkNames } from './option-checks.js';
-import { checkPage, type Page, type PageOptions, type PageRow, pageOf } from './page.js';
+import { loadRows, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
+import {
+  checkPage,
+  type OpenStream,
+  type Page,
+  type PageOptions,
+  type PageRow,
+  pageOf,
+  RowStream,
+} from './page.js';
 import type { BaseSpec } from './query-spec.js';
 import type { Position } from './ranges.js';
 import { countRanges, type ReadPlan } from './read-plan.js';
-import type { ReadOptions, ReadTally, RowCursor } from './row-cursor.js';
-import { type OpenStream, RowStream } from './row-stream.js';
+import type { ReadOptions, ReadTally, RowCursor } from './row.js';
+import { checkNames } from './slice.js';
 
 /** A query made ready to run. */
 export interface Prepared {

@@ -5,10 +5,10 @@ import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
-import { checkCount, checkNames } from './option-checks.js';
 import type { Page, PageOptions } from './page.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
+import { checkCount, checkNames } from './slice.js';
 
 /** What is done to each row. */
 export type RowAction = { readonly kind: 'delete' } | { readonly kind: 'update'; readonly patch: object };

@@ -11,13 +11,11 @@ import { conjuncts } from './condition.js';
 import { explainCollection } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
-import { Groups } from './groups.js';
 import { parseKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
-import type { Predicate } from './predicate.js';
+import { Groups } from './page.js';
 import { type CollectionSpec, emptySpec, identityOf, type QuerySpec } from './query-spec.js';
-import { resolverOf } from './resolver.js';
-import { type Where, WhereBuilder } from './where.js';
+import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
 /** Members of a union but the one type; classes that extend it stay. */
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;

@@ -13,8 +13,7 @@ import type {
   SummableOf,
   SumOf,
 } from './aggregate/aggregates.js';
-import { Figures } from './aggregate/figures.js';
-import type { GroupedQuery } from './aggregate/grouped-query.js';
+import { Figures, type GroupedQuery } from './aggregate/grouped-query.js';
 import { BaseQuery, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
@@ -24,21 +23,18 @@ import {
   type RowChanger,
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
-import { readPlanOf } from './entity-plan.js';
-import type { EqualLookUps } from './equal-lookups.js';
+import type { EqualLookUps } from './equal-lookup.js';
 import { explainIndex, explainQuery } from './explain.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
 import { requireActive } from './index-access.js';
-import { chooseIndex } from './index-choice.js';
-import { lookUp } from './index-lookup.js';
+import { chooseIndex, lookUp } from './index-choice.js';
 import { type IndexPlan, planIndex } from './index-plan.js';
 import { indexReadPlan } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import type { Page, PageOptions } from './page.js';
-import { type EntityPlan, planQuery } from './plan.js';
-import type { Predicate } from './predicate.js';
+import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import {
@@ -49,12 +45,10 @@ import {
   relationsNamed,
   type WithRelations,
 } from './related/related-query.js';
-import { resolverOf } from './resolver.js';
-import type { Row } from './row.js';
-import type { RowSource } from './row-source.js';
+import type { Row, RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
-import { type Where, WhereBuilder } from './where.js';
+import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
 /** The properties of an entity that are Maps, and the keys of each. */
 export type MapsOf<E> = {

@@ -1,17 +1,230 @@
-/** Runs a plan: whole keys, one range after the other, or a merge; and the limit. The only thing that reads many rows. */
-
 import { throwIfAborted } from '../errors.js';
+import type { KeyRange } from '../key/types.js';
+import {
+  Get,
+  type Result,
+  type ResultScanner,
+  type SyncResultScanner,
+  type SyncTable,
+} from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { GetsCursor } from './gets-cursor.js';
-import { LimitedCursor } from './limited-cursor.js';
-import { MergeCursor } from './merge-cursor.js';
-import { openRange } from './open-range.js';
-import type { RangeSource } from './range-source.js';
-import type { OpenRange } from './range-to-open.js';
-import { type Position, rangesFrom } from './ranges.js';
-import { comparePlaced, type PlanPart, type ReadPlan } from './read-plan.js';
-import type { ReadOptions, RowCursor } from './row-cursor.js';
-import { SequenceCursor } from './sequence-cursor.js';
+import { LimitedCursor, MergeCursor, SequenceCursor } from './cursors.js';
+import { loadTexts } from './loader.js';
+import { type OpenRange, RangeSource } from './range-source.js';
+import { type Position, rangesFrom, scanOf } from './ranges.js';
+import { applyScanHints, comparePlaced, type PlanPart, prepareQuery, type ReadPlan } from './read-plan.js';
+import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
+
+/** Gets sent at once for a query of several whole keys. */
+const GETS_AT_ONCE = 64;
+
+/** Whole keys of a remote table, many in one call, in the order of the ranges. */
+export class GetsCursor implements RowCursor {
+  row: Result | undefined;
+  entity = 0;
+  private index = 0;
+  private found: Result[] = [];
+  private parts: PlanPart[] = [];
+  private at = 0;
+
+  constructor(
+    private readonly plan: ReadPlan,
+    private readonly ranges: readonly OpenRange[],
+    private readonly access: TableAccess,
+    private readonly options: ReadOptions,
+  ) {}
+
+  async advance(): Promise<boolean> {
+    for (;;) {
+      while (this.at < this.found.length) {
+        const part = this.parts[this.at]!;
+        const row = this.found[this.at++]!;
+        if (row.isEmpty) continue;
+        this.count(row);
+        this.entity = part.classify === undefined ? part.entity : part.classify(row);
+        if (this.entity < 0) continue;
+        this.row = row;
+        return true;
+      }
+      if (this.index >= this.ranges.length) {
+        this.row = undefined;
+        return false;
+      }
+      await this.fetch();
+    }
+  }
+
+  private count(row: Result): void {
+    const { tally } = this.options;
+    if (tally === undefined) return;
+    tally.rows++;
+    tally.bytes += valueBytes(row);
+  }
+
+  private async fetch(): Promise<void> {
+    throwIfAborted(this.options.signal);
+    const size = Math.max(Math.min(this.options.expected, GETS_AT_ONCE), 1);
+    const asked = this.ranges.slice(this.index, this.index + size);
+    this.index += asked.length;
+    const gets = asked.map(({ part, range }) => {
+      const get = new Get(range.start);
+      prepareQuery(get, part, this.plan, this.options);
+      return get;
+    });
+    this.found = await this.access.table.getAll(gets, this.options);
+    this.parts = asked.map(({ part }) => part);
+    this.at = 0;
+    await loadTexts(this.plan.layouts, this.found);
+  }
+
+  close(): void {
+    this.index = this.ranges.length;
+    this.found = [];
+  }
+}
+
+/** Rows that are filled again and again, of a table that answers in this thread. */
+export class RawSource extends RangeSource {
+  private readonly raw = takeRawRow();
+  private readonly scanner: SyncResultScanner | undefined;
+  private readonly get: Get | undefined;
+  /** Whether the get is still to be done. */
+  private open = true;
+  private closed = false;
+
+  constructor(
+    private readonly table: SyncTable,
+    plan: ReadPlan,
+    part: PlanPart,
+    range: KeyRange,
+    limit: number | undefined,
+    options: ReadOptions,
+    isBehind: ((source: RangeSource) => boolean) | undefined,
+  ) {
+    super(part, plan, options, isBehind);
+    if (part.points) {
+      this.get = new Get(range.start);
+      prepareQuery(this.get, part, plan, options);
+    } else {
+      const scan = scanOf(range, plan.reversed).setLimit(limit);
+      prepareQuery(scan, part, plan, options);
+      this.scanner = table.scanSync(scan);
+    }
+  }
+
+  protected next(): boolean {
+    if (this.closed) return false;
+    const { raw, scanner } = this;
+    const more =
+      scanner === undefined ? this.open && this.table.getRaw!(this.get!, raw) : scanner.nextRaw!(raw);
+    if (scanner === undefined) this.open = false;
+    this.row = raw;
+    return more;
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.open = false;
+    this.scanner?.close();
+    giveBackRawRow(this.raw);
+  }
+}
+
+/** Rows fetched from a range at first where nothing says how many are wanted; each fetch doubles it up to the most. */
+const LARGEST_BATCH = 256;
+
+/** Results, fetched in growing batches: a reading that stops early has read little. */
+export class ScanSource extends RangeSource {
+  private buffer: readonly Result[] = [];
+  private index = 0;
+  private batch: number;
+  private ended = false;
+  private scanner: ResultScanner | SyncResultScanner | undefined;
+  private readonly get: Get | undefined;
+
+  constructor(
+    private readonly access: TableAccess,
+    plan: ReadPlan,
+    part: PlanPart,
+    range: KeyRange,
+    limit: number | undefined,
+    options: ReadOptions,
+    isBehind: ((source: RangeSource) => boolean) | undefined,
+  ) {
+    super(part, plan, options, isBehind);
+    this.batch = Math.min(limit ?? LARGEST_BATCH, options.expected, LARGEST_BATCH);
+    if (part.points) {
+      this.get = new Get(range.start);
+      prepareQuery(this.get, part, plan, options);
+    } else {
+      const scan = scanOf(range, plan.reversed).setLimit(limit);
+      prepareQuery(scan, part, plan, options);
+      applyScanHints(scan, options);
+      this.scanner = access.sync?.scanSync(scan) ?? access.table.scan(scan, options);
+    }
+    this.dictionaries = plan.layouts.some((layout) => layout.dictionaries !== undefined)
+      ? plan.layouts
+      : undefined;
+  }
+
+  private readonly dictionaries: ReadPlan['layouts'] | undefined;
+
+  protected next(): boolean | Promise<boolean> {
+    if (this.index < this.buffer.length) {
+      this.row = this.buffer[this.index++]!;
+      return true;
+    }
+    if (this.ended) return false;
+    return this.fetch().then(() => this.next());
+  }
+
+  private async fetch(): Promise<void> {
+    throwIfAborted(this.options.signal);
+    const count = this.batch;
+    this.batch = Math.min(count * 2, LARGEST_BATCH);
+    const rows = await this.fetchRows(count);
+    if (this.dictionaries !== undefined) await loadTexts(this.dictionaries, rows);
+    this.buffer = rows;
+    this.index = 0;
+  }
+
+  private async fetchRows(count: number): Promise<readonly Result[]> {
+    if (this.get !== undefined) {
+      this.ended = true;
+      const result = await this.access.table.get(this.get, this.options);
+      return result.isEmpty ? [] : [result];
+    }
+    const rows = await this.scanner!.nextBatch(count);
+    if (rows.length < count) this.ended = true;
+    return rows;
+  }
+
+  close(): Promise<void> | void {
+    this.ended = true;
+    this.buffer = [];
+    const { scanner } = this;
+    this.scanner = undefined;
+    return scanner?.close();
+  }
+}
+
+/** Opens a range; nothing is read before the first `advance`. */
+export function openRange(
+  access: TableAccess,
+  plan: ReadPlan,
+  part: PlanPart,
+  range: KeyRange,
+  limit: number | undefined,
+  options: ReadOptions,
+  isBehind?: (source: RangeSource) => boolean,
+): RangeSource {
+  const { sync } = access;
+  if (sync?.getRaw !== undefined) return new RawSource(sync, plan, part, range, limit, options, isBehind);
+  return new ScanSource(access, plan, part, range, limit, options, isBehind);
+}
+
+/** Runs a plan: whole keys, one range after the other, or a merge; and the limit. The only thing that reads many rows. */
 
 /** Ranges asked at the same time when a merge begins. */
 export const DEFAULT_CONCURRENCY = 16;

@@ -4,8 +4,8 @@ import { QueryError, UnsupportedError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { checkCount, checkNames } from './option-checks.js';
 import type { JoinStrategy } from './related/relation-loader.js';
+import { checkCount, checkNames } from './slice.js';
 
 /** Options of every read. */
 export interface ReadOptionsOf extends OperationOptions {

@@ -1,14 +1,14 @@
-/** What queries know of an entity's indexes. */
-
 import { QueryError } from '../errors.js';
 import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../indexes/index.js';
+import type { KeyConditions } from '../key/types.js';
 import type { EntitySchema, IndexSchema } from '../schema/types.js';
 import { FOREVER } from '../table/index.js';
-import { conjuncts, describeCondition, impliesPresence } from './condition.js';
+import { type Condition, conjuncts, describeCondition, impliesPresence } from './condition.js';
 import { compileCondition } from './evaluate.js';
 import { testedColumns } from './projection.js';
-import { resolverOf } from './resolver.js';
-import { WhereBuilder } from './where.js';
+import { resolverOf, WhereBuilder } from './where.js';
+
+/** What queries know of an entity's indexes. */
 
 /**
  * `active`: queries are answered from it. `building`: writes keep it, but it does not have every row yet. `disabled`: a
@@ -89,4 +89,48 @@ export function requireActive(
     `The index "${index.name}" of ${schema.name} cannot be asked: ${why}. Build it: await db.index(${schema.name}, '${index.name}').build(), or rowan index build.`,
     { details: { entity: schema.name, index: index.name, state: state ?? 'unknown' } },
   );
+}
+
+/** An index, and what is asked of its parts. */
+export interface IndexUse {
+  readonly index: EntityIndex;
+  readonly key: KeyConditions;
+  /** Conditions of the query that every entry which is read meets. */
+  readonly served: ReadonlySet<Condition>;
+  /** Why it and no other. */
+  readonly why: string;
+  /** The other indexes, and what they would cost. */
+  readonly others: readonly OtherIndex[];
+}
+
+export interface OtherIndex {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** Which index to declare for a query that nothing answers. */
+
+/** The index that would answer the query, as it is to be written; undefined where no condition could be one's. */
+export function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
+  const equal = new Set<string>();
+  const ranged = new Set<string>();
+  for (const condition of where.flatMap(conjuncts)) {
+    if (condition.kind !== 'test' || condition.negated || condition.inside !== undefined) continue;
+    const column = schema.columnsByProperty.get(condition.property);
+    if (column === undefined || condition.entry !== undefined) continue;
+    if (column.kind !== 'column' && column.kind !== 'counter') continue;
+    if (condition.operator === 'eq' || condition.operator === 'in') equal.add(condition.property);
+    else if (['gt', 'gte', 'lt', 'lte', 'startsWith'].includes(condition.operator)) {
+      ranged.add(condition.property);
+    }
+  }
+  const names = [...equal, ...[...ranged].filter((name) => !equal.has(name)).slice(0, 1)];
+  if (names.length === 0) return undefined;
+  const parts = names.map((name) => {
+    const codec = schema.columnsByProperty.get(name)!.codec.name;
+    return codec === 'text' ? `part('${name}')` : `part('${name}', ${codec})`;
+  });
+  const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
+  const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
+  return `@Index('by${words}', [${parts.join(', ')}])`;
 }

@@ -8,8 +8,7 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { FOREVER } from '../table/index.js';
 import { type Condition, conjuncts, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import type { Finish } from './finish.js';
-import type { IndexUse } from './index-use.js';
+import type { IndexUse } from './index-access.js';
 import { finishOf } from './plan.js';
 import {
   type ReadSet,
@@ -20,6 +19,7 @@ import {
   testedColumns,
 } from './projection.js';
 import type { QuerySpec } from './query-spec.js';
+import type { Finish } from './row.js';
 
 /** A cell of a row that an entry stands for, and where its value comes from. */
 export interface CoveringCell {

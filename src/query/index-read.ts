@@ -12,15 +12,22 @@ import {
 } from '../indexes/index.js';
 import { Get, RawRow, type Result, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { coverRow, decodesEntries } from './covered-row.js';
+import { coverRow, decodesEntries } from './index-choice.js';
 import { ENTRY_READ, type IndexPlan } from './index-plan.js';
-import { pause } from './load-rows.js';
-import { loadTexts } from './load-texts.js';
+import { loadTexts, pause } from './loader.js';
 import { applyReadSet } from './projection.js';
 import { FAILED_AT_ONCE } from './range-source.js';
 import { applyHints, comparePlaced, type ReadPlan } from './read-plan.js';
-import { giveBackRawRow, type Row, takeRawRow, valueBytes, valueIn, valueSpan } from './row.js';
-import type { ReadOptions, RowCursor } from './row-cursor.js';
+import {
+  giveBackRawRow,
+  type ReadOptions,
+  type Row,
+  type RowCursor,
+  takeRawRow,
+  valueBytes,
+  valueIn,
+  valueSpan,
+} from './row.js';
 
 /** Entries looked up at once at the most. */
 const LARGEST_LOOKUP = 256;

@@ -1,11 +1,11 @@
-/** Rows made into what a reader is given. */
-
+import { throwIfAborted } from '../errors.js';
 import type { EntitySchema, RowReader } from '../schema/types.js';
 import { RawRow, type Result } from '../table/index.js';
-import type { TableAccess } from './access.js';
-import type { Finish } from './finish.js';
-import { recoverAndRetry, recovering } from './recover.js';
-import { keptRow, type Row } from './row.js';
+import { recoverAndRetry, recovering, type TableAccess } from './access.js';
+import type { ReadPlan } from './read-plan.js';
+import { type Finish, keptRow, type Row, type RowCursor } from './row.js';
+
+/** Rows made into what a reader is given. */
 
 /** Makes entities, or parts of them, of the rows of one entity. */
 export class RowLoader {
@@ -56,4 +56,90 @@ export function loadEntity(
   result: Result,
 ): object | null | Promise<object | null> {
   return recovering(access, () => new RowLoader(schema, access).load(result));
+}
+
+/** Loads the texts of ids that stand in the keys of rows, in one request to each dictionary. */
+export async function loadTexts(layouts: ReadPlan['layouts'], rows: readonly Result[]): Promise<void> {
+  for (const layout of layouts) {
+    if (layout.dictionaries === undefined) continue;
+    const own = rows.filter((result) => !result.isEmpty && layout.matches(result.row));
+    if (own.length > 0) await layout.dictionaries.loadTexts(own.map((result) => result.row));
+  }
+}
+
+/** Makes entities of all rows of a reading: in this turn as long as they are there, and then as they come. */
+
+/** Rows after which other events get their turn. */
+export const ROWS_AT_ONCE = 8192;
+
+interface Loading {
+  readonly reading: RowCursor;
+  /** Of each entity of the plan. */
+  readonly loaders: readonly RowLoader[];
+  readonly take: (item: object) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Gives every entity to `take`, and closes the reading. A promise only where something must be waited for. */
+export function loadRows(
+  reading: RowCursor,
+  loaders: readonly RowLoader[],
+  take: (item: object) => void,
+  signal: AbortSignal | undefined,
+): Promise<void> | undefined {
+  let rest: Promise<void> | undefined;
+  try {
+    rest = loadAtOnce({ reading, loaders, take, signal });
+  } catch (error) {
+    rest = Promise.reject(error as Error);
+  }
+  return rest === undefined ? (reading.close() ?? undefined) : closeAfter(reading, rest);
+}
+
+async function closeAfter(reading: RowCursor, work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } finally {
+    await reading.close();
+  }
+}
+
+/** A promise from the first row on that must be waited for. */
+function loadAtOnce(loading: Loading): Promise<void> | undefined {
+  const { reading, loaders, take } = loading;
+  for (let count = 1; count < ROWS_AT_ONCE; count++) {
+    const more = reading.advance();
+    if (typeof more !== 'boolean') return loadRest(loading, count, more);
+    if (!more) return undefined;
+    const item = loaders[reading.entity]!.load(reading.row!);
+    if (item instanceof Promise) return loadRest(loading, count, more, item);
+    if (item !== null) take(item);
+  }
+  return loadRest(loading, ROWS_AT_ONCE, reading.advance());
+}
+
+/** `next`: whether there is a row; `first`: that one, if it is being loaded already. */
+async function loadRest(
+  { reading, loaders, take, signal }: Loading,
+  from: number,
+  next: boolean | Promise<boolean>,
+  first?: Promise<object | null>,
+): Promise<void> {
+  let more = next;
+  let loaded: object | null | Promise<object | null> | undefined = first;
+  for (let count = from; ; count++) {
+    if (!(typeof more === 'boolean' ? more : await more)) return;
+    loaded ??= loaders[reading.entity]!.load(reading.row!);
+    const item = loaded instanceof Promise ? await loaded : loaded;
+    if (item !== null) take(item);
+    if (count % ROWS_AT_ONCE === 0) await pause(signal);
+    loaded = undefined;
+    more = reading.advance();
+  }
+}
+
+/** Lets other events run. @throws RowanError `ERR_ABORTED`. */
+export async function pause(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  throwIfAborted(signal);
 }

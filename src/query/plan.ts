@@ -1,18 +1,18 @@
-/** The plan of one entity's share of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
-
 import { QueryError } from '../errors.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import type { Finish } from './finish.js';
-import { indexToDeclare } from './index-hint.js';
+import { indexToDeclare } from './index-access.js';
 import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
-import { valueSpan } from './row.js';
+import type { ReadPlan } from './read-plan.js';
+import { type Finish, type Row, valueSpan } from './row.js';
 import { sliceOf } from './slice.js';
+
+/** The plan of one entity's share of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
 
 export interface EntityPlan {
   readonly spec: QuerySpec;
@@ -149,4 +149,30 @@ function fullScanError(spec: QuerySpec, why: string | undefined): QueryError {
       },
     },
   );
+}
+
+/** A plan of one entity as a reading. */
+
+export function readPlanOf(plan: EntityPlan): ReadPlan {
+  const { keyPlan, rowTest, spec } = plan;
+  return {
+    parts: [
+      {
+        ranges: keyPlan.ranges,
+        leads: keyPlan.leads,
+        isPlainBehind: keyPlan.isPlainBehind,
+        points: keyPlan.kind === 'point' || keyPlan.kind === 'points',
+        read: plan.read,
+        filter: plan.filter,
+        entity: 0,
+        entities: [0],
+        classify: rowTest && ((row: Row) => (rowTest(row) ? 0 : -1)),
+      },
+    ],
+    layouts: [spec.schema.key],
+    order: keyPlan.order,
+    mergeOffset: keyPlan.mergeOffset,
+    reversed: spec.reversed,
+    timeRange: spec.timeRange,
+  };
 }

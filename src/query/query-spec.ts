@@ -3,9 +3,8 @@
 import type { KeyConditions } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { TimeRange } from '../table/index.js';
-import type { Condition } from './condition.js';
-import { describeCondition } from './condition.js';
-import type { IndexUse } from './index-use.js';
+import { type Condition, describeCondition } from './condition.js';
+import type { IndexUse } from './index-access.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { livingConditions } from './living.js';
 import type { MapSlice } from './slice.js';

@@ -1,9 +1,9 @@
-/** The rows of one range. */
-
-import { pause } from './load-rows.js';
+import type { KeyRange } from '../key/types.js';
+import { pause } from './loader.js';
 import type { PlacedRow, PlanPart, ReadPlan } from './read-plan.js';
-import { type Row, valueBytes } from './row.js';
-import type { ReadOptions, RowCursor } from './row-cursor.js';
+import { type ReadOptions, type Row, type RowCursor, valueBytes } from './row.js';
+
+/** The rows of one range. */
 
 /** Rows that fail in a row before other events get their turn. */
 export const FAILED_AT_ONCE = 8192;
@@ -78,3 +78,9 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+/** A range that is to be read, and how. */
+export interface OpenRange {
+  readonly part: PlanPart;
+  readonly range: KeyRange;
+}

@@ -6,8 +6,7 @@ import type { Filter, Query, Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
 import { compareMerged } from './ranges.js';
-import type { Row } from './row.js';
-import type { ReadHints, ReadOptions, RowCursor } from './row-cursor.js';
+import type { ReadHints, ReadOptions, Row, RowCursor } from './row.js';
 
 /** Ranges that are read alike. */
 export interface PlanPart {

@@ -1,7 +1,7 @@
-/** A row as a reading stands at it: a result of its own, or one that is filled again for the next. */
-
 import { EMPTY_BYTES, equalBytes, startsWithBytes } from '../bytes/index.js';
-import { RawRow, type Result } from '../table/index.js';
+import { type Consistency, type OperationOptions, RawRow, type Result, type Scan } from '../table/index.js';
+
+/** A row as a reading stands at it: a result of its own, or one that is filled again for the next. */
 
 export type Row = Result | RawRow;
 
@@ -78,4 +78,64 @@ export function takeRawRow(): RawRow {
 
 export function giveBackRawRow(raw: RawRow): void {
   if (spare.length < MOST_SPARE) spare.push(raw);
+}
+
+/** What is done to an entity before it is handed out. */
+export type Finish = (entity: Record<string, unknown>) => void;
+
+/** A reading that is under way, and how it is done. */
+
+/** How the table is to be read, beside what of it. */
+export interface ReadHints {
+  readonly consistency?: Consistency | undefined;
+  readonly caching?: number | undefined;
+  readonly cacheBlocks?: boolean | undefined;
+}
+
+/** What was read so far. */
+export interface ReadTally {
+  rows: number;
+  bytes: number;
+}
+
+export interface ReadOptions extends OperationOptions, ReadHints {
+  /** Rows wanted in all; undefined: every row. */
+  readonly limit: number | undefined;
+  /** Ranges of a merge that are asked at the same time. */
+  readonly concurrency: number;
+  /** Rows that are likely wanted at first: a remote table is asked for so many. */
+  readonly expected: number;
+  /** Counted when given. */
+  readonly tally: ReadTally | undefined;
+}
+
+/** Rows in order, one at a time. `row` is right until the next `advance`. */
+export interface RowCursor {
+  /** The row it stands at; undefined at the end. */
+  readonly row: Row | undefined;
+  /** Whose row it is, by its place in the plan's layouts. */
+  readonly entity: number;
+  /** Where it stands in the order of the plan, if that is not the row: an entry of an index. */
+  readonly place?: Uint8Array | undefined;
+  /** Goes on to the next row; false at the end. A promise only when the table must be waited for. */
+  advance(): boolean | Promise<boolean>;
+  /** Gives back scanners; allowed at any time and more than once. */
+  close(): void | Promise<void>;
+}
+
+/** What works over whole tables reads a query by. */
+
+/** The rows of a query, to be read in parts. */
+export interface RowSource<T> {
+  /** Says what is read: two queries that ask the same have the same. */
+  readonly signature: string;
+  readonly table: string;
+  /** Rows [start, stop); an empty stop is the table's end. */
+  readonly ranges: readonly { readonly start: Uint8Array; readonly stop: Uint8Array }[];
+  /** What is read of the rows, without bounds. */
+  scan(): Scan;
+  /** Null: the row is none of the query's. */
+  load(row: Result): T | null | Promise<T | null>;
+  /** The same of a row that is filled again for the next one. */
+  loadRaw(row: RawRow): T | null | Promise<T | null>;
 }

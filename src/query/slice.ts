@@ -1,11 +1,33 @@
-/** Some of the entries of a Map property. */
-
 import { compareBytes, concatBytes } from '../bytes/index.js';
-import { QueryError } from '../errors.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import type { Finish } from './finish.js';
-import { checkCount } from './option-checks.js';
+import type { Finish } from './row.js';
+
+/** Options of any call, held at run time to the names and numbers they may have. */
+
+/** @throws InvalidArgumentError when the options are no object, or have a name that is not known. */
+export function checkNames(doing: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new InvalidArgumentError(
+      `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
+    );
+  }
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new InvalidArgumentError(
+    `${doing} has no option "${unknown}". It takes ${known.join(', ')}; conditions on columns go into where().`,
+    { details: { option: unknown } },
+  );
+}
+
+/** @throws QueryError when the value is given and is no positive whole number. */
+export function checkCount(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) return;
+  throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
+}
+
+/** Some of the entries of a Map property. */
 
 /** Which entries: bounds by the bytes of their keys, which are the order in which they are stored. */
 export interface SliceBounds<K> {

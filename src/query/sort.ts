@@ -3,7 +3,7 @@
 import { QueryError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
-import { valueComparator } from './compare.js';
+import { valueComparator } from './evaluate.js';
 import type { QuerySpec } from './query-spec.js';
 
 type OrderBy = NonNullable<QuerySpec['orderBy']>;

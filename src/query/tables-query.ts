@@ -5,8 +5,7 @@ import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/ent
 import { describe } from '../table/checks.js';
 import type { EntityQuery } from './entity-query.js';
 import type { Explanation } from './explanation.js';
-import type { Predicate } from './predicate.js';
-import type { Where, WhereBuilder } from './where.js';
+import type { Predicate, Where, WhereBuilder } from './where.js';
 
 /** A page of a query over several tables. */
 export interface TablesPage<T> {

@@ -1,10 +1,43 @@
-/** The types of `where`, and the small builder for alternatives. */
-
+import { AvroCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
-import { BuiltPredicate, type Predicate } from './predicate.js';
+import { literalOf } from './key-conditions.js';
+import { propertyNames } from './projection.js';
+import { mapColumn, qualifierOf } from './slice.js';
+
+/** A condition made by `WhereBuilder`. */
+export interface Predicate<C extends KeyedClass> {
+  /** Only in types: keeps the predicates of two entities apart. */
+  readonly $entity?: (entity: C) => void;
+  readonly condition: Condition;
+}
+
+/** How deep `and`, `or` and `not` may be put into each other. */
+const MAX_DEPTH = 64;
+
+/** What the builder makes: refuses conditions that are put into each other too deep. */
+export class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
+  declare readonly $entity?: (entity: C) => void;
+  private readonly depth: number;
+
+  constructor(
+    readonly condition: Condition,
+    parts: readonly unknown[],
+  ) {
+    const depths = parts.map((part) => (part instanceof BuiltPredicate ? part.depth : 0));
+    this.depth = 1 + Math.max(0, ...depths);
+    if (this.depth > MAX_DEPTH) {
+      throw new QueryError(
+        `where: conditions are put into each other more than ${MAX_DEPTH} deep. and() and or() take any number of parts.`,
+      );
+    }
+  }
+}
+
+/** The types of `where`, and the small builder for alternatives. */
 
 /** Values that are compared as a whole; other objects are embedded ones. */
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
@@ -93,3 +126,29 @@ type MapsOf<E> = {
 type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
 
 type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;
+
+/** Which properties an entity's conditions can name. */
+
+/** Tells columns and key parts from the heads of embedded objects. */
+export function resolverOf(schema: EntitySchema): PropertyResolver {
+  return {
+    entity: schema.name,
+    names: propertyNames(schema),
+    kindOf(property) {
+      const column = schema.columnsByProperty.get(property);
+      if (column !== undefined) return isDocument(column) ? 'document' : 'value';
+      if (schema.key.parts.some((part) => part.name === property && part.recoverable)) return 'value';
+      const head = `${property}.`;
+      return schema.columns.some((other) => other.property.startsWith(head)) ? 'object' : undefined;
+    },
+    entryOf(property, key) {
+      const qualifier = qualifierOf(mapColumn(schema, property), key);
+      return { qualifier, name: `${property}[${literalOf(key)}]` };
+    },
+  };
+}
+
+/** Whether the column holds objects whose properties can be asked. */
+function isDocument({ kind, codec }: ColumnSchema): boolean {
+  return kind === 'column' && (codec instanceof AvroCodec || codec.name.startsWith('json'));
+}

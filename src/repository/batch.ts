@@ -1,21 +1,64 @@
-/** Many changes in one call, each with its own outcome. */
-
 import { ConflictError, ofItem, RowanError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
 import type { Where } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Get } from '../table/index.js';
-import type { BatchItem, CompileItem } from './batch-item.js';
 import { type Change, settle } from './change.js';
-import { CheckedItem } from './checked-item.js';
-import { checkFilter } from './conditional.js';
+import { checkedPut, checkFilter } from './conditional.js';
 import type { ChangeOutcome } from './executor.js';
-import type { WriteOptions } from './options.js';
+import type { ItemOutcome, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import type { ItemOutcome } from './types.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
+
+/** One item, ready to be sent: a change, or a get. */
+export type BatchItem = Change | { readonly get: Get };
+
+/** Compiles an item: runs its hooks and checks. */
+export type CompileItem = () => Promise<BatchItem>;
+
+/** The second half of `batch.check(key, condition)`: what is to be done if the condition holds. */
+export class CheckedItem<C extends KeyedClass, B> {
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly compiler: WriteCompiler,
+    private readonly options: WriteOptions,
+    private readonly key: KeyOf<C>,
+    private readonly condition: Required<Condition>,
+    private readonly collect: (item: CompileItem) => B,
+  ) {}
+
+  /** Stores the entity. @throws QueryError when its key is not the one that is checked. */
+  put(entity: Input<C>): B {
+    const { schema, compiler, key, condition, options } = this;
+    return this.collect(() => checkedPut(schema, compiler, key, entity, condition, options));
+  }
+
+  /** Changes columns: null deletes one, undefined leaves it alone. */
+  update(patch: Patch<C>): B {
+    const { compiler, key, condition, options } = this;
+    return this.collect(async () =>
+      compiler.update(await this.row(), key, await compiler.preparePatch(key, patch), options, condition),
+    );
+  }
+
+  /** Deletes the whole row. */
+  delete(): B {
+    const { compiler, key, condition, options } = this;
+    return this.collect(async () => {
+      const row = await this.row();
+      await compiler.beforeDelete(key);
+      return compiler.delete(row, key, options, condition);
+    });
+  }
+
+  private async row(): Promise<Uint8Array> {
+    return loadRowOfKey(this.schema, this.key, 'batch.check', false);
+  }
+}
+
+/** Many changes in one call, each with its own outcome. */
 
 /** Options of `batch`. */
 export interface RepositoryBatchOptions extends WriteOptions {

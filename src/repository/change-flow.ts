@@ -16,8 +16,8 @@ import {
   type Result,
   type RowMutation,
 } from '../table/index.js';
+import { asAction } from './change.js';
 import type { ChangeImage, ChangeParticipant, EntityChange, OwnColumn } from './executor.js';
-import { asAction } from './row-action.js';
 import { isPlain, RowImage } from './row-image.js';
 
 /** Rows of entities that one change may take along: all of them are one turn of the event loop and one record of the log. */

@@ -1,5 +1,3 @@
-/** What a write is, before an engine applies it: one change set for every way of writing. */
-
 import { equalBytes } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
@@ -9,10 +7,50 @@ import {
   type Filter,
   filters,
   Get,
+  type OperationOptions,
+  Result,
   type RowMutation,
+  RowMutations,
+  type Table,
 } from '../table/index.js';
-import { asAction } from './row-action.js';
 import type { RowImage } from './row-image.js';
+
+/** The mutations of one row as one request. */
+
+/** One mutation as it is, several as one atomic change of the row. */
+export function asAction(row: Uint8Array, mutations: readonly RowMutation[]): RowMutation | RowMutations {
+  return mutations.length === 1 ? mutations[0]! : new RowMutations(row).add(...mutations);
+}
+
+/** Whether the change leaves a delete marker behind. */
+export function hasDelete(action: RowMutation | RowMutations): boolean {
+  if (action.kind === 'rowMutations') return action.mutations.some((mutation) => mutation.kind === 'delete');
+  return action.kind === 'delete';
+}
+
+/** Applies the change as it is. */
+export async function applyAction(
+  table: Table,
+  action: RowMutation | RowMutations,
+  options: OperationOptions | undefined,
+): Promise<Result> {
+  switch (action.kind) {
+    case 'put':
+      await table.put(action, options);
+      return Result.EMPTY;
+    case 'delete':
+      await table.delete(action, options);
+      return Result.EMPTY;
+    case 'increment':
+      return table.increment(action, options);
+    case 'append':
+      return table.append(action, options);
+    case 'rowMutations':
+      return table.mutateRow(action, options);
+  }
+}
+
+/** What a write is, before an engine applies it: one change set for every way of writing. */
 
 /** The ways of writing that hooks, observers and participants tell apart. */
 export type ChangeOperation = 'put' | 'insert' | 'replace' | 'update' | 'delete' | 'mutate';

@@ -1,5 +1,4 @@
-/** Writes that take effect only if the row is as it was expected: one atomic step on the engine. */
-
+import { equalBytes } from '../bytes/index.js';
 import { QueryError, type RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
 import { livingFilter, resolverOf } from '../query/index.js';
@@ -9,13 +8,40 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
-import { checkedPut } from './checked-put.js';
-import type { WriteOptions } from './options.js';
-import type { RepositoryContext } from './row-access.js';
+import { checkEntity } from './input-copy.js';
+import type { CheckOutcome, WriteOptions } from './options.js';
+import { keyText, type RepositoryContext, rowOfKey } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import type { CheckOutcome } from './types.js';
-import { Unmet } from './unmet.js';
-import type { WriteCompiler } from './write-compiler.js';
+import { Unmet } from './version-lock.js';
+import type { Condition, WriteCompiler } from './write-compiler.js';
+
+/** A put that takes effect only if the entity with a key is there and meets a condition. */
+
+/** @throws QueryError when the entity's key is not the one that is checked; what the entity says wrong. */
+export async function checkedPut(
+  schema: EntitySchema,
+  compiler: WriteCompiler,
+  key: Readonly<Record<string, unknown>>,
+  entity: unknown,
+  condition: Required<Condition>,
+  options: WriteOptions | undefined,
+): Promise<Change> {
+  checkEntity(schema, entity, 'check(...).put');
+  const known = (await compiler.dictionaries?.known([key]))?.[0] ?? key;
+  const row = rowOfKey(schema, known, 'check');
+  // A text without an id is in no row: nothing can be met there, and it is given none for that.
+  if (known !== key) return compiler.purge(row, key, options, condition);
+  const prepared = await compiler.prepare(entity, 'put');
+  const change = compiler.put(prepared, options);
+  if (equalBytes(change.row, row)) return compiler.onlyIf(change, condition.expects, condition.mismatch!);
+  prepared.undo?.();
+  throw new QueryError(
+    `check(...).put: the entity ${keyText(schema, prepared.entity)} is not the one that is checked. Check its own key.`,
+    { details: { entity: schema.name } },
+  );
+}
+
+/** Writes that take effect only if the row is as it was expected: one atomic step on the engine. */
 
 /** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {

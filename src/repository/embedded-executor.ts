@@ -10,10 +10,18 @@ import {
   type RowRead,
   type SyncTable,
 } from '../table/index.js';
-import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from './change.js';
+import {
+  applyAction,
+  asAction,
+  type Change,
+  checked,
+  deleteOutlived,
+  type Expectation,
+  getIf,
+  isMetBy,
+} from './change.js';
 import { ChangeFlow } from './change-flow.js';
 import type { ChangeExecutor, ChangeOutcome, ChangeParticipant, PutLater } from './executor.js';
-import { applyAction, asAction } from './row-action.js';
 import { RowImage } from './row-image.js';
 
 /** How many changes are decided on in one turn. */

@@ -1,22 +1,39 @@
-/** What a change of a row takes away of the entries of its entity's indexes, and adds: the rule of both engines. */
-
 import { equalBytes } from '../bytes/index.js';
 import { ConflictError } from '../errors.js';
 import {
+  decodeEntry,
   ENTRY_QUALIFIER,
   type EntityIndex,
   type EntityIndexes,
   INDEX_FAMILY,
   type IndexEntry,
+  NewEntries,
   NOTE_VALUE,
   noteRow,
 } from '../indexes/index.js';
 import type { ColumnSchema } from '../schema/types.js';
-import { Delete, Put, type Result, type RowMutation } from '../table/index.js';
-import { EntryLife } from './entry-life.js';
-import { refuseUnfollowed } from './followed-writes.js';
+import {
+  Delete,
+  type Durability,
+  Get,
+  LATEST_TIMESTAMP,
+  Put,
+  type Result,
+  type RowMutation,
+} from '../table/index.js';
+import {
+  type ChangeImage,
+  type ChangeParticipant,
+  type ChangeStep,
+  type FollowUp,
+  type PutLater,
+  refuseUnfollowed,
+} from './executor.js';
+import { EntryLife } from './expiry.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
+
+/** What a change of a row takes away of the entries of its entity's indexes, and adds: the rule of both engines. */
 
 /** An entry that a change takes away (`was` alone), adds (`is` alone) or writes anew. */
 export interface EntryChange {
@@ -142,4 +159,121 @@ export function entryNoteOf(entry: Uint8Array): Put {
 
 export function deleteOf(row: Uint8Array, timestamp?: number): Delete {
   return new Delete(row).addColumns(INDEX_FAMILY, ENTRY_QUALIFIER, timestamp);
+}
+
+/**
+ * Keeps the entries of an entity's indexes, or notes which of an eventual one are to be looked at, in one step with its rows. What a row's entries are is said by
+ * `EntityIndexes`, and which of them a change takes away and adds by `EntryPlanner`.
+ */
+
+export class IndexParticipant implements ChangeParticipant {
+  readonly name = 'indexes';
+  readonly followNew: ((put: Put, putLater: PutLater) => boolean) | undefined;
+  private readonly planner: EntryPlanner;
+  /** Entries of the row that is put: filled again for each. */
+  private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
+
+  constructor(
+    private readonly indexes: EntityIndexes,
+    now: () => number,
+  ) {
+    this.planner = new EntryPlanner(indexes, now);
+    const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
+    this.followNew = entries && ((put, putLater) => this.addNew(entries, put, putLater));
+  }
+
+  private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
+    if (put.ttl !== undefined || put.timestamp !== LATEST_TIMESTAMP) return false;
+    const { rows, values } = this.added;
+    rows.length = 0;
+    values.length = 0;
+    try {
+      of.addTo(rows, values, put);
+    } catch {
+      // The long way fails as well, and says of what.
+      return false;
+    }
+    const { tableName: table } = this.indexes;
+    const durability = durabilityOfEntries(put.durability);
+    for (let i = 0; i < rows.length; i++) {
+      const value = values[i]!;
+      putLater({ table, row: rows[i]!, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
+    }
+    return true;
+  }
+
+  follow({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly FollowUp[] {
+    this.planner.refuse(mutations);
+    return this.followAll(
+      row,
+      this.planner.changes(before, after),
+      durabilityOfEntries(mutations[0]!.durability),
+      step,
+    );
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return this.planner.isMadeOf(columns);
+  }
+
+  /** The entries of a row that was written below its repository, as durable as is said. */
+  followBelow(
+    row: Uint8Array,
+    before: RowImage,
+    after: RowImage,
+    durability: Durability,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly FollowUp[] {
+    return this.followAll(row, this.planner.changes(before, after), durability, step);
+  }
+
+  private followAll(
+    row: Uint8Array,
+    changes: readonly EntryChange[],
+    durability: Durability,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly FollowUp[] {
+    const out: FollowUp[] = [];
+    for (const change of changes) this.followOne(change, row, step, out);
+    for (const { mutation } of out) mutation.setDurability(durability);
+    return out;
+  }
+
+  /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
+  private followOne(
+    change: EntryChange,
+    dataRow: Uint8Array,
+    step: Pick<ChangeStep, 'read'>,
+    out: FollowUp[],
+  ): void {
+    const { index, row, was, is, ttl } = change;
+    const { tableName: table, schema } = this.indexes;
+    if (index.index.eventual) {
+      out.push({ table, mutation: entryNoteOf(row) });
+      return;
+    }
+    const asked = index.index.unique && (was === undefined || is === undefined);
+    const holder = asked ? this.holder(change, step) : dataRow;
+    const own = holder !== undefined && equalBytes(holder, dataRow);
+    if (is === undefined) {
+      if (own) out.push({ table, mutation: deleteOf(row) });
+      return;
+    }
+    if (holder !== undefined && !own) {
+      const stored = step.read(new Get(holder), schema.table.descriptor.name);
+      if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
+    }
+    out.push({ table, mutation: putOf(is, ttl) });
+  }
+
+  /** The data row that an entry of a unique index names. */
+  private holder({ index, row }: EntryChange, step: Pick<ChangeStep, 'read'>): Uint8Array | undefined {
+    const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    return found && decodeEntry(index.index, row, found).dataRow;
+  }
+}
+
+/** Entries are acknowledged with their row; but past the log they would be lost without it, or it without them. */
+function durabilityOfEntries(ofRow: Durability): Durability {
+  return ofRow === 'SKIP_WAL' ? 'USE_DEFAULT' : ofRow;
 }

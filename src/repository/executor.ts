@@ -1,10 +1,19 @@
-/** How change sets take effect. One interface, because engines differ in what is one step. */
-
-import type { RowanError } from '../errors.js';
+import { type RowanError, UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import type { Get, OperationOptions, Put, Result, RowMutation, Scan, WaitingPut } from '../table/index.js';
+import {
+  type Get,
+  LATEST_TIMESTAMP,
+  type OperationOptions,
+  type Put,
+  type Result,
+  type RowMutation,
+  type Scan,
+  type WaitingPut,
+} from '../table/index.js';
 import type { Change, ChangeOperation } from './change.js';
 import type { RowImage } from './row-image.js';
+
+/** How change sets take effect. One interface, because engines differ in what is one step. */
 
 /** What became of one change of several. */
 export type ChangeOutcome =
@@ -92,4 +101,40 @@ export interface ChangeExecutor {
     | undefined;
   /** All changes or none; each sees what stands before it. @throws the first that cannot be, or `ERR_UNSUPPORTED`. */
   runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]>;
+}
+
+/** What the image of a row does not say, and nothing that follows the row could follow: one rule for indexes and copies. */
+
+/** @throws UnsupportedError on a ttl of a single write, and on deletes of a time to come. `has`: what follows the entity. */
+export function refuseUnfollowed(
+  schema: EntitySchema,
+  has: string,
+  mutations: readonly RowMutation[],
+  now: () => number,
+): void {
+  for (const mutation of mutations) {
+    if (mutation.kind !== 'delete') {
+      if (mutation.ttl === undefined || schema.timeToLive.lifelong) continue;
+      throw unsupported(
+        schema,
+        has,
+        'a ttl for a single write',
+        'Declare how long the entity lives: @Ttl on a property, or @Entity({ ttl }).',
+      );
+    }
+    const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
+    if (times.every((time) => time === LATEST_TIMESTAMP || time <= now())) continue;
+    throw unsupported(
+      schema,
+      has,
+      'a delete of a time to come',
+      'Delete up to the present: leave out the timestamp.',
+    );
+  }
+}
+
+function unsupported({ name }: EntitySchema, has: string, what: string, mend: string): UnsupportedError {
+  return new UnsupportedError(`${name} has ${has}, which do not go together with ${what}. ${mend}`, {
+    details: { entity: name },
+  });
 }

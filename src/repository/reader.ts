@@ -1,29 +1,33 @@
-/** The reads of a repository, of the present or of a time past. */
-
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
 import type { EntityIndex } from '../indexes/index.js';
 import type { KeyDictionaries } from '../key/index.js';
+import type { KeyLayout } from '../key/types.js';
+import { recovering } from '../query/access.js';
+import { timeOf } from '../query/base-query.js';
 import type { RowChanger } from '../query/bulk-change.js';
 import { withDefaults } from '../query/find-options.js';
 import {
   checkFindOptions,
   checkReadOptions,
   type EntityQuery,
+  EqualLookUps,
   emptySpec,
   type FindOptions,
+  type IndexUse,
   livingFilter,
+  parseKeyConditions,
   EntityQuery as Query,
   type ReadOptions,
   RowLoader,
   type TableAccess,
   timeRangeAt,
 } from '../query/index.js';
-import { parseKeyConditions } from '../query/key-conditions.js';
-import { loadTexts } from '../query/load-texts.js';
+import { loadTexts } from '../query/loader.js';
 import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '../query/projection.js';
 import { applyHints } from '../query/read-plan.js';
 import { giveBackRawRow, takeRawRow } from '../query/row.js';
+import { mapColumn, qualifierOf } from '../query/slice.js';
 import type {
   CheckedPrefix,
   EntityOf,
@@ -34,11 +38,49 @@ import type {
   KeyQuery,
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
-import { type Filter, Get, type TimeRange } from '../table/index.js';
-import { ByIndex } from './by-index.js';
+import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';
+import { type Filter, Get, LATEST_TIMESTAMP, type OperationOptions, type TimeRange } from '../table/index.js';
+import type { HistoryEntry, PlainOf } from './options.js';
 import { randomSalt } from './row-access.js';
-import type { PlainOf } from './types.js';
+
+/** Queries of one index, of one who reads. */
+
+const NOTHING: IndexUse['served'] = new Set();
+const NO_OPTIONS: FindOptions = Object.freeze({});
+
+/** What does not depend on the conditions is made ready once. */
+export class ByIndex<C extends KeyedClass> {
+  private readonly title: string;
+  private readonly asked: Pick<KeyLayout, 'parts'>;
+  private readonly lookUps: EqualLookUps | undefined;
+
+  constructor(
+    private readonly index: EntityIndex,
+    private readonly access: TableAccess,
+    private readonly timeRange: TimeRange | undefined,
+    private readonly defaults: ReadOptions | undefined,
+  ) {
+    const { name, layout, parts } = index.index;
+    this.title = `${index.schema.name}.by("${name}")`;
+    this.asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
+    this.lookUps = EqualLookUps.of(index, access);
+  }
+
+  /** @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options. */
+  find(conditions: Readonly<Record<string, unknown>>, said?: FindOptions): Query<C> {
+    const { index, timeRange, access } = this;
+    const given = said === undefined ? this.defaults : withDefaults(this.defaults, said);
+    const options = given === undefined ? NO_OPTIONS : checkFindOptions(given);
+    const key = parseKeyConditions(this.title, this.asked, conditions);
+    const why = 'it was asked for by name';
+    const through: IndexUse = { index, key, served: NOTHING, why, others: [] };
+    const { fullScan = false, withDeleted } = options;
+    const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
+    return new Query<C>(access, spec, options, undefined, this.lookUps);
+  }
+}
+
+/** The reads of a repository, of the present or of a time past. */
 
 /** Queries of one index. */
 export interface IndexFinder<C extends KeyedClass, Name> {
@@ -319,4 +361,61 @@ function plainSource(doing: string, given: unknown): Readonly<Record<string, unk
     return given as Readonly<Record<string, unknown>>;
   }
   throw new InvalidArgumentError(`${doing} takes one object, not ${describe(given)}.`);
+}
+
+/** Old versions of one column. */
+
+export interface HistoryOptions extends OperationOptions {
+  /** Only versions written at or after this time (ms or Date). */
+  readonly from?: number | Date;
+  /** Only versions written before this time. */
+  readonly to?: number | Date;
+  /** Of a Map of columns: the key of the entry whose versions are asked for. */
+  readonly entry?: unknown;
+  /** The newest so many; default all that the family keeps. */
+  readonly limit?: number;
+}
+
+const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
+  from: true,
+  to: true,
+  entry: true,
+  limit: true,
+  signal: true,
+  timeout: true,
+  attributes: true,
+};
+
+/** The versions of a column, or of an entry of a Map, that the family keeps, newest first. */
+export async function readHistory(
+  schema: EntitySchema,
+  access: TableAccess,
+  row: Uint8Array,
+  property: string,
+  options: HistoryOptions,
+): Promise<HistoryEntry<unknown>[]> {
+  checkOptions('history', options, HISTORY_OPTIONS);
+  const column = historyColumn(schema, property, options.entry);
+  const qualifier = options.entry === undefined ? column.qualifier : qualifierOf(column, options.entry);
+  const get = new Get(row).addColumn(column.family, qualifier);
+  if (options.limit === undefined) get.readAllVersions();
+  else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
+  const { from = 0, to = LATEST_TIMESTAMP } = options;
+  get.setTimeRange(timeOf('history', from), timeOf('history', to));
+  const result = await access.table.get(get, options);
+  return recovering(access, () =>
+    result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) })),
+  );
+}
+
+function historyColumn(schema: EntitySchema, property: string, entry: unknown): ColumnSchema {
+  if (entry !== undefined) return mapColumn(schema, property);
+  const column = schema.columnsByProperty.get(property);
+  if (column !== undefined && column.kind !== 'columns') return column;
+  throw new QueryError(
+    column === undefined
+      ? `history: ${schema.name} has no column ${describe(property)}. It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
+      : `history: ${schema.name}.${property} holds many columns; ask for the history of one, { entry: key }.`,
+    { details: { entity: schema.name, property } },
+  );
 }

@@ -3,13 +3,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
-import { isGet } from '../table/get.js';
+import { isGet } from '../table/get-and-scan.js';
 import { type BatchAction, type OperationOptions, Result, type Table } from '../table/index.js';
-import { type Change, checked, deleteOutlived, getIf, type ResolvedChange } from './change.js';
+import {
+  applyAction,
+  asAction,
+  type Change,
+  checked,
+  deleteOutlived,
+  getIf,
+  hasDelete,
+  type ResolvedChange,
+} from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
-import { applyAction, asAction, hasDelete } from './row-action.js';
-import { RowGate } from './row-gate.js';
 import { RowImage } from './row-image.js';
+import { RowGate } from './row-lock.js';
 
 /** How often a change is read and tried again when other processes write its row at the same time. */
 const ATTEMPTS = 64;

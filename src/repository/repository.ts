@@ -15,28 +15,32 @@ import type {
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
-import { BatchBuilder, compileItems, type RepositoryBatchOptions, runBatch } from './batch.js';
-import type { CompileItem } from './batch-item.js';
-import { BulkChanges } from './bulk-changes.js';
-import { cellChanges } from './cell-changes.js';
+import {
+  BatchBuilder,
+  type CompileItem,
+  compileItems,
+  type RepositoryBatchOptions,
+  runBatch,
+} from './batch.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
-import { type HistoryOptions, readHistory } from './history.js';
-import { NewValues } from './new-values.js';
-import { type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
-import { checkPut } from './plain-puts.js';
-import { EntityReader } from './reader.js';
+import {
+  type Amounts,
+  type BulkWriteOptions,
+  type CheckOutcome,
+  type CounterValues,
+  type HistoryEntry,
+  type HistoryOf,
+  type ItemOutcome,
+  optionsOf,
+  type Suffixes,
+  type WriteOptions,
+} from './options.js';
+import { checkPut, NewValues } from './plain-puts.js';
+import { EntityReader, type HistoryOptions, readHistory } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import type {
-  Amounts,
-  CheckOutcome,
-  CounterValues,
-  HistoryEntry,
-  HistoryOf,
-  ItemOutcome,
-  Suffixes,
-} from './types.js';
+import { BulkChanges, cellChanges } from './row-changes.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows of one batch of `deletePrefix`. */

@@ -7,7 +7,7 @@ import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
-import type { Amounts, Suffixes } from './types.js';
+import type { Amounts, Suffixes } from './options.js';
 
 /** The codecs whose bytes can be appended to: the values laid end to end are the value of both. */
 const APPENDABLE: ReadonlySet<string> = new Set(['text', 'bytes']);

@@ -1,11 +1,18 @@
-/** Optimistic locking: a property that each write counts up, and that a write must know. */
-
-import { ConflictError } from '../errors.js';
+import { ConflictError, RowanError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation } from './change.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
+
+/** The condition did not hold. Callers get an outcome in its place. */
+export class Unmet extends RowanError {
+  constructor() {
+    super('ERR_CONFLICT', 'The condition of a check did not hold.');
+  }
+}
+
+/** Optimistic locking: a property that each write counts up, and that a write must know. */
 
 /** The `@Version` column of one entity. */
 export class VersionLock {

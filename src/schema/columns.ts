@@ -13,11 +13,9 @@ import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } f
 import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
 import { describe } from '../table/checks.js';
-import { avroColumnCodec } from './avro-class.js';
+import { avroColumnCodec, NestedJsonCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
-import { parseColumnName } from './column-name.js';
-import { FormerPlaces } from './former-places.js';
-import { NestedJsonCodec } from './nested-json.js';
+import { FormerPlaces, parseColumnName } from './former-places.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EmbeddedSchema, ValueCodec } from './types.js';
 

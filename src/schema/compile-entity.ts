@@ -4,20 +4,22 @@ import type { IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { compileKeyLayout, type KeyLayout } from '../key/index.js';
 import { describe } from '../table/checks.js';
-import { changesOf } from './changes.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes, partCodec } from './compile-indexes.js';
 import { compileCopies } from './copies.js';
-import { compileLifecycle } from './lifecycle.js';
-import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
-import { markerValue } from './marker.js';
+import { compileLifecycle, type EntitySubscriber, subscribedHooks, timeToLiveOf } from './lifecycle.js';
+import {
+  backReferenceIndex,
+  compileReferences,
+  compileRelations,
+  findBackReference,
+  type LinkOwner,
+  type UnindexedLink,
+} from './links.js';
+import { changesOf, markerValue } from './marker.js';
 import type { Problems } from './problems.js';
-import { compileReferences } from './references.js';
-import { compileRelations } from './relations.js';
-import { type EntitySubscriber, subscribedHooks } from './subscribers.js';
 import { compileSummaries } from './summaries.js';
-import { timeToLiveOf } from './time-to-live.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 import { compileUpgrades, versionOfEntity } from './upgrades.js';
 

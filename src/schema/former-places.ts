@@ -1,10 +1,27 @@
-/** `was` of a property -> the places where its column stood, with every rule that they can break. */
-
-import type { PropertyDeclaration, TableDeclaration } from '../../decorators/index.js';
-import { equalBytes, startsWithBytes, toStringBinary } from '../bytes/index.js';
+import type { ColumnName, PropertyDeclaration, TableDeclaration } from '../../decorators/index.js';
+import { equalBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
 import { describe } from '../table/checks.js';
-import { parseColumnName } from './column-name.js';
 import type { ColumnSchema, FormerPlace, ValueCodec } from './types.js';
+
+export interface ParsedColumn {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+}
+
+/** "family:qualifier" taken apart at its first colon; a text with the broken rule when it is none. */
+export function parseColumnName(column: ColumnName): ParsedColumn | string {
+  if (typeof column !== 'string') {
+    return column?.qualifier instanceof Uint8Array && typeof column.family === 'string'
+      ? column
+      : 'The column is neither a text nor { family, qualifier }.';
+  }
+  const colon = column.indexOf(':');
+  if (colon < 0) return `The column "${column}" names no family.`;
+  if (colon === 0) return `The column "${column}" has an empty family.`;
+  return { family: column.slice(0, colon), qualifier: toBytes(column.slice(colon + 1)) };
+}
+
+/** `was` of a property -> the places where its column stood, with every rule that they can break. */
 
 type Report = (rule: string, mend: string) => void;
 type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;

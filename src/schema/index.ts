@@ -1,11 +1,10 @@
-export * from './avro-columns.js';
-export * from './column-name.js';
+export * from './avro-class.js';
+export * from './compile.js';
 export * from './compile.js';
 export type * from './entity-types.js';
-export { newUlid, newUuid } from './generated-ids.js';
-export * from './given-columns.js';
+export * from './former-places.js';
+export * from './lifecycle.js';
+export { type EntitySubscriber, newUlid, newUuid } from './lifecycle.js';
 export * from './lint/index.js';
-export * from './schema.js';
-export * from './signature.js';
-export type { EntitySubscriber } from './subscribers.js';
+export * from './problems.js';
 export * from './types.js';

@@ -1,14 +1,19 @@
-/** Hooks, timestamps and checks of one entity, compiled to the functions that a repository calls. */
-
-import type {
-  CheckDeclaration,
-  HookMoment,
-  PropertyDeclaration,
-  ValidatorIssue,
+import { randomBytes } from 'node:crypto';
+import {
+  type CheckDeclaration,
+  classChain,
+  type HookDeclaration,
+  type HookMoment,
+  type PropertyDeclaration,
+  type ValidatorIssue,
 } from '../../decorators/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { describe } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
-import type { EntityLifecycle, WriteOperation } from './types.js';
+import type { Problems } from './problems.js';
+import type { ColumnSchema, EntityLifecycle, EntitySchema, TimeToLive, WriteOperation } from './types.js';
+
+/** Hooks, timestamps and checks of one entity, compiled to the functions that a repository calls. */
 
 type Entity = Record<string, unknown>;
 type Hook = (entity: object) => void | Promise<void>;
@@ -152,4 +157,212 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
     const done = step(items[i]!);
     if (done instanceof Promise) return done.then(() => inTurn(items.slice(i + 1), step));
   }
+}
+
+/** Hooks that stand outside of the entities whose writes and reads they are told of. */
+
+/**
+ * What is told of the writes and reads of entities without being part of their classes: an audit, a cache, a search index.
+ * Its hooks are those of the entities (`@BeforePut` and so on) and run after them, in the order of `subscribers`; they may be
+ * async, may change what is written before a write, and throwing there stops it.
+ *
+ * @example
+ * ```ts
+ * class Audit implements EntitySubscriber<Order> {
+ *   readonly listensTo = Order;
+ *   afterPut(order: Order): void {
+ *     console.log(order.orderNo);
+ *   }
+ * }
+ * const db = await open({ path, entities: [Order], subscribers: [new Audit()] });
+ * ```
+ */
+export interface EntitySubscriber<E extends object = object> {
+  /** The class whose entities, and those of classes that extend it, are told of. Default: all. */
+  readonly listensTo?: (abstract new (...args: never[]) => E) | undefined;
+  beforePut?(entity: E): void | Promise<void>;
+  afterPut?(entity: E): void | Promise<void>;
+  /** On an object with the key and the patch; what is set there is written. */
+  beforeUpdate?(entity: E): void | Promise<void>;
+  afterUpdate?(entity: E): void | Promise<void>;
+  /** On an object with the key. */
+  beforeDelete?(entity: E): void | Promise<void>;
+  afterDelete?(entity: E): void | Promise<void>;
+  afterLoad?(entity: E): void | Promise<void>;
+}
+
+const MOMENTS: readonly HookMoment[] = Object.keys({
+  beforePut: true,
+  afterPut: true,
+  beforeUpdate: true,
+  afterUpdate: true,
+  beforeDelete: true,
+  afterDelete: true,
+  afterLoad: true,
+} satisfies Record<HookMoment, true>) as HookMoment[];
+
+/** What subscribers add to the hooks of a class. */
+export function subscribedHooks(
+  target: abstract new (...args: never[]) => object,
+  subscribers: readonly EntitySubscriber[],
+): HookDeclaration[] {
+  return subscribers.filter((subscriber) => isTold(subscriber, target)).flatMap(subscriberHooks);
+}
+
+function subscriberHooks(subscriber: EntitySubscriber): HookDeclaration[] {
+  return MOMENTS.filter((moment) => subscriber[moment] !== undefined).map((moment) => ({
+    moment,
+    method: (entity: object) => subscriber[moment]!(entity),
+  }));
+}
+
+function isTold({ listensTo }: EntitySubscriber, target: object): boolean {
+  return listensTo === undefined || (classChain(target as never) as readonly object[]).includes(listensTo);
+}
+
+/** Adds what is wrong with subscribers, and which are told of nothing. */
+export function checkSubscribers(
+  subscribers: readonly EntitySubscriber[],
+  targets: readonly object[],
+  problems: Problems,
+): readonly EntitySubscriber[] {
+  if (!Array.isArray(subscribers)) {
+    problems.add('subscribers', undefined, `They are ${describe(subscribers)}.`, 'Give a list of objects.');
+    return [];
+  }
+  const sound = subscribers.filter((subscriber: unknown, index) => {
+    const wrong = mistakeOf(subscriber, targets);
+    if (wrong !== undefined) problems.add(`subscribers[${index}]`, undefined, ...wrong);
+    return wrong === undefined;
+  });
+  return Object.freeze(sound as EntitySubscriber[]);
+}
+
+function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, mend: string] | undefined {
+  if (typeof given !== 'object' || given === null)
+    return [`It is ${describe(given)}.`, 'Give an object with hooks, { afterPut(entity) {} }.'];
+  const subscriber = given as EntitySubscriber;
+  const { listensTo } = subscriber;
+  const hooks = MOMENTS.filter((moment) => subscriber[moment] !== undefined);
+  const none = hooks.find((moment) => typeof subscriber[moment] !== 'function');
+  if (none !== undefined) return [`Its ${none} is ${describe(subscriber[none])}.`, 'Give a function.'];
+  if (hooks.length === 0) return ['It has no hook.', `Give it one of ${MOMENTS.join(', ')}.`];
+  if (listensTo !== undefined && typeof listensTo !== 'function')
+    return [`It listens to ${describe(listensTo)}.`, 'Give a class, or leave it out for all entities.'];
+  if (targets.some((target) => isTold(subscriber, target))) return undefined;
+  return [
+    `It listens to ${listensTo?.name ?? 'entities'}, which none of the entities is or extends.`,
+    'Add the class to the entities, or leave the subscriber out.',
+  ];
+}
+
+/** Ids that rise with the time at which they are made: for `@Default` of key parts. */
+
+/** Ids of one millisecond count on from each other, so that those of one process always rise. */
+class RisingBits {
+  private time = -1;
+  private low: bigint = 0n;
+
+  constructor(private readonly bits: bigint) {}
+
+  next(now: number): { readonly time: number; readonly low: bigint } {
+    if (now > this.time) {
+      this.time = now;
+      // The highest bit is free, so that counting on does not overflow.
+      this.low = BigInt(`0x${randomBytes(10).toString('hex')}`) & ((1n << (this.bits - 1n)) - 1n);
+    } else {
+      this.low += 1n;
+    }
+    return { time: this.time, low: this.low };
+  }
+}
+
+const uuidBits = new RisingBits(74n);
+const ulidBits = new RisingBits(80n);
+
+/**
+ * A UUID of version 7 (RFC 9562): 48 bits of milliseconds, then 74 random ones. Ids of one process rise, also within a
+ * millisecond and when the clock steps back.
+ */
+export function newUuid(): string {
+  const { time, low } = uuidBits.next(Date.now());
+  const a = low >> 62n;
+  const b = low & ((1n << 62n) - 1n);
+  const value = (BigInt(time) << 80n) | (7n << 76n) | (a << 64n) | (2n << 62n) | b;
+  const hex = value.toString(16).padStart(32, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** A ULID: 48 bits of milliseconds and 80 random ones as 26 characters of Crockford's base 32, rising as `newUuid`. */
+export function newUlid(): string {
+  const { time, low } = ulidBits.next(Date.now());
+  let value = (BigInt(time) << 80n) | low;
+  let out = '';
+  for (let i = 0; i < 26; i++) {
+    out = CROCKFORD[Number(value & 31n)] + out;
+    value >>= 5n;
+  }
+  return out;
+}
+
+/** What programs give of an entity. */
+
+/**
+ * The columns whose values whoever puts an entity may give: none of what Rowan sets itself (versions, times of deletion, copies), no
+ * counters, histories or packed columns.
+ */
+export function givenColumns(schema: EntitySchema): ColumnSchema[] {
+  const copied = new Set(schema.copies.flatMap(({ fields }) => fields.map(({ column }) => column)));
+  return schema.columns.filter(
+    (column) =>
+      (column.kind === 'column' || column.kind === 'columns') &&
+      column.window === undefined &&
+      column.property !== schema.versionProperty &&
+      column.property !== schema.deletedProperty &&
+      !copied.has(column),
+  );
+}
+
+/** `@Entity({ ttl, renewTtl })` and `@Ttl` -> how long rows live, with every rule that they can break. */
+
+export function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
+  const { ttl } = source.declaration;
+  if (ttl !== undefined && (!Number.isSafeInteger(ttl) || ttl <= 0)) {
+    problems.add(
+      source.name,
+      undefined,
+      `Its ttl is ${typeof ttl === 'number' ? ttl : describe(ttl)}.`,
+      'Give a whole number of milliseconds above 0, or leave it out.',
+    );
+  }
+  const [property, second] = source.ttls;
+  if (second !== undefined) {
+    problems.add(
+      source.name,
+      second,
+      `It is the second property with @Ttl; the first is "${property}".`,
+      'Leave one.',
+    );
+  }
+  if (source.properties.some((stored) => stored.property === property)) {
+    problems.add(
+      source.name,
+      property,
+      'It has @Ttl and is stored as well.',
+      'Put @Ttl on a property of its own: it is not stored.',
+    );
+  }
+  const { renewTtl = false, marker } = source.declaration;
+  const ends = property !== undefined || ttl !== undefined;
+  if (renewTtl && !ends) {
+    problems.add(
+      source.name,
+      undefined,
+      'It has renewTtl, and nothing to renew.',
+      'Give @Entity({ ttl }) or a property with @Ttl.',
+    );
+  }
+  return Object.freeze({ property, milliseconds: ttl, renew: renewTtl, lifelong: ends && marker !== false });
 }

@@ -1,9 +1,13 @@
+import { describe } from '../table/checks.js';
+import { FOREVER, type TableDescriptor } from '../table/descriptor.js';
+import type { CollectedEntity } from './collect.js';
+import type { Problems } from './problems.js';
+import { MARKER_VALUE, type Marker } from './types.js';
+
 /**
  * The values of marker cells: one byte, the version that the row was written as, and of an entity that ends 8 bytes more,
  * big-endian, the time of its end in ms.
  */
-
-import { MARKER_VALUE } from './types.js';
 
 export const LAST_VERSION = 255;
 
@@ -42,4 +46,88 @@ export function endOf(
 /** The version that a marker tells; undefined when it is none that Rowan wrote, or was read without its value. */
 export function versionOf(marker: Uint8Array): number | undefined {
   return marker.length === 1 || marker.length === 9 ? marker[0] : undefined;
+}
+
+/** `@Entity({ changes })` -> for how long changes are kept, and where rows are marked, with every rule that they can break. */
+
+/** What is declared of an entity's changes. */
+export interface DeclaredChanges {
+  /** Milliseconds; undefined: nothing is kept. */
+  readonly changesKept: number | undefined;
+  /** The family in which rows are marked; undefined: none is named. */
+  readonly changeMarks: string | undefined;
+}
+
+/** An entity of a table, as far as marks ask. */
+interface MarkedEntity extends Pick<DeclaredChanges, 'changeMarks'> {
+  readonly source: { readonly name: string };
+  readonly columns: { readonly columns: readonly { readonly family: string }[] };
+  readonly marker: Marker | undefined;
+}
+
+/** The longest that a cell can live, ms. */
+const LONGEST_KEPT = 2 ** 52 - 1;
+const NOT_KEPT: DeclaredChanges = { changesKept: undefined, changeMarks: undefined };
+
+export function changesOf(source: CollectedEntity, problems: Problems): DeclaredChanges {
+  const changes: unknown = source.declaration.changes;
+  if (changes === undefined) return NOT_KEPT;
+  const isObject = typeof changes === 'object' && changes !== null;
+  const keep: unknown = isObject ? Reflect.get(changes, 'keep') : undefined;
+  const marks: unknown = isObject ? Reflect.get(changes, 'marks') : undefined;
+  const others = isObject ? Object.keys(changes).filter((name) => name !== 'keep' && name !== 'marks') : [];
+  const isKept = Number.isSafeInteger(keep) && Number(keep) > 0 && Number(keep) <= LONGEST_KEPT;
+  if (isKept && others.length === 0 && (marks === undefined || typeof marks === 'string'))
+    return { changesKept: Number(keep), changeMarks: marks };
+  const wrong =
+    others.length > 0
+      ? `Its changes have the option "${others[0]}".`
+      : isKept
+        ? `The marks of its changes are ${describe(marks)}.`
+        : `Its changes are kept for ${isObject ? describeKeep(keep) : describe(changes)}.`;
+  problems.add(
+    source.name,
+    undefined,
+    wrong,
+    'Give changes: { keep }, a whole number of milliseconds above 0, and for HBase marks, the name of a family; or leave it out.',
+  );
+  return NOT_KEPT;
+}
+
+function describeKeep(keep: unknown): string {
+  return typeof keep === 'number' ? String(keep) : describe(keep);
+}
+
+/** Rows that are gone keep their mark for a while: so it must be nothing that is read with an entity. */
+export function checkMarks(
+  { families }: TableDescriptor,
+  entities: readonly MarkedEntity[],
+  problems: Problems,
+): void {
+  for (const { source, changeMarks: marks } of entities) {
+    if (marks === undefined) continue;
+    const add = (what: string, mend: string): void => problems.add(source.name, undefined, what, mend);
+    const family = families.find(({ name }) => name === marks);
+    if (family === undefined) {
+      add(
+        `Its changes are marked in the family "${marks}", which its table has not.`,
+        `Declare it: families: { ${marks}: {} }.`,
+      );
+      continue;
+    }
+    const other = entities.find(
+      ({ columns, marker }) =>
+        marker?.family === marks || columns.columns.some((column) => column.family === marks),
+    );
+    if (other !== undefined)
+      add(
+        `Its changes are marked in the family "${marks}", in which ${other.source.name} has columns.`,
+        'Give marks a family of the table in which nothing else stands.',
+      );
+    if (family.ttl !== FOREVER)
+      add(
+        `Its changes are marked in the family "${marks}", whose cells end by themselves.`,
+        'Leave the time to live of that family out: marks end when they are needed no more.',
+      );
+  }
 }

@@ -1,22 +1,66 @@
-/** Declared summaries -> groups, figures and the indexes of least and greatest values, with every rule that they can break. */
-
+import type { FigureDefinition } from '../../decorators/declaration.js';
 import type { IndexDeclaration, SummaryDeclaration } from '../../decorators/index.js';
+import type { IndexedValue } from '../../decorators/indexes.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/index.js';
 import { describe } from '../table/checks.js';
 import { FOREVER } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
 import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
+import type { IndexTarget, KeyedClass } from './entity-types.js';
 import type { LinkOwner } from './links.js';
 import type { Problems } from './problems.js';
-import { sumKindOf } from './sum-kind.js';
 import {
   ALL_PART,
   type EntitySchema,
   type FigureSchema,
   type MeasuredSchema,
+  type SumKind,
   type SummarySchema,
+  type ValueCodec,
 } from './types.js';
+
+/** Which codecs keep numbers, and how these are added without losing digits. */
+
+type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
+
+/** Zero as the codec gives it back; undefined when its values cannot be added. */
+export function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
+  for (const zero of codec.name.includes('decimal') ? ['0'] : [0, 0n]) {
+    const back = throughCodec(codec, zero);
+    if (typeof back === typeof zero) return back as typeof zero;
+  }
+  return undefined;
+}
+
+/** Undefined when the codec's values cannot be added, or have no unit in common: decimals that each have a scale. */
+export function sumKindOf(codec: AnyCodec): SumKind | undefined {
+  const zero = zeroOf(codec);
+  switch (typeof zero) {
+    case 'bigint':
+      return { unit: 'one', as: 'bigint' };
+    case 'number':
+      return throughCodec(codec, 0.5) === 0.5 ? { unit: 'double' } : { unit: 'one', as: 'number' };
+    case 'string': {
+      const scale = zero.includes('.') ? zero.length - zero.indexOf('.') - 1 : 0;
+      const finer = `0.${'0'.repeat(scale)}1`;
+      return throughCodec(codec, finer) === undefined ? { unit: 'decimal', scale } : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** A value as it comes back; undefined when it is none of the codec's. */
+function throughCodec(codec: AnyCodec, value: unknown): unknown {
+  try {
+    return codec.decode?.(codec.encode!(value));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Declared summaries -> groups, figures and the indexes of least and greatest values, with every rule that they can break. */
 
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
@@ -298,3 +342,53 @@ export function checkSummaries(entities: readonly EntitySchema[], problems: Prob
     }
   }
 }
+
+/** The types of summaries, which a class lists as `@Summary` declares them. */
+
+/** The names of the summaries that a class lists: `declare static readonly summaries: { byStatus: { by: ['status']; … } }`. */
+export type SummaryName<C> = C extends { readonly summaries: infer Summaries }
+  ? keyof Summaries & string
+  : never;
+
+interface Listed {
+  readonly by: readonly string[];
+  readonly figures: Readonly<Record<string, FigureDefinition>>;
+}
+
+type ListedOf<C, Name> = C extends { readonly summaries: infer Summaries }
+  ? Name extends keyof Summaries
+    ? Extract<Summaries[Name], Listed>
+    : never
+  : never;
+
+/** The groups of a summary as a class of its own, whose key they are. */
+export type SummaryTargetOf<C extends KeyedClass, Name> = IndexTarget<
+  SummaryGroup<C, Name>,
+  ListedOf<C, Name>['by']
+>;
+
+/** What tells a group from others. */
+export type SummaryGroup<C extends KeyedClass, Name> = {
+  [P in ListedOf<C, Name>['by'][number]]: IndexedValue<C['prototype'], P>;
+};
+
+/** A group with its figures. */
+export type SummaryResult<C extends KeyedClass, Name> = SummaryGroup<C, Name> & {
+  [Figure in keyof ListedOf<C, Name>['figures']]: FigureValue<
+    C['prototype'],
+    ListedOf<C, Name>['figures'][Figure]
+  >;
+};
+
+type FigureValue<E, Figure> = Figure extends 'count' | { readonly count: string }
+  ? number
+  : Figure extends { readonly avg: string }
+    ? number | null
+    : Figure extends { readonly sum: infer P extends string }
+      ? SumOf<IndexedValue<E, P>>
+      : Figure extends { readonly min: infer P extends string } | { readonly max: infer P extends string }
+        ? IndexedValue<E, P> | null
+        : never;
+
+/** The type of a sum: texts are decimals. */
+type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;

@@ -1,7 +1,7 @@
 /** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
 
 import type { JsonValue } from '../codec/json.js';
-import type { ValueCodec } from '../codec/types.js';
+import type { ValueCodec } from '../codec/scalars.js';
 import type { KeyLayout } from '../key/types.js';
 import type {
   Delete,
@@ -13,7 +13,7 @@ import type {
   TableOptions,
 } from '../table/index.js';
 
-export type { ValueCodec } from '../codec/types.js';
+export type { ValueCodec } from '../codec/scalars.js';
 
 /** A class whose instances are entities. */
 export type EntityClass<E extends object = object> = abstract new (...args: never[]) => E;

@@ -1,7 +1,7 @@
 /** What an engine's admin may have beyond what every engine has: HBase's does, the embedded store's does not. */
 
 import type { Admin } from '../table/index.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './options.js';
 
 export interface SnapshotFacts {
   readonly name: string;

@@ -1,4 +1,3 @@
-export type { ShellIo } from './context.js';
-export type { EntityView, RowInterval } from './entities.js';
+export type { EntityView, RowInterval, ShellIo } from './command.js';
 export { type ShellOptions, type ShellOutcome, ShellSession } from './session.js';
 export { runTyped, Terminal, type TerminalOptions } from './terminal.js';

@@ -1,6 +1,3 @@
-/** Reads what commands are given: hashes of options, strings, numbers. */
-
-import { CommandError } from './command-error.js';
 import {
   inspect,
   RubyHash,
@@ -11,6 +8,11 @@ import {
   toS,
   toText,
 } from './ruby/index.js';
+
+/** A command cannot do what was asked; the message is what the HBase shell prints behind `ERROR: `. */
+export class CommandError extends Error {}
+
+/** Reads what commands are given: hashes of options, strings, numbers. */
 
 export function textOf(value: RubyValue): string {
   return toText(toS(value));

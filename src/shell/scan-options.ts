@@ -2,12 +2,9 @@
 
 import { equalBytes } from '../bytes/index.js';
 import { type Filter, parseFilter, Scan } from '../table/index.js';
-import { type Converter, converterOf, plainConverter } from './cells.js';
-import type { Columns } from './columns.js';
-import { CommandError } from './command-error.js';
-import type { ShellContext } from './context.js';
-import type { RowInterval } from './entities.js';
-import { bytesOf, integerOf, Options, textsOf, timeRangeOf } from './options.js';
+import type { RowInterval, ShellContext } from './command.js';
+import { type Columns, type Converter, converterOf, plainConverter } from './formatter.js';
+import { bytesOf, CommandError, integerOf, Options, textsOf, timeRangeOf } from './options.js';
 import { inspect, RubyHash, type RubyValue, rubyClass, toBinary } from './ruby/index.js';
 
 /** The scan of a table that options describe. Columns with converters are remembered in `columns`. */

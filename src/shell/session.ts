@@ -1,15 +1,9 @@
-/** A shell on an engine: reads statements and prints what they answer, as HBase's does. */
-
-import type { Engine } from '../table/index.js';
-import { checkCount, type ShellCommand } from './command.js';
+import { RowanError } from '../errors.js';
+import { type Engine, parseTableName, type Table } from '../table/index.js';
+import { checkCount, type EntityView, type ShellCommand, ShellContext, type ShellIo } from './command.js';
 import { COMMANDS } from './commands/index.js';
-import { CONSTANTS } from './constants.js';
-import { ShellContext, type ShellIo } from './context.js';
-import type { EntityView } from './entities.js';
+import { describeCommand, overview, tableText } from './describe.js';
 import { Formatter } from './formatter.js';
-import { describeCommand, overview } from './help.js';
-import { messageOf } from './messages.js';
-import { OpenStatement } from './open-statement.js';
 import {
   IncompleteError,
   Interpreter,
@@ -23,7 +17,185 @@ import {
   toS,
   toText,
 } from './ruby/index.js';
+import { type Token, tokenize } from './ruby/lexer.js';
 import { TableReference } from './table-reference.js';
+
+/** The constants of the HBase shell. Each is the text of its name, but for those that stand for another. */
+
+const NAMES = (
+  'ALLOW_PARTIAL_RESULTS ALL_METRICS ATTRIBUTES AUTHORIZATIONS BATCH BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE ' +
+  'CACHE_BLOCKS CACHE_BLOOMS_ON_WRITE CACHE_DATA_IN_L1 CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CLASSNAME CLUSTER_KEY ' +
+  'COLUMN COLUMNS COMPACTION_ENABLED COMPRESSION COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR ' +
+  'COMPRESSION_COMPACT_MINOR COMPRESS_TAGS CONFIG CONFIGURATION CONSISTENCY COPROCESSOR DATA DATA_BLOCK_ENCODING ' +
+  'DFS_REPLICATION DURABILITY ENCRYPTION ENCRYPTION_KEY ENDPOINT_CLASSNAME ERASURE_CODING_POLICY EVICT_BLOCKS_ON_CLOSE ' +
+  'FILTER FLUSH_POLICY FORMATTER FORMATTER_CLASS INTERVAL IN_MEMORY IN_MEMORY_COMPACTION IS_META IS_MOB ISOLATION_LEVEL ' +
+  'JAR_PATH KEEP_DELETED_CELLS LIMIT LOCALITY_THRESHOLD MAXLENGTH MAX_FILESIZE MAX_RESULT_SIZE MEMSTORE_FLUSHSIZE ' +
+  'MERGE_ENABLED METADATA METHOD METRICS MIN_VERSIONS MOB_COMPACT_PARTITION_POLICY MOB_THRESHOLD NAME NAMESPACE ' +
+  'NAMESPACES NEW_VERSION_BEHAVIOR NONE NORMALIZATION_ENABLED NORMALIZER_TARGET_REGION_COUNT ' +
+  'NORMALIZER_TARGET_REGION_SIZE NORMALIZER_TARGET_REGION_SIZE_MB NUMREGIONS OWNER POLICY PREFETCH_BLOCKS_ON_OPEN ' +
+  'PRIORITY PROPERTIES RAW READONLY READ_TYPE REGEX REGIONSERVER REGION_MEMSTORE_REPLICATION REGION_REPLICATION ' +
+  'REGION_REPLICA_ID REOPEN_REGIONS REPLICATION_SCOPE RESTORE_ACL REVERSED ROWPREFIXFILTER SERIAL SERVER_NAME ' +
+  'SKIP_FLUSH SPLITALGO SPLITS SPLITS_FILE SPLIT_ENABLED SPLIT_POLICY STARTROW STATE STOPROW STORAGE_POLICY TABLE ' +
+  'TABLE_CFS TABLE_NAME TABLE_NAMES TIMERANGE TIMESTAMP TTL TYPE USER VALUE VERSIONS VISIBILITY FOREVER KEY'
+).split(' ');
+
+const OTHERS: Readonly<Record<string, string>> = {
+  ENDKEY: 'STOPROW',
+  ENDROW: 'STOPROW',
+  STARTKEY: 'STARTROW',
+};
+
+/** In the order of their names. */
+export const CONSTANTS: ReadonlyMap<string, string> = new Map(
+  [...NAMES.map((name) => [name, name] as const), ...Object.entries(OTHERS)].sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  ),
+);
+
+/** What an error of an engine is called by the HBase shell. */
+
+/** The text behind `ERROR: `, for a command that was given these arguments. */
+export async function messageOf(
+  error: unknown,
+  args: readonly RubyValue[],
+  shell: ShellContext,
+): Promise<string> {
+  if (!(error instanceof RowanError)) return error instanceof Error ? error.message : String(error);
+  const named = toText(toS(args[0] ?? ''));
+  switch (error.code) {
+    case 'ERR_TABLE_NOT_FOUND':
+      return `Unknown table ${named}!`;
+    case 'ERR_TABLE_EXISTS':
+      return `Table already exists: ${tableOf(error) ?? named}!`;
+    case 'ERR_TABLE_DISABLED':
+      return `Table ${named} is disabled!`;
+    case 'ERR_TABLE_ENABLED':
+      return `Table ${tableOf(error) ?? named} should be disabled!`;
+    case 'ERR_NAMESPACE_NOT_FOUND':
+      return `Unknown namespace ${namespaceOf(named)}!`;
+    case 'ERR_NAMESPACE_EXISTS':
+      return `org.apache.hadoop.hbase.NamespaceExistException: Namespace ${named} already exists`;
+    case 'ERR_NO_SUCH_FAMILY':
+      return familyMessage(error, named, args, shell);
+    case 'ERR_READONLY':
+      return 'org.apache.hadoop.hbase.DoNotRetryIOException: region is read only';
+    default:
+      return remoteMessage(error) ?? ownMessage(error);
+  }
+}
+
+/** What HBase's servers say to what the embedded engine refuses too. */
+function ownMessage({ message }: RowanError): string {
+  const bytes = /^Cannot increment .* its value has (\d+) bytes/.exec(message)?.[1];
+  if (bytes === undefined) return message;
+  return `org.apache.hadoop.hbase.DoNotRetryIOException: Field is not a long, it's ${bytes} bytes wide`;
+}
+
+/** An exception of a server is named as the server names it. */
+function remoteMessage(error: RowanError): string | undefined {
+  const { exceptionClass } = error.details ?? {};
+  const message = 'remoteMessage' in error ? error.remoteMessage : undefined;
+  if (typeof exceptionClass !== 'string' || typeof message !== 'string') return undefined;
+  return `${exceptionClass}: ${message}`;
+}
+
+function tableOf(error: RowanError): string | undefined {
+  const table = error.details?.['table'];
+  return typeof table === 'string' ? table : undefined;
+}
+
+function namespaceOf(named: string): string {
+  return named.includes(':') ? parseTableName(named).namespace : named;
+}
+
+async function familyMessage(
+  error: RowanError,
+  table: Table['name'],
+  args: readonly RubyValue[],
+  shell: ShellContext,
+): Promise<string> {
+  const remote = remoteMessage(error);
+  if (remote !== undefined) return remote;
+  const family = String(error.details?.['family'] ?? '');
+  const descriptor = await shell.admin.getDescriptor(table);
+  const region = await shell.regionOf(table, args[1] ?? null);
+  return (
+    'org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: ' +
+    `Column family ${family} does not exist in region ${region} in table ${tableText(descriptor)}`
+  );
+}
+
+/** The lines of a statement, until it is whole: one that is open for sure need not be read again from its beginning with each line. */
+
+const BLOCKS: ReadonlySet<string> = new Set(['if', 'unless', 'while', 'until', 'for', 'begin']);
+/** Of these a `do` behind is a part. */
+const LOOPS: ReadonlySet<string> = new Set(['while', 'until', 'for']);
+const OPENING: ReadonlySet<string> = new Set(['(', '[', '{']);
+const CLOSING: ReadonlySet<string> = new Set([')', ']', '}']);
+
+/** Counts brackets and blocks line by line; those that it does not know for sure it leaves out, so that the count is never too high. */
+export class OpenStatement {
+  /** Its lines so far. */
+  text = '';
+  private firstLine = 1;
+  private depth = 0;
+  private sure = true;
+  /** Whether the last line goes on on the next, behind a `\`. */
+  private goesOn = false;
+
+  /** Where it begins. */
+  get place(): Place {
+    return { line: this.firstLine, column: 1 };
+  }
+
+  /** Takes the next line, of this number. */
+  add(line: string, number: number): void {
+    if (this.text === '') this.firstLine = number;
+    this.text += `${line}\n`;
+    if (!this.sure) return;
+    try {
+      const tokens = tokenize(`${line}\n`);
+      // What goes on on this line may begin with a word that begins a block elsewhere.
+      this.count(tokens, this.goesOn ? undefined : tokens[0]);
+      const end = tokens.at(-1);
+      this.goesOn = end?.kind === 'end' && end.goesOn;
+    } catch {
+      // A string that goes on, or no Ruby: who reads the statement will say so.
+      this.sure = false;
+    }
+  }
+
+  /** True: more lines are wanted. False: nothing is known. */
+  get isOpen(): boolean {
+    return this.sure && (this.goesOn || this.depth > 0);
+  }
+
+  /** Whether nothing but blanks was taken. */
+  get isBlank(): boolean {
+    return this.text.trim() === '';
+  }
+
+  /** Begins the next statement. */
+  clear(): void {
+    this.text = '';
+    this.depth = 0;
+    this.sure = true;
+    this.goesOn = false;
+  }
+
+  private count(tokens: readonly Token[], first: Token | undefined): void {
+    const begins = first?.kind === 'keyword' ? first.text : '';
+    if (BLOCKS.has(begins)) this.depth++;
+    for (const token of tokens) {
+      if (token.kind === 'op' && OPENING.has(token.text)) this.depth++;
+      else if (token.kind === 'op' && CLOSING.has(token.text)) this.depth--;
+      else if (token.kind === 'keyword' && token.text === 'end') this.depth--;
+      else if (token.kind === 'keyword' && token.text === 'do' && !LOOPS.has(begins)) this.depth++;
+    }
+  }
+}
+
+/** A shell on an engine: reads statements and prints what they answer, as HBase's does. */
 
 export interface ShellOptions {
   readonly engine: Engine;

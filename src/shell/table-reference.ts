@@ -1,4 +1,8 @@
-import type { RubyObject, RubyValue } from './ruby/index.js';
+import { toStringBinary } from '../bytes/index.js';
+import type { RegionInfo } from '../table/index.js';
+import type { ShellContext } from './command.js';
+import { CommandError, textOf } from './options.js';
+import { RubyHash, type RubyObject, type RubyValue } from './ruby/index.js';
 
 /** Commands that can be called on a table: `t.put 'row', 'f:q', 'v'`. */
 const METHODS = new Set(
@@ -29,4 +33,70 @@ export class TableReference implements RubyObject {
     if (method === 'help') return this.command('help', args.length === 0 ? ['table_help'] : args);
     return undefined;
   }
+}
+
+/** The table of regions that `list_regions` prints. */
+
+const MEBIBYTE = 1 << 20;
+
+const COLUMNS: Readonly<Record<string, readonly [width: number, text: (region: RegionInfo) => string]>> = {
+  SERVER_NAME: [12, ({ server }) => server],
+  REGION_NAME: [12, ({ name }) => name],
+  START_KEY: [10, ({ startKey }) => toStringBinary(startKey).trim()],
+  END_KEY: [10, ({ endKey }) => toStringBinary(endKey).trim()],
+  SIZE: [5, ({ storeFileSize }) => String(Math.floor(storeFileSize / MEBIBYTE))],
+  REQ: [5, ({ readRequests, writeRequests }) => String(readRequests + writeRequests)],
+  // How much of a region's files is on its server's disk; neither engine says.
+  LOCALITY: [10, () => '0.0'],
+};
+
+const POSSIBLE = `Possible values are ${Object.keys(COLUMNS).join(', ')}.`;
+
+export interface RegionOptions {
+  readonly accepts: (region: RegionInfo) => boolean;
+  readonly print: (shell: ShellContext, regions: readonly RegionInfo[]) => void;
+}
+
+/** @throws CommandError for options and columns that there are not. */
+export function regionOptions(options: RubyValue, columns: RubyValue): RegionOptions {
+  const hash =
+    options instanceof RubyHash ? options : RubyHash.of(options === null ? [] : [['SERVER_NAME', options]]);
+  const threshold = hash.get('LOCALITY_THRESHOLD');
+  if (threshold !== null && typeof threshold !== 'number') {
+    throw new CommandError('LOCALITY_THRESHOLD must be a float value');
+  }
+  if (threshold !== null && (threshold < 0 || threshold > 1)) {
+    throw new CommandError('LOCALITY_THRESHOLD must be between 0 and 1.0, inclusive');
+  }
+  const wanted = hash.get('SERVER_NAME');
+  const names = columnsOf(columns);
+  return {
+    accepts: ({ server }) => wanted === null || server.startsWith(textOf(wanted)),
+    print: (shell, regions) => printTable(shell, names, regions),
+  };
+}
+
+function columnsOf(columns: RubyValue): string[] {
+  if (columns === null) return Object.keys(COLUMNS);
+  if (!Array.isArray(columns))
+    throw new CommandError(`${textOf(columns)} must be an array of strings. ${POSSIBLE}`);
+  return columns.map((column) => {
+    const name = textOf(column).toUpperCase();
+    if (Object.hasOwn(COLUMNS, name)) return name;
+    throw new CommandError(`${textOf(column)} is not a valid column. ${POSSIBLE}`);
+  });
+}
+
+function printTable(shell: ShellContext, names: readonly string[], regions: readonly RegionInfo[]): void {
+  const rows = regions.map((region) => names.map((name) => COLUMNS[name]![1](region)));
+  const widths = names.map((name, index) =>
+    Math.max(COLUMNS[name]![0], ...rows.map((row) => row[index]!.length)),
+  );
+  const line = (cells: readonly string[]): void => {
+    shell.print(cells.map((cell, index) => ` ${cell.padStart(widths[index]!)} |`).join(''));
+  };
+  line(names);
+  line(widths.map((width) => '-'.repeat(width)));
+  for (const row of rows) line(row);
+  shell.print(` ${rows.length} rows`);
 }

@@ -4,9 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { OpenStatement } from './open-statement.js';
 import { ShellExit } from './ruby/index.js';
-import type { ShellOutcome, ShellSession } from './session.js';
+import { OpenStatement, type ShellOutcome, type ShellSession } from './session.js';
 
 const HISTORY_LINES = 1000;
 

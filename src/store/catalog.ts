@@ -7,13 +7,12 @@ import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../tabl
 import type { FamilyWork } from './background/family-work.js';
 import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
-import type { Lifecycle } from './lifecycle.js';
+import { type Lifecycle, SerialQueue } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
-import type { ChunkPool } from './memstore/chunk.js';
+import type { ChunkPool } from './memstore/arena.js';
 import type { Pressure } from './pressure.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
-import { SerialQueue } from './serial-queue.js';
 import { TableState } from './table-state.js';
 
 /** The parts of the store that changes of tables have to do with. */

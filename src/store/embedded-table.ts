@@ -1,7 +1,7 @@
 /** One table of an embedded store. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../errors.js';
-import { isGet } from '../table/get.js';
+import { isGet } from '../table/get-and-scan.js';
 import {
   type Append,
   type AtomicStep,
@@ -27,13 +27,19 @@ import {
   type SyncTable,
   type TableChange,
 } from '../table/index.js';
-import { checkAction, checkChange, checkCheck, checkEach, checkGet, checkScan } from '../table/operations.js';
-import { AsyncScanner } from './read/async-scanner.js';
+import {
+  checkAction,
+  checkChange,
+  checkCheck,
+  checkEach,
+  checkGet,
+  checkScan,
+} from '../table/observed-table.js';
+import { ownCopy } from './commit/preparation.js';
 import { readFirstRow, readRawRow, readRow } from './read/point-read.js';
-import { TableScanner } from './read/table-scanner.js';
+import { AsyncScanner, TableScanner } from './read/table-scanner.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
-import { ownCopy } from './write/own-copy.js';
 
 export class EmbeddedTable implements SyncTable {
   constructor(

@@ -1,6 +1,6 @@
-/** Whether a store is open, and what its end waits for. */
-
 import { ClosedError } from '../errors.js';
+
+/** Whether a store is open, and what its end waits for. */
 
 /** Work whose length is somebody else's to say: a load that reads its cells from elsewhere. */
 export interface Interruptible {
@@ -48,5 +48,17 @@ export class Lifecycle {
   /** Resolves when everything tracked has ended. */
   async ending(): Promise<void> {
     while (this.operations.size > 0) await Promise.all(this.operations);
+  }
+}
+
+/** Runs pieces of work one after the other, in the order in which they came. */
+export class SerialQueue {
+  private tail: Promise<unknown> = Promise.resolve();
+
+  /** Resolves or rejects as `work` does; what fails does not stop what comes after it. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.tail.then(work);
+    this.tail = result.catch(() => {});
+    return result;
   }
 }

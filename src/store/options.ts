@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
 import type { Durability } from '../table/index.js';
-import { type CompactionSettings, DEFAULT_COMPACTION } from './compact/policy.js';
+import { type CompactionSettings, DEFAULT_COMPACTION } from './background/compaction-policy.js';
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 

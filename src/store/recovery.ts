@@ -1,16 +1,20 @@
-/** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
-
 import { prepareCodecs } from '../compression/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
 import { InlineExecutor, WorkerExecutor, workerFile } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
+import { RowClock } from './commit/row-clock.js';
+import {
+  CLOCK_TABLE,
+  type RecordedCell,
+  WriteRecordReader,
+  type WriteRecordSink,
+} from './commit/write-record.js';
 import { StoreEnvironment } from './environment.js';
 import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem, walFileName } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
 import { Journal } from './ledger/journal.js';
-import { loadTables } from './load-tables.js';
 import {
   type Edit,
   type FoundStore,
@@ -18,22 +22,62 @@ import {
   inspectDirectory,
   Manifest,
   makeDirectory,
+  type RegionEntry,
+  type TableEntry,
+  type VersionState,
 } from './manifest/index.js';
-import { ChunkPool } from './memstore/chunk.js';
+import { ChunkPool } from './memstore/arena.js';
 import type { Memstore } from './memstore/memstore.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
-import {
-  CLOCK_TABLE,
-  type RecordedCell,
-  WriteRecordReader,
-  type WriteRecordSink,
-} from './record/write-record.js';
-import type { FamilyStore } from './region/family-store.js';
-import { regionOf } from './region/region.js';
+import { FamilyStore } from './region/family-store.js';
+import { Region, regionOf } from './region/region.js';
 import { StoreCore } from './store-core.js';
-import type { TableState } from './table-state.js';
+import { TableState } from './table-state.js';
 import { type ReplayResult, repairSegment, replayWal, Wal, type WalRecord } from './wal/index.js';
-import { RowClock } from './write/row-clock.js';
+
+/** The tables that the MANIFEST names, with their files open for reading and nothing in memory yet. */
+
+/** `maxCellSize`: bytes of the largest cell that they take. @throws CorruptionError when a file is not what was written. */
+export function loadTables(
+  state: VersionState,
+  ledger: FileLedger,
+  pool: ChunkPool,
+  maxCellSize: number,
+): TableState[] {
+  const regionsOf = new Map<number, RegionEntry[]>();
+  for (const region of state.regions.values()) {
+    const known = regionsOf.get(region.table);
+    if (known) known.push(region);
+    else regionsOf.set(region.table, [region]);
+  }
+  return [...state.tables.values()].map((table) => {
+    const regions = (regionsOf.get(table.id) ?? [])
+      .sort((a, b) => Buffer.compare(a.startKey, b.startKey))
+      .map((region) => loadRegion(table, region, ledger, pool));
+    return new TableState(
+      table.id,
+      table.descriptor,
+      table.familyNumbers,
+      table.enabled,
+      regions,
+      maxCellSize,
+    );
+  });
+}
+
+function loadRegion(table: TableEntry, entry: RegionEntry, ledger: FileLedger, pool: ChunkPool): Region {
+  const stores = table.descriptor.families.map((family) => {
+    const number = table.familyNumbers.get(family.name)!;
+    const store = entry.stores.get(number);
+    const files = [...(store?.files.values() ?? [])]
+      .sort((a, b) => (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number)
+      .map((file) => ledger.file(file.number, file.size, file.bulkSeq, family));
+    return new FamilyStore(entry.id, number, family, files, store?.flushedSeq ?? -1, pool);
+  });
+  return new Region(entry.id, table.id, entry.startKey, entry.endKey, stores);
+}
+
+/** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
 
 /**
  * Opens the store in `directory`, or makes one in a new or empty folder.

@@ -7,7 +7,7 @@ import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { prepareInstalledCodecs } from '../compression/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
-import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './chunk/index.js';
+import { readWriteRecord } from './commit/write-record.js';
 import { SortedFileReader } from './file/sorted-file-reader.js';
 import { verifySortedFile } from './file/verify-file.js';
 import {
@@ -18,6 +18,7 @@ import {
   sortedFileName,
   walFileName,
 } from './fs/index.js';
+import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './logfile/index.js';
 import {
   type Edit,
   type FileEntry,
@@ -27,7 +28,6 @@ import {
   salvageManifest,
   type VersionState,
 } from './manifest/index.js';
-import { readWriteRecord } from './record/write-record.js';
 import { salvageSortedFile } from './salvage-file.js';
 import { replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
 

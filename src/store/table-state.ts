@@ -5,9 +5,9 @@ import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import type { MutationCell, Query, TableDescriptor } from '../table/index.js';
 import { noLabels } from './labels.js';
+import { SerialQueue } from './lifecycle.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
-import { SerialQueue } from './serial-queue.js';
 
 export class TableState {
   /** Changes of its regions and families, and of the files they have from outside, which come one after the other. */

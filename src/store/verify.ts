@@ -3,9 +3,9 @@
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
 import { verifySteps } from './file/index.js';
+import type { StoreVersion } from './region/family-store.js';
 import type { Region } from './region/region.js';
 import type { StoreFile } from './region/store-file.js';
-import type { StoreVersion } from './region/store-version.js';
 import type { TableState } from './table-state.js';
 
 export interface VerifyReport {

@@ -1,10 +1,46 @@
-/** Table and family descriptors: HBase's options, names and defaults, checked and frozen. */
-
-import { SchemaError } from '../errors.js';
-import { MAX_FAMILY_LENGTH } from './cell.js';
-import { describe } from './checks.js';
+import { InvalidArgumentError, SchemaError } from '../errors.js';
+import { describe, MAX_FAMILY_LENGTH } from './checks.js';
 import type { Durability } from './mutation.js';
-import { canonicalTableName } from './table-name.js';
+
+/** HBase's rules (`TableName.java`): Unicode letters are legal. */
+const NAMESPACE = /^[_\p{Alphabetic}0-9]+$/u;
+const QUALIFIER = /^[_\p{Alphabetic}0-9][-_.\p{Alphabetic}0-9]*$/u;
+
+/** The namespace of tables named without one. */
+export const DEFAULT_NAMESPACE = 'default';
+
+export interface TableNameParts {
+  readonly namespace: string;
+  readonly qualifier: string;
+}
+
+/**
+ * Takes "namespace:name" or "name" apart by HBase's rules.
+ * @throws InvalidArgumentError when it is no table name.
+ */
+export function parseTableName(name: string): TableNameParts {
+  if (typeof name !== 'string') {
+    throw new InvalidArgumentError(`The name of a table is a text, not ${describe(name)}.`);
+  }
+  const colon = name.indexOf(':');
+  const namespace = colon < 0 ? DEFAULT_NAMESPACE : name.slice(0, colon);
+  const qualifier = name.slice(colon + 1);
+  if (!NAMESPACE.test(namespace) || !QUALIFIER.test(qualifier)) {
+    throw new InvalidArgumentError(
+      `"${name}" is no table name. Write "name" or "namespace:name"; a namespace has letters, digits and _, ` +
+        'a name also - and . after its first character.',
+    );
+  }
+  return { namespace, qualifier };
+}
+
+/** The name by which HBase lists the table: without the default namespace. */
+export function canonicalTableName(name: string): string {
+  const { namespace, qualifier } = parseTableName(name);
+  return namespace === DEFAULT_NAMESPACE ? qualifier : `${namespace}:${qualifier}`;
+}
+
+/** Table and family descriptors: HBase's options, names and defaults, checked and frozen. */
 
 export const COMPRESSIONS = ['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD', 'BROTLI', 'LZO'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];

@@ -1,10 +1,8 @@
 import type { Admin } from './admin.js';
-import type { Cell } from './cell.js';
-import type { Commits } from './commits.js';
+import type { Cell } from './checks.js';
 import type { Compression } from './descriptor.js';
-import type { WriteObserver } from './observer.js';
-import type { Table } from './table.js';
-import type { TableTransaction, TransactionOptions } from './transaction.js';
+import type { Commits, WriteObserver } from './observer.js';
+import type { Table, TableTransaction, TransactionOptions } from './table.js';
 
 /** What an engine can do beyond the {@link Table} that all give. Asking for what one lacks is an `ERR_UNSUPPORTED`. */
 export interface Capabilities {

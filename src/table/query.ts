@@ -1,9 +1,37 @@
 import { type BytesLike, equalBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { LATEST_TIMESTAMP } from './cell.js';
-import { checkBytes, checkFamily, checkPositiveInteger, checkTimestamp, describe } from './checks.js';
-import type { Filter } from './filter/filter.js';
-import { TimeRange } from './time-range.js';
+import {
+  checkBytes,
+  checkFamily,
+  checkPositiveInteger,
+  checkTimestamp,
+  describe,
+  LATEST_TIMESTAMP,
+} from './checks.js';
+import type { Filter } from './filter/filters.js';
+
+/** Timestamps from `min` (inclusive) to `max` (exclusive); `max` = LATEST_TIMESTAMP is open (R52). */
+export class TimeRange {
+  static readonly ALL: TimeRange = new TimeRange(0, LATEST_TIMESTAMP);
+
+  constructor(
+    readonly min: number,
+    readonly max: number,
+  ) {
+    checkTimestamp(min);
+    checkTimestamp(max);
+    if (max < min)
+      throw new InvalidArgumentError(`A time range ends at or after its start; got [${min}, ${max}).`);
+  }
+
+  get isAll(): boolean {
+    return this.min === 0 && this.max === LATEST_TIMESTAMP;
+  }
+
+  contains(timestamp: number): boolean {
+    return timestamp >= this.min && (timestamp < this.max || this.max === LATEST_TIMESTAMP);
+  }
+}
 
 /** "As many as the family keeps", the argument of `readVersions` that `readAllVersions` gives. */
 export const ALL_VERSIONS: number = 2147483647;

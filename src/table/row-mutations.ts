@@ -1,13 +1,10 @@
 import { type BytesLike, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { brand, requestOf } from './brand.js';
-import { checkBytes, checkFamily, checkRow, describe } from './checks.js';
-import type { CompareOperator } from './filter/comparator.js';
-import type { Filter } from './filter/filter.js';
-import { checkFilter } from './filter/filters.js';
+import { brand, checkBytes, checkFamily, checkRow, describe, requestOf } from './checks.js';
+import { type CompareOperator, checkFilter, type Filter } from './filter/filters.js';
 import type { RowMutation } from './mutation.js';
+import { TimeRange } from './query.js';
 import type { Result } from './result.js';
-import { TimeRange } from './time-range.js';
 
 /** Several changes of one row that take effect together (HBase `RowMutations`, R76). */
 export class RowMutations {

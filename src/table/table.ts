@@ -1,10 +1,16 @@
-import type { RowanError } from '../errors.js';
-import type { Get } from './get.js';
-import type { Append, Delete, Durability, Increment, Put, RowMutation } from './mutation.js';
-import type { RawRow } from './raw-row.js';
-import type { Result } from './result.js';
-import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
-import type { Scan } from './scan.js';
+import { equalBytes } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import { Get, type Scan } from './get-and-scan.js';
+import {
+  type Append,
+  type Delete,
+  type Durability,
+  type Increment,
+  Put,
+  type RowMutation,
+} from './mutation.js';
+import type { RawRow, Result } from './result.js';
+import { CheckAndMutate, type CheckAndMutateResult, type RowMutations } from './row-mutations.js';
 
 /** What every call takes besides its operation. */
 export interface OperationOptions {
@@ -161,4 +167,56 @@ export interface SyncResultScanner extends Iterable<Result> {
   /** As `next`, into a row that is used again and again; false at the end. Not with `Scan.setBatch` or `setRaw`. */
   nextRaw?(into: RawRow): boolean;
   close(): void;
+}
+
+/** What a transaction takes. */
+export interface TransactionOptions extends OperationOptions {
+  /** How often it is tried before it fails with `ERR_SERIALIZATION`; default 10. */
+  readonly attempts?: number | undefined;
+}
+
+/** The tables of a store as one transaction sees and changes them. */
+export interface TableTransaction {
+  /** @throws RowanError `ERR_TRANSACTION_ENDED` behind the transaction's end, as every call of the table then does. */
+  table(name: string): SyncTable;
+}
+
+/** Cells that are changed by those only who know what stood there before. */
+
+export interface CellPlace {
+  readonly row: Uint8Array;
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+}
+
+/**
+ * Sets a cell if its value is `before`, or, where that is undefined, if there is none. False: another one was faster. Of a
+ * call whose answer was lost, what stands there says whether it was made: values must be such that no other writes the same.
+ */
+export async function compareAndSet(
+  table: Table,
+  { row, family, qualifier }: CellPlace,
+  before: Uint8Array | undefined,
+  after: Uint8Array,
+): Promise<boolean> {
+  const put = new Put(row).addColumn(family, qualifier, after);
+  const check =
+    before === undefined
+      ? CheckAndMutate.ifNotExists(family, qualifier, put)
+      : CheckAndMutate.ifEquals(family, qualifier, before, put);
+  try {
+    return (await table.checkAndMutate(check)).success;
+  } catch (error) {
+    if (!(error instanceof RowanError)) throw error;
+    const now = await readValue(table, { row, family, qualifier }).catch(() => undefined);
+    if (now !== undefined && equalBytes(now, after)) return true;
+    throw error;
+  }
+}
+
+async function readValue(
+  table: Table,
+  { row, family, qualifier }: CellPlace,
+): Promise<Uint8Array | undefined> {
+  return (await table.get(new Get(row).addColumn(family, qualifier))).getValue(family, qualifier);
 }

@@ -8,7 +8,7 @@ import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
 import { compileSchema } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
-import { givenColumns } from '../schema/given-columns.js';
+import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 
 /** What is used of a codec of keys or columns. */

@@ -3,13 +3,19 @@
  * fixtures, and a look at plans. None of it depends on a test runner; docs/testing.md shows three.
  */
 
-export { type SettableClock, settableClock } from './clock.js';
-export { expectPlan, type PlanExpectation } from './expect-plan.js';
-export { type Fixture, fixture } from './fixture.js';
 export {
   type CrashOptions,
   MemoryFileSystem,
   type MemoryFileSystemOptions,
   type MemoryOperation,
 } from './fs/memory-fs.js';
-export { type MemoryOptions, openMemory } from './open-memory.js';
+export {
+  expectPlan,
+  type Fixture,
+  fixture,
+  type MemoryOptions,
+  openMemory,
+  type PlanExpectation,
+  type SettableClock,
+  settableClock,
+} from './open-memory.js';

@@ -1,8 +1,13 @@
-/** A database without a disk. */
-
+import { AssertionError } from 'node:assert';
+import { isDeepStrictEqual } from 'node:util';
 import { type Database, type OpenOptions, open } from '../database.js';
+import { InvalidArgumentError } from '../errors.js';
+import type { Explanation, QueryExplanation } from '../query/index.js';
+import type { Input, KeyedClass } from '../schema/entity-types.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import { MemoryFileSystem } from './fs/memory-fs.js';
+
+/** A database without a disk. */
 
 /** Options of {@link openMemory}: those of `open`, and the disk in place of the folder. */
 export interface MemoryOptions extends Omit<OpenOptions, 'path' | 'fileSystem' | 'background'> {
@@ -26,4 +31,153 @@ export interface MemoryOptions extends Omit<OpenOptions, 'path' | 'fileSystem' |
 export async function openMemory(options: MemoryOptions): Promise<Database<EmbeddedEngine>> {
   const { disk = new MemoryFileSystem(), ...rest } = options;
   return open({ ...rest, path: '/memory', fileSystem: disk, background: 'inline' });
+}
+
+/** A clock for tests: time passes only when it is told to. */
+
+/** What {@link settableClock} makes: give it as the option `clock`, and move it. */
+export interface SettableClock {
+  /** The time it shows, ms since 1970. */
+  (): number;
+  /** Shows this time from now on, ms or a Date; it may be earlier. @throws InvalidArgumentError when it is no time. */
+  set(time: number | Date): void;
+  /** Goes on by this many milliseconds. @throws InvalidArgumentError when they are not a whole number from 0 on. */
+  advance(milliseconds: number): void;
+}
+
+/**
+ * A clock that stands until it is moved. Timestamps of cells, time to live, `@CreatedAt` and `@UpdatedAt` of a database
+ * opened with it follow it.
+ *
+ * @param start The time that it shows first, ms or a Date; default 2026-01-01T00:00:00Z.
+ * @example
+ * ```ts
+ * const clock = settableClock();
+ * const db = await openMemory({ entities: [Session], clock });
+ * clock.advance(30 * 60_000); // half an hour later: what has a shorter time to live is gone
+ * ```
+ * @throws InvalidArgumentError when the start is no time.
+ */
+export function settableClock(start: number | Date = Date.UTC(2026, 0, 1)): SettableClock {
+  let now = timeOf(start);
+  return Object.assign(() => now, {
+    set: (time: number | Date) => {
+      now = timeOf(time);
+    },
+    advance: (milliseconds: number) => {
+      if (!Number.isSafeInteger(milliseconds) || milliseconds < 0) {
+        throw new InvalidArgumentError(
+          `advance takes whole milliseconds from 0 on, not ${String(milliseconds)}. To go back, use set.`,
+        );
+      }
+      now = timeOf(now + milliseconds);
+    },
+  });
+}
+
+function timeOf(time: number | Date): number {
+  const ms = time instanceof Date ? time.getTime() : time;
+  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
+  throw new InvalidArgumentError(
+    `A clock shows milliseconds since 1970, a whole number from 0 on, or a Date, not ${String(time)}.`,
+  );
+}
+
+/** Holds the plan of a query to what a test expects of it. */
+
+/**
+ * What is expected of a plan: any fields of `explain()`, with `filters` in part too, and `ranges` also as their number.
+ * Fields that are left out may be anything.
+ */
+export interface PlanExpectation extends Partial<Omit<QueryExplanation, 'filters' | 'ranges'>> {
+  readonly filters?: Partial<QueryExplanation['filters']>;
+  readonly ranges?: number | QueryExplanation['ranges'];
+}
+
+/**
+ * Throws unless the query would be run as expected: nothing is read, and no server is asked. A test so holds that a
+ * query stays one range with its conditions pushed to the engine when keys and conditions change.
+ *
+ * @example
+ * ```ts
+ * expectPlan(orders.find({ customerId: 'c1' }).where({ status: 'open' }), { kind: 'range', filters: { local: [] } });
+ * ```
+ * @throws AssertionError of node:assert, which every test runner shows; its message has the whole plan.
+ * InvalidArgumentError when the expectation names no field of a plan.
+ */
+export function expectPlan(query: { explain(): Explanation }, expected: PlanExpectation): void {
+  const explanation = query.explain();
+  const plan = explanation as QueryExplanation & Readonly<Record<string, unknown>>;
+  const wrong: string[] = [];
+  for (const [field, wanted] of Object.entries(expected)) {
+    if (wanted === undefined) continue;
+    if (!(field in plan)) {
+      throw new InvalidArgumentError(
+        `expectPlan: a plan has no field "${field}". It has ${Object.keys(plan).join(', ')}.`,
+      );
+    }
+    if (field === 'ranges' && typeof wanted === 'number')
+      compare('ranges.length', plan.ranges.length, wanted);
+    else if (field === 'filters') {
+      for (const [kind, filters] of Object.entries(wanted as Record<string, unknown>)) {
+        compare(`filters.${kind}`, (plan.filters as Record<string, unknown>)[kind], filters);
+      }
+    } else compare(field, plan[field], wanted);
+  }
+  if (wrong.length === 0) return;
+  throw new AssertionError({
+    message: `The plan is not as expected.\n${wrong.join('\n')}\n\n${String(explanation)}`,
+    actual: plan,
+    expected,
+    stackStartFn: expectPlan,
+  });
+
+  function compare(field: string, actual: unknown, wanted: unknown): void {
+    if (isDeepStrictEqual(actual, wanted)) return;
+    wrong.push(`  ${field}: expected ${JSON.stringify(wanted)}, the plan has ${JSON.stringify(actual)}`);
+  }
+}
+
+/** Entities for tests: a whole one of defaults, and what a test cares about on top. */
+
+/** Makes and stores entities of one class. */
+export interface Fixture<C extends KeyedClass> {
+  /** The next entity of the defaults, with these properties in place of its own. Stores nothing. */
+  build(properties?: Partial<Input<C>>): Input<C>;
+  /** As {@link build}, and puts it. */
+  store(db: Database, properties?: Partial<Input<C>>): Promise<Input<C>>;
+  /** Puts as many, in one call. @throws InvalidArgumentError when the number is no whole number from 0 on. */
+  storeMany(db: Database, count: number, properties?: Partial<Input<C>>): Promise<Input<C>[]>;
+}
+
+/**
+ * A maker of entities. `defaults` is given 1, 2, 3, … and answers a whole entity, so that every one has a key of its own.
+ *
+ * @example
+ * ```ts
+ * const aCustomer = fixture(Customer, (n) => ({ customerId: `c${n}`, name: `Customer ${n}` }));
+ * const ada = await aCustomer.store(db, { name: 'Ada' });
+ * ```
+ */
+export function fixture<C extends KeyedClass>(target: C, defaults: (n: number) => Input<C>): Fixture<C> {
+  let made = 0;
+  const build = (properties: Partial<Input<C>> = {}): Input<C> => ({ ...defaults(++made), ...properties });
+  return {
+    build,
+    async store(db, properties) {
+      const entity = build(properties);
+      await db.repository(target).put(entity);
+      return entity;
+    },
+    async storeMany(db, count, properties) {
+      if (!Number.isSafeInteger(count) || count < 0) {
+        throw new InvalidArgumentError(
+          `storeMany takes a whole number of entities from 0 on, not ${String(count)}.`,
+        );
+      }
+      const entities = Array.from({ length: count }, () => build(properties));
+      await db.repository(target).putMany(entities);
+      return entities;
+    },
+  };
 }

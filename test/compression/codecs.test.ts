@@ -9,8 +9,8 @@ import {
   prepareCodecs,
   preparedCodec,
 } from '../../src/compression/index.js';
+import { ZstdCodec } from '../../src/compression/packaged-codecs.js';
 import { nativeZstd, wasmZstd } from '../../src/compression/registry.js';
-import { ZstdCodec } from '../../src/compression/zstd-codec.js';
 import { COMPRESSIONS } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { samples } from './samples.js';

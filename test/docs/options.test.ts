@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { CONNECT_OPTIONS, OPEN_OPTIONS } from '../../src/database/options.js';
-import { DEFAULT_COMPACTION } from '../../src/store/compact/policy.js';
+import { DEFAULT_COMPACTION } from '../../src/store/background/compaction-policy.js';
 
 const PAGE = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 

@@ -3,12 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../src/bytes/index.js';
 import { RowanError } from '../../src/errors.js';
-import { checksumSeed } from '../../src/store/file/block-frame.js';
-import { FOOTER_BYTES } from '../../src/store/file/file-format.js';
+import { readWriteRecord, WriteRecordBuilder } from '../../src/store/commit/write-record.js';
+import { checksumSeed, FOOTER_BYTES } from '../../src/store/file/block-frame.js';
 import { SortedFileReader, verifySortedFile } from '../../src/store/file/index.js';
-import { decodeEdits, encodeEdits } from '../../src/store/manifest/edit-codec.js';
+import { decodeEdits, encodeEdits } from '../../src/store/manifest/edit.js';
 import { formatCurrent, parseCurrent } from '../../src/store/manifest/index.js';
-import { readWriteRecord, WriteRecordBuilder } from '../../src/store/record/write-record.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { record } from '../proof/evidence.js';

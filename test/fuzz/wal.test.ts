@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CorruptionError } from '../../src/errors.js';
-import { fileSeed, LAST_CHUNK_TYPE, WAL_KIND, writeChunkHeader } from '../../src/store/chunk/index.js';
+import { fileSeed, LAST_CHUNK_TYPE, WAL_KIND, writeChunkHeader } from '../../src/store/logfile/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { record } from '../proof/evidence.js';

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { preparedCodec } from '../../src/compression/index.js';
-import { mayContain, murmurHash } from '../../src/hadoop/hfile/bloom.js';
-import { packContent, unpackContent } from '../../src/hadoop/hfile/compression.js';
+import { packContent, unpackContent } from '../../src/hadoop/hfile/block.js';
 import {
   type HFileCompression,
   type HFileOptions,
@@ -15,6 +14,7 @@ import {
   prepareHFileCodec,
   type WrittenHFile,
 } from '../../src/hadoop/hfile/index.js';
+import { mayContain, murmurHash } from '../../src/hadoop/hfile/writer.js';
 import { Cell, CellType } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { familyCells, textOf } from './cells.js';

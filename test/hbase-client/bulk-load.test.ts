@@ -6,7 +6,7 @@ import {
   BulkLoadHFileResponse,
   CleanupBulkLoadRequest,
   PrepareBulkLoadResponse,
-} from '../../src/hbase/wire/messages-bulk.js';
+} from '../../src/hbase/wire/messages-operations.js';
 import { decodeMessage } from '../../src/hbase/wire/schema.js';
 import { answerFrame, FakePeer, type Request } from './fake-peer.js';
 

@@ -3,10 +3,8 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { encodeToken, parseToken, tokenAuthenticator } from '../../src/hbase/security/delegation-token.js';
-import { DigestLayer } from '../../src/hbase/security/digest-layer.js';
-import { DigestSession } from '../../src/hbase/security/digest-md5.js';
-import { Rc4 } from '../../src/hbase/security/rc4.js';
-import { WrappedStream } from '../../src/hbase/security/wrapped-stream.js';
+import { DigestLayer, DigestSession, Rc4 } from '../../src/hbase/security/digest-md5.js';
+import { WrappedStream } from '../../src/hbase/security/sasl.js';
 import { FakePeer } from './fake-peer.js';
 
 const md5 = (text: string | Buffer): Buffer => createHash('md5').update(text).digest();

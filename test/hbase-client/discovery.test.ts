@@ -3,8 +3,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
+import { RegionCache } from '../../src/hbase/region/locator.js';
 import { META_TABLE, Region, regionNameOf } from '../../src/hbase/region/region.js';
-import { RegionCache } from '../../src/hbase/region/region-cache.js';
 import { GetClusterIdResponse, GetMetaRegionLocationsResponse } from '../../src/hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get } from '../../src/table/index.js';

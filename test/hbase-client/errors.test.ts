@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { doubtsLocation, pauseBefore } from '../../src/hbase/client/retry.js';
 import { resolveSettings } from '../../src/hbase/options.js';
-import { ConnectionError } from '../../src/hbase/rpc/errors.js';
-import { remoteError } from '../../src/hbase/rpc/exception-table.js';
+import { ConnectionError, remoteError } from '../../src/hbase/rpc/errors.js';
 
 const HBASE = 'org.apache.hadoop.hbase.';
 

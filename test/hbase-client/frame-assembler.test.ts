@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FrameAssembler } from '../../src/hbase/rpc/frame-assembler.js';
-import { SocketReader } from '../../src/hbase/rpc/socket-reader.js';
+import { FrameAssembler } from '../../src/hbase/rpc/frames.js';
+import { SocketReader } from '../../src/hbase/rpc/transport.js';
 import { frame } from './fake-peer.js';
 
 const int32 = (value: number): Buffer => {

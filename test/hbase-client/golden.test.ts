@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { fromHex, toHex } from '../../src/bytes/index.js';
 import { regionNameOf } from '../../src/hbase/region/region.js';
-import { AuthCode } from '../../src/hbase/rpc/auth-code.js';
 import { Call } from '../../src/hbase/rpc/call.js';
+import { AuthCode } from '../../src/hbase/rpc/connection-settings.js';
+import { writeFrame } from '../../src/hbase/rpc/frames.js';
 import { connectionHeader, preamble } from '../../src/hbase/rpc/hello.js';
-import { writeFrame } from '../../src/hbase/rpc/request-frame.js';
 import { CellReader, writeCell } from '../../src/hbase/wire/cell-codec.js';
 import { writeMutation, writeMutationCells } from '../../src/hbase/wire/encode-mutation.js';
 import { writeGet, writeScan } from '../../src/hbase/wire/encode-query.js';

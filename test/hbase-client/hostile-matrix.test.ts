@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
-import { knownExceptions } from '../../src/hbase/rpc/exception-table.js';
+import { knownExceptions } from '../../src/hbase/rpc/errors.js';
 import { kerberosAuthenticator } from '../../src/hbase/security/kerberos.js';
 import { GetClusterIdResponse, MetaRegionServerNode } from '../../src/hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../../src/hbase/wire/schema.js';

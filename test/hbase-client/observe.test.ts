@@ -1,8 +1,7 @@
 import * as telemetry from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
-import type { HBaseEvent } from '../../src/hbase/observe/events.js';
-import { Latencies } from '../../src/hbase/observe/latencies.js';
+import { type HBaseEvent, Latencies } from '../../src/hbase/observe/observer.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
 import { ConnectionHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { decodeMessage } from '../../src/hbase/wire/schema.js';

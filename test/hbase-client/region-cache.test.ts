@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareBytes } from '../../src/bytes/index.js';
+import { RegionCache } from '../../src/hbase/region/locator.js';
 import { Region, regionNameOf } from '../../src/hbase/region/region.js';
-import { RegionCache } from '../../src/hbase/region/region-cache.js';
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
-import { familyFromSchema, familyToSchema } from '../../src/hbase/admin/family-codec.js';
-import { tableFromSchema, tableToSchema } from '../../src/hbase/admin/table-codec.js';
+import {
+  familyFromSchema,
+  familyToSchema,
+  tableFromSchema,
+  tableToSchema,
+} from '../../src/hbase/admin/table-codec.js';
 import { TableSchema } from '../../src/hbase/wire/messages-admin.js';
 import { RegionLocationMessage, ResponseHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';

@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
-import { kerberosAuthenticator } from '../../src/hbase/security/kerberos.js';
-import type { KerberosClient, KerberosModule } from '../../src/hbase/security/kerberos-module.js';
+import {
+  type KerberosClient,
+  type KerberosModule,
+  kerberosAuthenticator,
+} from '../../src/hbase/security/kerberos.js';
 import { ConnectionHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { decodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get } from '../../src/table/index.js';

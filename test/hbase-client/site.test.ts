@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectHBase } from '../../src/hbase/engine.js';
 import { resolveSettings } from '../../src/hbase/options.js';
-import { parseSite } from '../../src/hbase/site.js';
-import { optionsOf, withSite } from '../../src/hbase/site-options.js';
+import { optionsOf, parseSite, withSite } from '../../src/hbase/site.js';
 import { FakePeer } from './fake-peer.js';
 
 const property = (name: string, value: string, more = ''): string =>

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ZooKeeperRegistry } from '../../src/hbase/region/zookeeper-registry.js';
+import { ZooKeeperRegistry } from '../../src/hbase/region/registry.js';
 import { GetClusterIdResponse, MasterNode, MetaRegionServerNode } from '../../src/hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../../src/hbase/wire/schema.js';
 import { FakeZooKeeper, znode } from './fake-zookeeper.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { KerberosModule } from '../../src/hbase/security/kerberos-module.js';
+import type { KerberosModule } from '../../src/hbase/security/kerberos.js';
 import { run } from '../hbase/server/class-path.js';
 import { HBASE_HOME } from '../hbase/server/layout.js';
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectHBase } from '../../src/hbase/engine.js';
-import type { TlsOptions } from '../../src/hbase/rpc/tls-options.js';
+import type { TlsOptions } from '../../src/hbase/rpc/connection-settings.js';
 import { type HBaseServer, startHBase } from '../hbase/server/hbase-server.js';
 import { HBASE_HOME } from '../hbase/server/layout.js';
 import { describeTable } from '../hbase/smoke.js';

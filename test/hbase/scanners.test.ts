@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RegionScanner } from '../../src/hbase/client/region-scanner.js';
+import { RegionScanner } from '../../src/hbase/client/open-scanners.js';
 import { ScanCall } from '../../src/hbase/client/scan-call.js';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
 import { Observer } from '../../src/hbase/observe/observer.js';

@@ -3,7 +3,7 @@
  * turn of its event loop, if it gets there.
  * Usage: tool-process.ts <export | import> <place> <table> <folder> <turn, 0: never>
  */
-import { openEngine } from '../../src/cli/engines.js';
+import { openEngine } from '../../src/cli/databases.js';
 import { exportTable } from '../../src/job/tools/export.js';
 import { importTable } from '../../src/job/tools/import.js';
 import type { JobRunOptions } from '../../src/job/types.js';

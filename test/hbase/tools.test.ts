@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { openEngine } from '../../src/cli/engines.js';
+import { openEngine } from '../../src/cli/databases.js';
 import { countCells } from '../../src/job/tools/count.js';
 import { verifyTables } from '../../src/job/tools/verify.js';
 import { type BatchAction, Delete, type Engine, Put, tableDescriptor } from '../../src/table/index.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { csvFields, csvLine } from '../../src/job/files/csv.js';
+import { csvFields, csvLine } from '../../src/job/files/line-files.js';
 import {
   avroFiles,
   avroSource,

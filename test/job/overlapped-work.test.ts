@@ -1,7 +1,7 @@
 /** Batches of a split that are under way at once: how many, what a checkpoint waits for, and who is told of a failure. */
 
 import { describe, expect, it } from 'vitest';
-import { OverlappedWork } from '../../src/job/overlapped-work.js';
+import { OverlappedWork } from '../../src/job/entity-rows.js';
 import { Result } from '../../src/table/index.js';
 
 /** Each batch ends when the test says so. */

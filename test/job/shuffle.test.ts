@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeJobKey, type JobKey, nameOfKey } from '../../src/job/pipeline/ordered-key.js';
-import { PairGroups } from '../../src/job/pipeline/pair-groups.js';
-import { GroupReader, ShuffleWriter, shuffleTableDescriptor } from '../../src/job/pipeline/shuffle.js';
+import {
+  GroupReader,
+  PairGroups,
+  ShuffleWriter,
+  shuffleTableDescriptor,
+} from '../../src/job/pipeline/shuffle.js';
 import { Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { memoryStore } from '../store/engine/support.js';

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fromHex, toHex } from '../../src/bytes/index.js';
-import { phoenixSalt } from '../../src/key/digest/digest.js';
 import {
   compileKeyLayout,
   desc,
@@ -16,6 +15,7 @@ import {
   salt,
   uint8,
 } from '../../src/key/index.js';
+import { phoenixSalt } from '../../src/key/infer.js';
 import { checkPlans, type TestPart } from './brute-force.js';
 
 const compile = (elements: readonly KeyElement[]) => compileKeyLayout(elements, () => undefined);

@@ -21,7 +21,7 @@ import {
   uint32,
   uuid,
 } from '../../src/key/index.js';
-import { splitKeys } from '../../src/table/splits.js';
+import { splitKeys } from '../../src/table/admin.js';
 
 const compile = (elements: readonly KeyElement[], type?: number) =>
   compileKeyLayout(elements, () => undefined, type);

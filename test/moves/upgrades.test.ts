@@ -12,8 +12,8 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Scan } from '../../src/table/index.js';
-import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { settableClock } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 

@@ -9,9 +9,8 @@ import { int32, text } from '../../src/codec/index.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { openMemory } from '../../src/testing/open-memory.js';
+import { openMemory, settableClock } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 

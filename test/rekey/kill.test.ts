@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { RekeyState } from '../../src/database/rekey-record.js';
+import type { RekeyState } from '../../src/database/rekey-strategy.js';
 import type { Database } from '../../src/database.js';
 import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';

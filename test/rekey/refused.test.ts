@@ -9,9 +9,8 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { EndingCell, Get, Put, Scan } from '../../src/table/index.js';
-import { settableClock } from '../../src/testing/clock.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { openMemory } from '../../src/testing/open-memory.js';
+import { openMemory, settableClock } from '../../src/testing/open-memory.js';
 
 interface Given {
   readonly key?: readonly KeyElement[];

@@ -14,9 +14,8 @@ import {
 } from '../../job/tools/index.js';
 import { EmbeddedEngine, openEmbedded } from '../../store/engine.js';
 import type { Engine } from '../../table/index.js';
-import type { CliContext } from '../context.js';
-import { withEngines } from '../engines.js';
-import { withProgress } from '../progress.js';
+import { type CliContext, withProgress } from '../context.js';
+import { withEngines } from '../databases.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
 export interface TsvFlags {

@@ -5,11 +5,9 @@ import { InvalidArgumentError } from '../../errors.js';
 import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { BulkCompression, Engine } from '../../table/index.js';
-import type { CliContext } from '../context.js';
-import { withDatabase } from '../databases.js';
-import { withEngines } from '../engines.js';
+import { type CliContext, withProgress } from '../context.js';
+import { withDatabase, withEngines } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { type TsvFlags, textOptions, tsvFlags, tsvOptions } from './backup.js';
 import { PLACE, printOutcome, runOptions } from './tools.js';
 

@@ -6,10 +6,9 @@ import type { FileFormatName } from '../../job/index.js';
 import { type EntityExportOptions, exportEntities, importEntities } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, withProgress } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { PLACE, printOutcome, runOptions } from './tools.js';
 
 interface EntityFlags {

@@ -13,12 +13,9 @@ import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntitySchema, IndexSchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
-import type { CliContext } from '../context.js';
-import { withDatabase } from '../databases.js';
-import { withEngines } from '../engines.js';
-import { CliExit } from '../exit.js';
+import { type CliContext, CliExit, withProgress } from '../context.js';
+import { withDatabase, withEngines } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { PLACE, runOptions } from './tools.js';
 
 interface IndexFlags {

@@ -8,7 +8,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import { avroSubject } from '../../schema/index.js';
 import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';
-import { withEngines } from '../engines.js';
+import { withEngines } from '../databases.js';
 import { wholeNumber } from './tools.js';
 
 export function addIntrospectCommand(program: Command, context: CliContext): void {

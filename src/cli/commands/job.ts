@@ -6,13 +6,11 @@ import { InvalidArgumentError } from '../../errors.js';
 import { runJob } from '../../job/index.js';
 import type { JobDefinition, JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { EmbeddedEngine } from '../../store/engine.js';
-import type { CliContext } from '../context.js';
-import { withDatabase } from '../databases.js';
-import { mastersOf } from '../engines.js';
+import { type CliContext, withProgress } from '../context.js';
+import { mastersOf, withDatabase } from '../databases.js';
 import { makeJob } from '../job-module.js';
 import { runInWorkers } from '../job-workers.js';
 import { importModule, schemaOf } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
 const MOST_WORKERS = 64;

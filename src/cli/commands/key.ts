@@ -7,7 +7,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
-import { sampleKeys } from '../sample-keys.js';
+import { sampleKeys } from './hotspots.js';
 
 type Form = 'shell' | 'hex' | 'base64';
 

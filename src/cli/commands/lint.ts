@@ -6,7 +6,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import { describeFinding, type LintSuppression, lintTables, type Schema } from '../../schema/index.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
-import { parseSamples } from '../sample-keys.js';
+import { parseSamples } from './hotspots.js';
 
 interface LintFlags {
   readonly sample: readonly string[];

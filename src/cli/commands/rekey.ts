@@ -2,14 +2,12 @@
 
 import type { Command } from 'commander';
 import type { Rekey } from '../../database/rekey.js';
-import type { RekeyRecord } from '../../database/rekey-record.js';
+import type { RekeyRecord } from '../../database/rekey-strategy.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, CliExit, withProgress } from '../context.js';
 import { withDatabase } from '../databases.js';
-import { CliExit } from '../exit.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { runOptions } from './tools.js';
 
 interface RekeyFlags {

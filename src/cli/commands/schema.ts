@@ -17,7 +17,7 @@ import {
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { CliContext } from '../context.js';
-import { withEngines } from '../engines.js';
+import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 
 const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';

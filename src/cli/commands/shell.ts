@@ -1,15 +1,107 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { inspect as inspectObject } from 'node:util';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
-import { runTyped, ShellSession, Terminal } from '../../shell/index.js';
-import type { CliContext } from '../context.js';
-import { withEngines } from '../engines.js';
-import { CliExit } from '../exit.js';
+import type { KeyConditions } from '../../key/index.js';
+import type { Schema } from '../../schema/index.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { type EntityView, type RowInterval, runTyped, ShellSession, Terminal } from '../../shell/index.js';
+import { type RubyHash, RubySymbol, type RubyValue, toS, toText } from '../../shell/ruby/index.js';
+import { canonicalTableName, type Result } from '../../table/index.js';
+import { type CliContext, CliExit, packageVersion } from '../context.js';
+import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
-import { SchemaView } from '../shell-entities.js';
-import { packageVersion } from '../version.js';
+import { sampleKeys } from './hotspots.js';
+
+/** What rows mean to the shell, by the declarations of a module (`--entities`). */
+
+/** The key of a hash that names an entity, where several have parts of the same names. */
+const ENTITY = 'ENTITY';
+
+export class SchemaView implements EntityView {
+  constructor(private readonly schema: Schema) {}
+
+  rowOf(table: string, key: RubyHash): Uint8Array {
+    const { entity, values } = this.keyOf(table, key, true);
+    return entity.key.encode(values);
+  }
+
+  rangesOf(table: string, key: RubyHash): readonly RowInterval[] {
+    const { entity, values } = this.keyOf(table, key, false);
+    const conditions: KeyConditions = Object.fromEntries(
+      Object.entries(values).map(([part, value]) => [part, { kind: 'eq', value }]),
+    );
+    const plan = entity.key.plan(conditions);
+    return plan.ranges.map(({ start, stop }) => ({ startRow: start, stopRow: stop ?? new Uint8Array() }));
+  }
+
+  describe(table: string, result: Result): string | undefined {
+    const entity = this.schema.entityOfRow(canonicalTableName(table), result.row);
+    if (entity === undefined) return undefined;
+    try {
+      const found = entity.mapper.fromResult(result);
+      return found === null
+        ? undefined
+        : inspectObject(found, { breakLength: Number.POSITIVE_INFINITY, depth: 6 });
+    } catch (error) {
+      return `${entity.name}: ${(error as Error).message}`;
+    }
+  }
+
+  /** The entity whose key has these parts: all of them, or with `whole` false some. */
+  private keyOf(
+    table: string,
+    key: RubyHash,
+    whole: boolean,
+  ): { readonly entity: EntitySchema; readonly values: Record<string, unknown> } {
+    const given = Object.fromEntries(key.pairs().map(([part, value]) => [nameOf(part), plain(value)]));
+    const { [ENTITY]: named, ...values } = given;
+    const names = Object.keys(values);
+    const fitting = this.entitiesOf(table).filter(({ name, key: { parts } }) => {
+      if (named !== undefined && name !== named) return false;
+      const known = new Set(parts.map((part) => part.name));
+      return names.every((part) => known.has(part)) && (!whole || known.size === names.length);
+    });
+    const [entity] = fitting;
+    if (entity !== undefined && fitting.length === 1) {
+      const converted = Object.entries(sampleKeys(entity.key, [values])[0]!);
+      return { entity, values: Object.fromEntries(converted.filter(([, value]) => value !== undefined)) };
+    }
+    throw new InvalidArgumentError(this.unfit(table, names, fitting));
+  }
+
+  private unfit(table: string, names: readonly string[], fitting: readonly EntitySchema[]): string {
+    if (fitting.length > 1) {
+      const which = fitting.map(({ name }) => name).join(', ');
+      return `Keys of ${which} have the parts ${names.join(', ')}. Say which: ENTITY => '${fitting[0]!.name}'.`;
+    }
+    const keys = this.entitiesOf(table).map(
+      ({ name, key }) => `${name} { ${key.parts.map((part) => part.name).join(', ')} }`,
+    );
+    return `No key of table ${table} has the parts ${names.join(', ')}. There are: ${keys.join('; ') || 'none'}.`;
+  }
+
+  private entitiesOf(table: string): readonly EntitySchema[] {
+    const name = canonicalTableName(table);
+    return this.schema.tables.find(({ descriptor }) => descriptor.name === name)?.entities ?? [];
+  }
+}
+
+function nameOf(key: RubyValue): string {
+  return key instanceof RubySymbol ? key.name : toText(toS(key));
+}
+
+/** A value of Ruby as key codecs take it: safe integers as numbers. */
+function plain(value: RubyValue): unknown {
+  if (typeof value === 'bigint') {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
+  }
+  if (typeof value === 'boolean' || typeof value === 'number' || value === null) return value;
+  return toText(toS(value));
+}
 
 interface ShellFlags {
   readonly noninteractive?: boolean;

@@ -1,14 +1,207 @@
-/** `rowan size <module>`: what tables will weigh, from a sample and the rows that are expected (docs/schema.md). */
-
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
+import { toStringBinary } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { openEmbedded } from '../../store/engine.js';
+import {
+  type Compression,
+  type DataBlockEncoding,
+  type Engine,
+  type FamilyDescriptor,
+  type RowMutation,
+  RowMutations,
+  tableDescriptor,
+} from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
-import { parseSamples } from '../sample-keys.js';
-import { REGION_BYTES, type SizeReport, sizeReport } from '../size-report.js';
+import { parseSamples } from './hotspots.js';
+
+/**
+ * What a table will weigh: a sample is written with the real codecs into a store that is thrown away, under each encoding
+ * and compression, and what it weighs there is multiplied (HBase book, "Table schema rules of thumb" and sizing).
+ */
+
+const GIB = 2 ** 30;
+/** Bytes of a region to aim at. */
+export const REGION_BYTES = 10 * GIB;
+const FLUSH_BYTES = 128 * 2 ** 20;
+/** Of the heap, for memstores (`hbase.regionserver.global.memstore.size`); they are half full on average. */
+const MEMSTORE_SHARE = 0.4;
+const FILL = 0.5;
+/** Of an HBase KeyValue, besides row, family, qualifier and value: lengths, timestamp and type. */
+const CELL_OVERHEAD = 20;
+/** A server serves about so much of a disk (HBase book, quoting Hofhansl). */
+const SERVER_BYTES = 6 * 2 ** 40;
+
+/** What is tried, besides what is declared. */
+const VARIANTS: readonly (readonly [Compression, DataBlockEncoding])[] = [
+  ['NONE', 'NONE'],
+  ['NONE', 'FAST_DIFF'],
+  ['GZ', 'NONE'],
+  ['GZ', 'FAST_DIFF'],
+  ['SNAPPY', 'FAST_DIFF'],
+  ['LZ4', 'FAST_DIFF'],
+  ['ZSTD', 'FAST_DIFF'],
+  ['BROTLI', 'FAST_DIFF'],
+];
+
+export interface SizeQuestion {
+  readonly entity: EntitySchema;
+  readonly samples: readonly Readonly<Record<string, unknown>>[];
+  /** Rows expected. */
+  readonly rows: number;
+  readonly servers: number;
+}
+
+export interface SizeVariant {
+  /** `declared`, or "ZSTD FAST_DIFF". */
+  readonly name: string;
+  /** Undefined: the codec is an optional package that is not installed. */
+  readonly bytesPerRow: number | undefined;
+}
+
+export interface SizeReport {
+  readonly entity: string;
+  readonly table: string;
+  readonly sampled: number;
+  readonly rows: number;
+  readonly keyBytes: number;
+  readonly cellsPerRow: number;
+  readonly valueBytesPerRow: number;
+  /** As HBase has it in memory and on the wire: each cell with its row, names and time. */
+  readonly rawBytesPerRow: number;
+  readonly variants: readonly SizeVariant[];
+  /** On disk as declared, one copy. */
+  readonly totalBytes: number;
+  readonly regions: number;
+  readonly regionsPerServer: number;
+  /** Heap of a server so that the memstores of its regions fit, if all of them are written to. */
+  readonly heapBytesPerServer: number;
+  /** Servers that the disk alone asks for. */
+  readonly leastServers: number;
+  /** As the shell prints them. */
+  readonly splitPoints: readonly string[];
+}
+
+/** @throws InvalidArgumentError when there are too few samples to tell a row's share from a file's own bytes. */
+export async function sizeReport({ entity, samples, rows, servers }: SizeQuestion): Promise<SizeReport> {
+  if (samples.length < 2) {
+    throw new InvalidArgumentError(
+      `The sample of ${entity.name} has ${samples.length} rows; give 2 or more, 1000 if you can.`,
+    );
+  }
+  const written = samples.map((sample) => {
+    const row = entity.mapper.rowOf(sample);
+    return { row, mutations: entity.mapper.toMutations(sample, row) };
+  });
+  const { keys, cells, values, raw } = weigh(written);
+  const count = written.length;
+  const variants = await measure(entity, written);
+  const total = variants[0]!.bytesPerRow! * rows;
+  const regions = Math.max(1, Math.ceil(total / REGION_BYTES));
+  const regionsPerServer = Math.ceil(regions / servers);
+  const families = entity.table.descriptor.families.length;
+  const flush = entity.table.descriptor.memstoreFlushSize ?? FLUSH_BYTES;
+  const points =
+    regions < 2 ? [] : entity.key.splitPoints(regions, { samples: written.map(({ row }) => row) });
+  return {
+    entity: entity.name,
+    table: entity.table.descriptor.name,
+    sampled: count,
+    rows,
+    keyBytes: keys / count,
+    cellsPerRow: cells / count,
+    valueBytesPerRow: values / count,
+    rawBytesPerRow: raw / count,
+    variants,
+    totalBytes: total,
+    regions,
+    regionsPerServer,
+    heapBytesPerServer: (regionsPerServer * families * flush * FILL) / MEMSTORE_SHARE,
+    leastServers: Math.max(1, Math.ceil(total / SERVER_BYTES)),
+    splitPoints: points.map(toStringBinary),
+  };
+}
+
+interface Written {
+  readonly row: Uint8Array;
+  readonly mutations: readonly RowMutation[];
+}
+
+function weigh(written: readonly Written[]): { keys: number; cells: number; values: number; raw: number } {
+  const sums = { keys: 0, cells: 0, values: 0, raw: 0 };
+  for (const { row, mutations } of written) {
+    sums.keys += row.length;
+    for (const mutation of mutations) {
+      if (mutation.kind !== 'put') continue;
+      for (const { family, qualifier, value } of mutation.cells) {
+        sums.cells++;
+        sums.values += value.length;
+        sums.raw += CELL_OVERHEAD + row.length + Buffer.byteLength(family) + qualifier.length + value.length;
+      }
+    }
+  }
+  return sums;
+}
+
+async function measure(entity: EntitySchema, written: readonly Written[]): Promise<SizeVariant[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-size-'));
+  const engine = await openEmbedded(join(folder, 'store'), { background: 'inline', automatic: false });
+  try {
+    const { families } = entity.table.descriptor;
+    const found: SizeVariant[] = [
+      { name: 'declared', bytesPerRow: await weighFiles(engine, families, written) },
+    ];
+    for (const [compression, dataBlockEncoding] of VARIANTS) {
+      const changed = families.map((family) => ({ ...family, compression, dataBlockEncoding }));
+      const bytesPerRow = await weighFiles(engine, changed, written).catch(() => undefined);
+      found.push({ name: `${compression} ${dataBlockEncoding}`, bytesPerRow });
+    }
+    return found;
+  } finally {
+    await engine.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A row's share of the files: what all rows weigh over what one weighs, so that a file's own bytes do not count. */
+async function weighFiles(
+  engine: Engine,
+  families: readonly FamilyDescriptor[],
+  written: readonly Written[],
+): Promise<number> {
+  // Which rows have expired, and which versions are over, is not asked here.
+  const kept = families.map((family) => ({ ...family, ttl: 'FOREVER' as const }));
+  const weights: number[] = [];
+  for (const rows of [written.slice(0, 1), written]) {
+    const name = 'size:sample';
+    if (!(await engine.admin.listNamespaces()).includes('size')) await engine.admin.createNamespace('size');
+    const options = Object.fromEntries(kept.map(({ name: family, ...rest }) => [family, rest]));
+    await engine.admin.createTable(tableDescriptor(name, options));
+    const table = engine.table(name);
+    const outcomes = await table.batch(
+      rows.map(({ row, mutations }) => new RowMutations(row).add(...mutations.map(withoutLife))),
+    );
+    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+    await engine.admin.majorCompact(name);
+    const regions = await engine.admin.getRegions(name);
+    weights.push(regions.reduce((sum, region) => sum + region.storeFileSize, 0));
+    await engine.admin.disableTable(name);
+    await engine.admin.deleteTable(name);
+  }
+  return Math.max(0, weights[1]! - weights[0]!) / (written.length - 1);
+}
+
+function withoutLife(mutation: RowMutation): RowMutation {
+  return mutation.ttl === undefined ? mutation : mutation.setTtl(undefined);
+}
+
+/** `rowan size <module>`: what tables will weigh, from a sample and the rows that are expected (docs/schema.md). */
 
 interface SizeFlags {
   readonly rows: string;

@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import { type SynthOptions, type SynthValues, synthesize } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, withProgress } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { entityNamed, importModule, schemaOf } from '../load-entities.js';
-import { withProgress } from '../progress.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
 interface SynthFlags {

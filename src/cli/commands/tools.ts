@@ -16,9 +16,8 @@ import {
   verifyTables,
 } from '../../job/tools/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
-import type { CliContext } from '../context.js';
-import { withEngines } from '../engines.js';
-import { withProgress } from '../progress.js';
+import { type CliContext, withProgress } from '../context.js';
+import { withEngines } from '../databases.js';
 
 /** Options that every tool has, as the command line gives them. */
 interface ToolFlags {

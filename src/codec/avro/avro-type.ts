@@ -1,11 +1,198 @@
-/** Schemas as avsc's types, with Rowan's values in place of avsc's own. */
-
 import type avsc from 'avsc';
 import { canGenerate } from '../../codegen/index.js';
 import { SchemaError, UnsupportedError } from '../../errors.js';
-import { Type } from './avsc.js';
-import { BYTE_ARRAY, bigLong, LOGICAL_TYPES } from './logical.js';
+import { Type, types } from './avsc.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';
+
+/** Avro's logical types as JavaScript values: exact, and refusing what they cannot hold. */
+
+type Underlying = Parameters<typeof avsc.Type.forSchema>[0];
+
+/** `_toValue` gives undefined for a value that is none; avsc then reports it with its place. */
+abstract class Logical extends types.LogicalType {
+  protected abstract override _fromValue(value: unknown): unknown;
+  protected abstract override _toValue(value: unknown): unknown;
+
+  /** Reads what another schema wrote by way of the type under this one. */
+  protected override _resolve(writer: avsc.Type): (value: unknown) => unknown {
+    const { underlyingType } = this;
+    const resolver = underlyingType.createResolver(writer);
+    if (writer.typeName === underlyingType.typeName) return (value) => this._fromValue(value);
+    return (value) => this._fromValue(underlyingType.fromBuffer(writer.toBuffer(value), resolver));
+  }
+}
+
+const DAY = 86_400_000;
+
+/** `date`: days since 1970 as a Date at midnight UTC; any other time of day is refused. */
+class DateType extends Logical {
+  protected override _fromValue(value: unknown): Date {
+    return new Date((value as number) * DAY);
+  }
+
+  protected override _toValue(value: unknown): number | undefined {
+    if (!(value instanceof Date)) return undefined;
+    const days = value.getTime() / DAY;
+    return Number.isInteger(days) ? days : undefined;
+  }
+}
+
+/** `timestamp-millis`: ms since 1970 as a Date. */
+class TimestampMillisType extends Logical {
+  protected override _fromValue(value: unknown): Date {
+    const date = new Date(Number(value));
+    if (Number.isNaN(date.getTime())) throw new Error(`the time ${value} ms is beyond what a Date can hold`);
+    return date;
+  }
+
+  protected override _toValue(value: unknown): number | undefined {
+    return value instanceof Date && !Number.isNaN(value.getTime()) ? value.getTime() : undefined;
+  }
+}
+
+const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
+
+/** `uuid` as text; over fixed(16) in lower case. */
+class UuidType extends Logical {
+  private readonly binary: boolean;
+
+  constructor(schema: Underlying, options?: unknown) {
+    super(schema, options);
+    this.binary = (schema as { type: string }).type === 'fixed';
+  }
+
+  protected override _fromValue(value: unknown): string {
+    if (!this.binary) return value as string;
+    return (value as Buffer).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  }
+
+  protected override _toValue(value: unknown): string | Buffer | undefined {
+    if (typeof value !== 'string' || !UUID.test(value)) return undefined;
+    if (!this.binary) return value;
+    return value === value.toLowerCase() ? Buffer.from(value.replaceAll('-', ''), 'hex') : undefined;
+  }
+}
+
+interface DecimalSchema {
+  readonly type: string;
+  readonly precision: number;
+  readonly scale?: number;
+  readonly size?: number;
+}
+
+/** `decimal` over bytes or fixed: exact text with `scale` digits behind the point. */
+class DecimalType extends Logical {
+  private readonly precision: number;
+  private readonly scale: number;
+  private readonly size: number | undefined;
+  /** A sign byte more than the digits need: other programs pad. */
+  private readonly maxBytes: number;
+
+  constructor(schema: Underlying, options?: unknown) {
+    super(schema, options);
+    const { type, precision, scale = 0, size } = schema as unknown as DecimalSchema;
+    if (
+      !Number.isInteger(precision) ||
+      precision < 1 ||
+      !Number.isInteger(scale) ||
+      scale < 0 ||
+      scale > precision
+    ) {
+      throw new Error(
+        `decimal needs a precision from 1 on and a scale from 0 to it, not ${precision} and ${scale}`,
+      );
+    }
+    this.precision = precision;
+    this.scale = scale;
+    this.size = type === 'fixed' ? size : undefined;
+    this.maxBytes = this.size ?? Math.ceil((precision * Math.log2(10)) / 8) + 2;
+  }
+
+  protected override _fromValue(value: unknown): string {
+    const bytes = value as Buffer;
+    if (bytes.length > this.maxBytes) {
+      throw new Error(
+        `a decimal of ${this.precision} digits has at most ${this.maxBytes} bytes, not ${bytes.length}`,
+      );
+    }
+    const unscaled =
+      bytes.length === 0 ? 0n : BigInt.asIntN(8 * bytes.length, BigInt(`0x${bytes.toString('hex')}`));
+    const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(this.scale + 1, '0');
+    const point = digits.length - this.scale;
+    const text = this.scale === 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`;
+    return unscaled < 0n ? `-${text}` : text;
+  }
+
+  protected override _toValue(value: unknown): Buffer | undefined {
+    const short = typeof value === 'string' && value.length <= this.precision + 2 * this.scale + 64;
+    const match = short ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
+    const fraction = match?.[3] ?? '';
+    if (match === null || fraction.length > this.scale) return undefined;
+    const magnitude = BigInt(match[2]! + fraction.padEnd(this.scale, '0'));
+    if (magnitude >= 10n ** BigInt(this.precision)) return undefined;
+    return twosComplement(match[1] === '-' ? -magnitude : magnitude, this.size);
+  }
+}
+
+/** Big-endian two's complement in as few bytes as hold it, or in `size` bytes; undefined when it does not fit. */
+function twosComplement(value: bigint, size: number | undefined): Buffer | undefined {
+  let length = 1;
+  while (BigInt.asIntN(8 * length, value) !== value) length++;
+  if (size !== undefined && length > size) return undefined;
+  const width = size ?? length;
+  return Buffer.from(
+    BigInt.asUintN(8 * width, value)
+      .toString(16)
+      .padStart(2 * width, '0'),
+    'hex',
+  );
+}
+
+/** Bytes and fixed as Uint8Array, in place of avsc's Buffer. */
+class ByteArrayType extends Logical {
+  protected override _fromValue(value: unknown): Uint8Array {
+    return Uint8Array.from(value as Buffer);
+  }
+
+  protected override _toValue(value: unknown): Buffer | undefined {
+    return value instanceof Uint8Array
+      ? Buffer.from(value.buffer, value.byteOffset, value.length)
+      : undefined;
+  }
+}
+
+/** Marks bytes and fixed that have no logical type of their own, inside of this module's callers only. */
+export const BYTE_ARRAY = 'rowan-bytes';
+
+/** avsc's classes by the names of logical types; a name that is not here leaves the value as it is under it. */
+export const LOGICAL_TYPES = {
+  date: DateType,
+  'timestamp-millis': TimestampMillisType,
+  uuid: UuidType,
+  decimal: DecimalType,
+  [BYTE_ARRAY]: ByteArrayType,
+};
+
+/** A long as a bigint: all 64 bits. Made when it is first asked for, since avsc makes a function of text for it. */
+export function bigLong(): avsc.Type {
+  madeBigLong ??= types.LongType.__with({
+    fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+    toBuffer: (value: bigint) => {
+      const buffer = Buffer.alloc(8);
+      buffer.writeBigInt64LE(value);
+      return buffer;
+    },
+    fromJSON: (value: number | string) => BigInt(value),
+    toJSON: (value: bigint) => (Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()),
+    isValid: (value: unknown) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value,
+    compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+  });
+  return madeBigLong;
+}
+
+let madeBigLong: avsc.Type | undefined;
+
+/** Schemas as avsc's types, with Rowan's values in place of avsc's own. */
 
 /** Classes by the names of records: decoded records become their instances, without their constructors being called. */
 export type RecordClasses = Readonly<Record<string, abstract new (...args: never[]) => object>>;

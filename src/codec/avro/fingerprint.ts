@@ -1,6 +1,8 @@
-/** The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints"). */
-
+import { toHex } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
 import { type AvroSchema, parseAvroSchema, type SchemaNode } from './schema.js';
+
+/** The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints"). */
 
 /**
  * The schema without what does not change how bytes are read: one text for all schemas that mean the same.
@@ -55,4 +57,44 @@ export function fingerprintOf(schema: AvroSchema): Uint8Array {
   const out = new Uint8Array(8);
   new DataView(out.buffer).setBigUint64(0, crc64Avro(new TextEncoder().encode(canonicalForm(schema))), true);
   return out;
+}
+
+/**
+ * Schemas that values were written with, by fingerprint. One table for the process: a fingerprint is a digest of the
+ * schema, so it means the same in every database.
+ */
+
+const schemas = new Map<string, AvroSchema>();
+
+/**
+ * Makes a schema known to every Avro codec.
+ * @returns its fingerprint in hex.
+ * @throws SchemaError when it is no Avro schema.
+ */
+export function learnSchema(schema: AvroSchema): string {
+  const fingerprint = toHex(fingerprintOf(schema));
+  if (!schemas.has(fingerprint)) schemas.set(fingerprint, schema);
+  return fingerprint;
+}
+
+/** The schema of a fingerprint (hex), or undefined when none is known. */
+export function knownSchema(fingerprint: string): AvroSchema | undefined {
+  return schemas.get(fingerprint);
+}
+
+/**
+ * A value was written with a schema that this process has not met. Retryable: `AvroRegistry.load(fingerprint)` fetches
+ * the schema from the database's store, and then the same call succeeds.
+ */
+export class UnknownSchemaError extends RowanError {
+  constructor(
+    readonly fingerprint: string,
+    label: string,
+  ) {
+    super(
+      'ERR_CODEC',
+      `A value of the Avro schema "${label}" was written with schema ${fingerprint}, which is not known here. Register it with learnSchema(), or load it from the store that the writer used.`,
+      { retryable: true, details: { fingerprint } },
+    );
+  }
 }

@@ -1,11 +1,16 @@
-/** Reads the commits of an engine that writes entries in the step of the rows. */
-
-import { CHANGES_TABLE, columnsOf, commitNumber, commitRow, entriesOf } from '../../repository/index.js';
+import {
+  CHANGES_TABLE,
+  type CommitEntry,
+  columnsOf,
+  commitNumber,
+  commitRow,
+  entriesOf,
+} from '../../repository/index.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
-import type { Bell } from './bell.js';
-import { gone, undone } from './gone.js';
-import { type Position, parsePosition, positionText } from './position.js';
-import type { CommitPage, CommitSource, StoredCommit } from './source.js';
+import type { Bell } from './commit-notifier.js';
+import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
+
+/** Reads the commits of an engine that writes entries in the step of the rows. */
 
 /** Commits, and bytes of them, that are read at once. */
 const PAGE = 64;
@@ -89,4 +94,39 @@ const NOTHING_READ: Position = Object.freeze({ commit: 0, entry: 0, kept: 0, tim
 
 function timeOf({ cells }: Result): number {
   return cells[0]?.timestamp ?? 0;
+}
+
+/** What a feed reads from. */
+
+/** A commit as it is stored: entries of the tables that are watched. */
+export interface StoredCommit {
+  /** Behind it. */
+  readonly position: string;
+  /** When it was written, ms. */
+  readonly time: number;
+  readonly entries: readonly CommitEntry[];
+}
+
+export interface CommitPage {
+  /** Oldest first. */
+  readonly commits: readonly StoredCommit[];
+  /** Behind the last of them; further where nothing more is there. */
+  readonly position: string;
+  /** Whether there may be more at once. */
+  readonly more: boolean;
+}
+
+export interface CommitSource {
+  /** Behind all that can be read now; a promise where that must be asked. */
+  now(): string | Promise<string>;
+  /** Before all that is kept. */
+  start(): string;
+  /** The position that was given. @throws InvalidArgumentError on what no feed gave out. */
+  parse(from: unknown): string;
+  /** @throws RowanError `ERR_POSITION_GONE` when it is not of this store, or of a moment that was undone. */
+  check(position: string): Promise<void>;
+  /** @throws RowanError `ERR_POSITION_GONE` when what stands behind the position is kept no more. */
+  read(position: string, signal: AbortSignal): Promise<CommitPage>;
+  /** Resolves when there may be more behind the page that was read last, or the signal is aborted; never rejects. */
+  wait(signal: AbortSignal): Promise<void>;
 }

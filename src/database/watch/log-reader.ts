@@ -1,9 +1,5 @@
-/**
- * Reads the changes of an engine whose one step is a row, from a log in buckets (docs/changes.md). A bucket is read up to the first
- * change of which it is not known yet whether it was made; the row tells, and after a while nobody is waited for.
- */
-
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidArgumentError } from '../../errors.js';
 import {
   BUCKETS,
   type ChangeLog,
@@ -14,11 +10,46 @@ import {
   UNDER_WAY,
 } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
-import type { Bell } from './bell.js';
-import { gone, undone } from './gone.js';
-import { type LogPosition, logPositionText, parseLogPosition } from './log-position.js';
-import type { CommitPage, CommitSource, StoredCommit } from './source.js';
+import type { Bell } from './commit-notifier.js';
+import type { CommitPage, CommitSource, StoredCommit } from './commit-reader.js';
+import { gone, undone } from './expired-position.js';
+
+/** Where a reader of a log in buckets stands, as the text that is given out: `2.time.number…`, in base 36, then base64url. */
+
+export interface LogPosition {
+  /** ms: what stands behind the numbers was written then or later. */
+  readonly time: number;
+  /** Of each bucket: every entry up to this number has been read. */
+  readonly numbers: readonly number[];
+}
+
+export function logPositionText({ time, numbers }: LogPosition): string {
+  const all = [2, time, ...numbers].map((number) => number.toString(36));
+  return Buffer.from(all.join('.')).toString('base64url');
+}
+
+/** @throws InvalidArgumentError on what no feed gave out. */
+export function parseLogPosition(text: unknown): LogPosition {
+  const decoded = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : '';
+  const [version, time, ...numbers] = decoded.split('.').map((number) => Number.parseInt(number, 36));
+  const position = { time: time!, numbers };
+  const isWhole = version === 2 && numbers.length === BUCKETS;
+  if (isWhole && [time, ...numbers].every(isNumber) && logPositionText(position) === text) return position;
+  throw new InvalidArgumentError(
+    `watch: from is ${describe(text)}. Give the position of a commit or of a feed of this cluster, or 'start'.`,
+  );
+}
+
+function isNumber(number: number | undefined): boolean {
+  return Number.isSafeInteger(number) && number! >= 0;
+}
+
+/**
+ * Reads the changes of an engine whose one step is a row, from a log in buckets (docs/changes.md). A bucket is read up to the first
+ * change of which it is not known yet whether it was made; the row tells, and after a while nobody is waited for.
+ */
 
 /** Entries of a bucket that are read at once. */
 const PAGE = 64;

@@ -2,22 +2,21 @@
 
 import { compareBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
+import { recovering } from '../../query/access.js';
 import { RowLoader, type TableAccess } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
-import { loadTexts } from '../../query/load-texts.js';
-import { checkNames } from '../../query/option-checks.js';
-import { recovering } from '../../query/recover.js';
+import { loadTexts } from '../../query/loader.js';
+import { checkNames } from '../../query/slice.js';
 import { CHANGES_TABLE, ChangeLog, ChangeRecorder, RowTelling } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
-import { Bell } from './bell.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
-import { CommitReader } from './commit-reader.js';
+import { Bell } from './commit-notifier.js';
+import { CommitReader, type CommitSource, type StoredCommit } from './commit-reader.js';
 import { LogReader } from './log-reader.js';
-import type { CommitSource, StoredCommit } from './source.js';
 
 /** What watching takes from its database. */
 export interface WatchedDatabase {

@@ -4,10 +4,9 @@ import { toLatin1 } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import type { Result } from '../../table/index.js';
 import type { TableState } from '../plan/types.js';
-import { guessKey } from './guess-key.js';
-import { guessValue, isPrintable, percent } from './guess-value.js';
+import { guessKey, guessValue, isPrintable, percent } from './guess.js';
 import { type IntrospectedTable, importsOf, tableText } from './introspect.js';
-import { quoted } from './key-source.js';
+import { quoted } from './source.js';
 
 /** Columns of a family above which they are taken for the entries of a Map. */
 const MOST_COLUMNS = 64;

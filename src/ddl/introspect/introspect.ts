@@ -12,8 +12,7 @@ import {
 } from '../../table/index.js';
 import type { TableState } from '../plan/types.js';
 import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
-import { codecSource, type Source } from './codec-source.js';
-import { elementSource, elementsOf, quoted } from './key-source.js';
+import { codecSource, elementSource, elementsOf, quoted, type Source } from './source.js';
 
 /** A module that declares a table and its entities. */
 export interface IntrospectedTable {

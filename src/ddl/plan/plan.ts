@@ -1,11 +1,19 @@
-/** Declared tables against the tables as they are: the steps between them. */
-
 import { createHash } from 'node:crypto';
-import type { TableSchema } from '../../schema/types.js';
-import { DEFAULT_NAMESPACE, parseTableName } from '../../table/index.js';
+import { toHex } from '../../bytes/index.js';
+import type { AvroRegistry } from '../../codec/index.js';
+import { avroColumns } from '../../schema/index.js';
+import type { EntitySchema, TableSchema } from '../../schema/types.js';
+import {
+  DEFAULT_NAMESPACE,
+  type FamilyDescriptor,
+  type FamilyOptions,
+  parseTableName,
+  type TableDescriptor,
+  type TableOptions,
+  tableDescriptor,
+} from '../../table/index.js';
+import { type StoredIndex, undeclaredIndexes } from '../index-states.js';
 import { stampProblems } from '../table-stamp.js';
-import type { SubjectState } from './avro.js';
-import { indexSteps } from './index-steps.js';
 import { alterSteps, createStep, undeclaredRecords, undeclaredSettings } from './table-steps.js';
 import type {
   Contradiction,
@@ -15,6 +23,47 @@ import type {
   SchemaStep,
   UnmanagedSetting,
 } from './types.js';
+
+/** Indexes that are declared and not built, and that are stored and not declared. */
+
+/** `stored`: what the metadata of the table's index table keeps, by id in hex. */
+export function indexSteps(
+  { descriptor, entities }: TableSchema,
+  stored: ReadonlyMap<string, StoredIndex>,
+): SchemaStep[] {
+  const table = descriptor.name;
+  const builds = entities.flatMap((entity) =>
+    entity.indexes
+      .filter(({ id }) => stored.get(toHex(id))?.state !== 'active')
+      .map((index): SchemaStep => {
+        const option = `${entity.name}.${index.name}`;
+        return {
+          id: `build-index:${table}/${option}`,
+          kind: 'build-index',
+          class: 'online',
+          why: 'The index is declared and was not built: queries do not ask it before. Every program that writes must declare it by then, or its rows are missing in it.',
+          table,
+          option,
+          from: stored.get(toHex(index.id))?.state,
+          to: 'active',
+        };
+      }),
+  );
+  const drops = undeclaredIndexes(entities, stored).map(
+    ([id, { entity, index, state }]): SchemaStep => ({
+      id: `drop-index:${table}/${entity}.${index}/${id}`,
+      kind: 'drop-index',
+      class: 'online',
+      why: `The index "${index}" of ${entity} is not declared any more, or not as it was built: its entries are removed. Nothing but them is lost: declare it again, and it is built anew.`,
+      table,
+      option: id,
+      from: state,
+    }),
+  );
+  return [...builds, ...drops];
+}
+
+/** Declared tables against the tables as they are: the steps between them. */
 
 /** Tables that are not declared are left out of account. */
 export function planSchema(
@@ -115,4 +164,79 @@ export function shortHash(text: string): string {
 
 function checksumOf(steps: readonly SchemaStep[], contradictions: readonly Contradiction[]): string {
   return shortHash(canonicalJson({ steps: steps.map(({ why, ...rest }) => rest), contradictions }));
+}
+
+/** The Avro schemas of a program against those that its columns were written with. */
+
+/** What is to be said of one Avro column. */
+export interface SubjectState {
+  readonly subject: string;
+  readonly table: string;
+  /** Whether its schema is not among those of the column yet. */
+  readonly isNew: boolean;
+  /** What the column's compatibility has against it. */
+  readonly problems: readonly string[];
+}
+
+export async function subjectStates(
+  registry: AvroRegistry,
+  entities: readonly EntitySchema[],
+): Promise<SubjectState[]> {
+  const states: SubjectState[] = [];
+  for (const entity of entities) {
+    for (const { subject, codec } of avroColumns(entity)) {
+      const problems = await registry.problems(subject, codec.schema, codec.compatibility);
+      states.push({
+        subject,
+        table: entity.table.descriptor.name,
+        isNew: !(await registry.has(subject, codec.schema)),
+        problems: problems.map(
+          ({ direction, fingerprint, path, message }) =>
+            `${subject} (${codec.compatibility}): ${direction} to ${fingerprint} at ${path}: ${message}`,
+        ),
+      });
+    }
+  }
+  return states;
+}
+
+/** A table's descriptor with the steps of a plan done to it. */
+
+/**
+ * The descriptor that the steps lead to. Steps that are not of a descriptor (splits, compactions) change nothing.
+ * @throws SchemaError where only some of the steps were taken that need each other (versions and minVersions).
+ */
+export function changedDescriptor(live: TableDescriptor, steps: readonly SchemaStep[]): TableDescriptor {
+  let families: FamilyDescriptor[] = [...live.families];
+  let table: TableDescriptor = live;
+  for (const step of steps) {
+    const { kind, family } = step;
+    if (kind === 'add-family') families.push(step.to as FamilyDescriptor);
+    else if (kind === 'drop-family') families = families.filter(({ name }) => name !== family);
+    else if (kind === 'stamp') table = withOption(table, `metadata.${step.option}`, step.to);
+    else if (kind !== 'set') continue;
+    else if (family === undefined) table = withOption(table, step.option!, step.to);
+    else
+      families = families.map((each) =>
+        each.name === family ? withOption(each, step.option!, step.to) : each,
+      );
+  }
+  const { name, families: _, ...options } = table;
+  return tableDescriptor(
+    name,
+    families as readonly (FamilyDescriptor & FamilyOptions)[],
+    options as TableOptions,
+  );
+}
+
+type Settings = Pick<TableDescriptor, 'configuration' | 'metadata'>;
+
+function withOption<T extends Settings>(of: T, option: string, value: unknown): T {
+  const [kind, ...rest] = option.split('.');
+  if (kind !== 'configuration' && kind !== 'metadata') return { ...of, [option]: value };
+  const entries: Record<string, string> = { ...of[kind] };
+  const name = rest.join('.');
+  if (value === undefined) delete entries[name];
+  else entries[name] = String(value);
+  return { ...of, [kind]: entries };
 }

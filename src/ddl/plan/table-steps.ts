@@ -4,11 +4,11 @@ import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
 import { placeOf, readStamp, stampName, stampTexts } from '../stamp-format.js';
-import { tableDifferences } from '../table-difference.js';
 import {
   liveStamp,
   stampChanges,
   stampedDescriptor,
+  tableDifferences,
   unmovedColumns,
   unupgradedFrom,
 } from '../table-stamp.js';

@@ -3,15 +3,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { CorruptionError, UnsupportedError } from '../../errors.js';
 import type { Cell } from '../../table/index.js';
-import { naming, readAt } from '../file-bytes.js';
-import { ByteParser } from '../writable.js';
-import { type BlockHead, blockHead, unpackBlock } from './block.js';
-import { CellReader, type CellShape } from './cell-bytes.js';
-import { prepareHFileCodec } from './compression.js';
+import { ByteParser, naming, readAt } from '../writable.js';
+import { type BlockHead, blockHead, prepareHFileCodec, unpackBlock } from './block.js';
 import { type FileInfo, parseFileInfo, parseTrailer, type Trailer } from './file-info.js';
 import {
   BLOCK_HEAD_BYTES,
   BlockMagic,
+  CellReader,
+  type CellShape,
   CODEC_NAMES,
   HFILE_CODECS,
   type HFileCompression,

@@ -1,3 +1,1 @@
-export { SYNC_BYTES } from './format.js';
-export { type SequencePart, SequenceReader } from './reader.js';
-export { SequenceWriter } from './writer.js';
+export { type SequencePart, SequenceReader, SequenceWriter, SYNC_BYTES } from './sequence-file.js';

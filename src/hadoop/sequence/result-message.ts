@@ -2,8 +2,7 @@
 
 import { CorruptionError } from '../../errors.js';
 import { type Cell, EndingCell, Result } from '../../table/index.js';
-import { cellOf, writeTtlTag } from '../cell-tags.js';
-import { ByteBuilder, ByteParser } from '../writable.js';
+import { ByteBuilder, ByteParser, cellOf, writeTtlTag } from '../writable.js';
 
 /** Fields of `Result`: its cells, and those that say that they stand elsewhere or are not all. */
 const CELL = 1;

@@ -3,7 +3,7 @@
 import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import { canonicalTableName } from '../../table/table-name.js';
+import { canonicalTableName } from '../../table/descriptor.js';
 import type { Cluster } from '../client/cluster.js';
 import { callRegion } from '../client/region-call.js';
 import { type Region, specifierOf } from '../region/region.js';
@@ -15,7 +15,7 @@ import {
   type FileSystemTokenMessage,
   PrepareBulkLoadRequest,
   PrepareBulkLoadResponse,
-} from '../wire/messages-bulk.js';
+} from '../wire/messages-operations.js';
 import { Empty, type MessageCodec, type TypeOf } from '../wire/schema.js';
 import { tableNameMessage } from './table-codec.js';
 

@@ -6,9 +6,8 @@ import { encodedNameOf } from '../region/region.js';
 import type { LiveServerInfo } from '../wire/messages-admin.js';
 import type { ServerName } from '../wire/messages-rpc.js';
 import type { TypeOf } from '../wire/schema.js';
-import type { MasterClient } from './master-client.js';
+import { type MasterClient, master } from './master-client.js';
 import type { RegionAdmin } from './region-admin.js';
-import { master } from './rpcs.js';
 import { tableNameText } from './table-codec.js';
 
 /** A region server that is up. */

@@ -2,13 +2,12 @@ import { EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { parseAddress } from '../options.js';
-import { CoprocessorServiceRequest, CoprocessorServiceResponse } from '../wire/messages-coprocessor.js';
-import * as messages from '../wire/messages-groups.js';
+import * as messages from '../wire/messages-operations.js';
 import type { ServerName } from '../wire/messages-rpc.js';
+import { CoprocessorServiceRequest, CoprocessorServiceResponse } from '../wire/messages-security.js';
 import { decodeMessage, Empty, encodeMessage, type MessageCodec } from '../wire/schema.js';
-import { configurationOf, pairsOf } from './attributes.js';
 import type { MasterClient } from './master-client.js';
-import { tableNameMessage, tableNameText } from './table-codec.js';
+import { configurationOf, pairsOf, tableNameMessage, tableNameText } from './table-codec.js';
 
 /** Region servers that are there for some tables only. */
 export interface RegionServerGroup {

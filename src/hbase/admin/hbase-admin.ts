@@ -1,39 +1,38 @@
 import { RowanError } from '../../errors.js';
-import type { Admin, RegionInfo } from '../../table/admin.js';
-import type { TableDescriptor } from '../../table/descriptor.js';
-import { checkSplitKeys } from '../../table/splits.js';
-import { canonicalTableName } from '../../table/table-name.js';
+import { type Admin, checkSplitKeys, type RegionInfo } from '../../table/admin.js';
+import { canonicalTableName, type TableDescriptor } from '../../table/descriptor.js';
 import type { Cluster } from '../client/cluster.js';
-import { addressKey } from '../rpc/address.js';
+import { addressKey } from '../rpc/connection-settings.js';
 import type { DelegationToken } from '../security/delegation-token.js';
 import type { ProcedureResponse } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
 import {
   AccessAdmin,
+  LabelAdmin,
   type PermissionScope,
   type PermittedAction,
+  TokenAdmin,
   type UserPermission,
 } from './access-admin.js';
 import { type BulkLoad, type BulkLoadOutcome, bulkLoad } from './bulk-load.js';
 import { ClusterAdmin, type ClusterStatus, type ServerInfo } from './cluster-admin.js';
 import { GroupAdmin } from './group-admin.js';
-import { LabelAdmin } from './label-admin.js';
-import { MasterClient, type Rpc } from './master-client.js';
-import { NamespaceAdmin } from './namespace-admin.js';
+import { MasterClient, master, type Rpc } from './master-client.js';
+import { RegionAdmin, tableMissing } from './region-admin.js';
+import { SlowLogAdmin } from './slow-log-admin.js';
+import { NamespaceAdmin, SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
+import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
 import {
   type Quota,
   QuotaAdmin,
+  type ReplicationPeer,
   type SpaceQuota,
   type SpaceQuotaState,
   type SpaceSubject,
-} from './quota-admin.js';
-import { RegionAdmin, tableMissing } from './region-admin.js';
-import { master } from './rpcs.js';
-import { SlowLogAdmin } from './slow-log-admin.js';
-import { SnapshotAdmin, type SnapshotInfo } from './snapshot-admin.js';
-import { tableFromSchema, tableNameMessage, tableToSchema } from './table-codec.js';
-import { TokenAdmin } from './token-admin.js';
-import { type ReplicationPeer, type Throttle, type ThrottleSubject, TrafficAdmin } from './traffic-admin.js';
+  type Throttle,
+  type ThrottleSubject,
+  TrafficAdmin,
+} from './traffic-admin.js';
 
 const ENABLED = 0;
 

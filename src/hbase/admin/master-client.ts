@@ -1,12 +1,92 @@
 import { type RowanError, TimeoutError } from '../../errors.js';
 import type { Cluster } from '../client/cluster.js';
 import { doubtsLocation, givenUp, pauseBefore, sleep } from '../client/retry.js';
-import type { ServerAddress, ServiceName } from '../rpc/address.js';
 import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
-import { RemoteError } from '../rpc/errors.js';
-import { remoteError } from '../rpc/exception-table.js';
+import type { ServerAddress, ServiceName } from '../rpc/connection-settings.js';
+import { RemoteError, remoteError } from '../rpc/errors.js';
+import * as messages from '../wire/messages-admin.js';
 import { GetProcedureResultRequest, GetProcedureResultResponse } from '../wire/messages-admin.js';
-import type { MessageCodec } from '../wire/schema.js';
+import * as quota from '../wire/messages-operations.js';
+import * as slowLog from '../wire/messages-operations.js';
+import * as access from '../wire/messages-security.js';
+import { Empty, type MessageCodec } from '../wire/schema.js';
+
+/** The methods of `MasterService` and `AdminService` that the admin calls, names case exact. */
+
+function rpc<Q, A>(method: string, request: MessageCodec<Q>, response: MessageCodec<A>): Rpc<Q, A> {
+  return { method, request, response };
+}
+
+const { ProcedureResponse, TableRequest } = messages;
+
+export const master = {
+  createNamespace: rpc('CreateNamespace', messages.CreateNamespaceRequest, ProcedureResponse),
+  modifyNamespace: rpc('ModifyNamespace', messages.ModifyNamespaceRequest, ProcedureResponse),
+  getNamespaceDescriptor: rpc(
+    'GetNamespaceDescriptor',
+    messages.GetNamespaceDescriptorRequest,
+    messages.GetNamespaceDescriptorResponse,
+  ),
+  deleteNamespace: rpc('DeleteNamespace', messages.DeleteNamespaceRequest, ProcedureResponse),
+  listNamespaces: rpc('ListNamespaces', Empty, messages.ListNamespacesResponse),
+  createTable: rpc('CreateTable', messages.CreateTableRequest, ProcedureResponse),
+  deleteTable: rpc('DeleteTable', TableRequest, ProcedureResponse),
+  enableTable: rpc('EnableTable', TableRequest, ProcedureResponse),
+  disableTable: rpc('DisableTable', TableRequest, ProcedureResponse),
+  truncateTable: rpc('truncateTable', messages.TruncateTableRequest, ProcedureResponse),
+  modifyTable: rpc('ModifyTable', messages.ModifyTableRequest, ProcedureResponse),
+  getTableState: rpc('GetTableState', messages.GetTableStateRequest, messages.GetTableStateResponse),
+  getTableDescriptors: rpc(
+    'GetTableDescriptors',
+    messages.GetTableDescriptorsRequest,
+    messages.GetTableDescriptorsResponse,
+  ),
+  splitRegion: rpc('SplitRegion', messages.SplitTableRegionRequest, ProcedureResponse),
+  mergeTableRegions: rpc('MergeTableRegions', messages.MergeTableRegionsRequest, ProcedureResponse),
+  moveRegion: rpc('MoveRegion', messages.MoveRegionRequest, Empty),
+  assignRegion: rpc('AssignRegion', messages.RegionRequest, Empty),
+  unassignRegion: rpc('UnassignRegion', messages.RegionRequest, Empty),
+  isBalancerEnabled: rpc('IsBalancerEnabled', Empty, messages.IsBalancerEnabledResponse),
+  setBalancerRunning: rpc(
+    'SetBalancerRunning',
+    messages.SetBalancerRunningRequest,
+    messages.SetBalancerRunningResponse,
+  ),
+  balance: rpc('Balance', access.BalanceRequest, access.BalanceResponse),
+  grant: rpc('Grant', access.GrantRequest, Empty),
+  revoke: rpc('Revoke', access.RevokeRequest, Empty),
+  getUserPermissions: rpc(
+    'GetUserPermissions',
+    access.GetUserPermissionsRequest,
+    access.GetUserPermissionsResponse,
+  ),
+  setQuota: rpc('SetQuota', quota.SetQuotaRequest, Empty),
+  getQuotaStates: rpc('GetQuotaStates', Empty, quota.GetQuotaStatesResponse),
+  addReplicationPeer: rpc('AddReplicationPeer', access.AddReplicationPeerRequest, ProcedureResponse),
+  removeReplicationPeer: rpc('RemoveReplicationPeer', access.PeerRequest, ProcedureResponse),
+  enableReplicationPeer: rpc('EnableReplicationPeer', access.PeerRequest, ProcedureResponse),
+  disableReplicationPeer: rpc('DisableReplicationPeer', access.PeerRequest, ProcedureResponse),
+  listReplicationPeers: rpc('ListReplicationPeers', Empty, access.ListReplicationPeersResponse),
+  getClusterStatus: rpc(
+    'GetClusterStatus',
+    messages.GetClusterStatusRequest,
+    messages.GetClusterStatusResponse,
+  ),
+  snapshot: rpc('Snapshot', messages.SnapshotRequest, messages.SnapshotResponse),
+  isSnapshotDone: rpc('IsSnapshotDone', messages.IsSnapshotDoneRequest, messages.IsSnapshotDoneResponse),
+  deleteSnapshot: rpc('DeleteSnapshot', messages.DeleteSnapshotRequest, Empty),
+  getCompletedSnapshots: rpc('GetCompletedSnapshots', Empty, messages.GetCompletedSnapshotsResponse),
+  restoreSnapshot: rpc('RestoreSnapshot', messages.RestoreSnapshotRequest, messages.RestoreSnapshotResponse),
+} as const;
+
+export const regionServer = {
+  flushRegion: rpc('FlushRegion', messages.FlushRegionRequest, Empty),
+  compactRegion: rpc('CompactRegion', messages.CompactRegionRequest, Empty),
+  getRegionInfo: rpc('GetRegionInfo', messages.GetRegionInfoRequest, messages.GetRegionInfoResponse),
+  getLogEntries: rpc('GetLogEntries', slowLog.LogRequest, slowLog.LogEntry),
+  clearSlowLogs: rpc('ClearSlowLogsResponses', Empty, slowLog.ClearSlowLogsResponse),
+  getRegionLoad: rpc('GetRegionLoad', messages.GetRegionLoadRequest, messages.GetRegionLoadResponse),
+} as const;
 
 /** A method of a service, with the messages it takes and gives. */
 export interface Rpc<Q, A> {

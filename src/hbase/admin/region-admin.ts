@@ -1,17 +1,23 @@
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
 import type { RegionInfo } from '../../table/admin.js';
-import { Scan } from '../../table/scan.js';
+import { Scan } from '../../table/get-and-scan.js';
 import type { Cluster } from '../client/cluster.js';
 import { sleep } from '../client/retry.js';
 import { HBaseScanner } from '../client/scanner.js';
 import { tableDisabled } from '../region/locator.js';
-import { INFO, type MetaRow, readMetaRow } from '../region/meta-row.js';
-import { META_TABLE, type Region, regionNameOf, specifierOf } from '../region/region.js';
+import {
+  INFO,
+  META_TABLE,
+  type MetaRow,
+  type Region,
+  readMetaRow,
+  regionNameOf,
+  specifierOf,
+} from '../region/region.js';
 import type { RegionLoad } from '../wire/messages-admin.js';
 import type { TypeOf } from '../wire/schema.js';
-import type { MasterClient } from './master-client.js';
-import { master, regionServer } from './rpcs.js';
+import { type MasterClient, master, regionServer } from './master-client.js';
 import { tableNameMessage } from './table-codec.js';
 
 const MEBIBYTE = 1 << 20;

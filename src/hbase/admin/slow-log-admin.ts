@@ -1,12 +1,11 @@
 import { InvalidArgumentError } from '../../errors.js';
 import { checkPositiveInteger, describe } from '../../table/checks.js';
-import { canonicalTableName } from '../../table/table-name.js';
+import { canonicalTableName } from '../../table/descriptor.js';
+import { type SlowLogPayload, SlowLogRequest, SlowLogResponses } from '../wire/messages-operations.js';
 import type { NameBytesPair } from '../wire/messages-rpc.js';
-import { type SlowLogPayload, SlowLogRequest, SlowLogResponses } from '../wire/messages-slow-log.js';
 import { decodeMessage, encodeMessage, type TypeOf } from '../wire/schema.js';
 import type { ClusterAdmin, ServerInfo } from './cluster-admin.js';
-import type { MasterClient } from './master-client.js';
-import { regionServer } from './rpcs.js';
+import { type MasterClient, regionServer } from './master-client.js';
 
 /** Which entries of the slow log are wanted: those that meet all that is said. */
 export interface SlowLogQuery {

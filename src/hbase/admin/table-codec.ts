@@ -1,11 +1,154 @@
-/** Tables as HBase's schema has them (`TableDescriptorBuilder`). */
-
-import { DURABILITIES, type TableDescriptor } from '../../table/descriptor.js';
-import { parseTableName } from '../../table/table-name.js';
-import type { TableSchema } from '../wire/messages-admin.js';
+import {
+  BLOOM_FILTERS,
+  COMPRESSIONS,
+  DATA_BLOCK_ENCODINGS,
+  DURABILITIES,
+  type FamilyDescriptor,
+  FOREVER,
+  KEEP_DELETED_CELLS,
+  parseTableName,
+  type TableDescriptor,
+} from '../../table/descriptor.js';
+import type { ColumnFamilySchema, TableSchema } from '../wire/messages-admin.js';
 import type { TableNameMessage } from '../wire/messages-rpc.js';
-import { AttributeReader, attributesOf, configurationOf, pairsOf } from './attributes.js';
-import { familyFromSchema, familyToSchema } from './family-codec.js';
+
+/** HBase's attribute maps: bytes to bytes, in truth text to text. */
+
+type BytesPair = { readonly first: Uint8Array; readonly second: Uint8Array };
+type NamePair = { readonly name: string; readonly value: string };
+
+export function attributesOf(values: Readonly<Record<string, string>>): BytesPair[] {
+  return Object.entries(values).map(([key, value]) => ({
+    first: Buffer.from(key, 'utf8'),
+    second: Buffer.from(value, 'utf8'),
+  }));
+}
+
+export function pairsOf(values: Readonly<Record<string, string>>): NamePair[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+export function configurationOf(pairs: readonly NamePair[]): Readonly<Record<string, string>> {
+  return Object.freeze(Object.fromEntries(pairs.map(({ name, value }) => [name, value])));
+}
+
+/**
+ * Takes known attributes out of a map. One whose value cannot be taken for what is asked stays in it, and the default is
+ * answered: so what is written back later is what was read.
+ */
+export class AttributeReader {
+  private readonly left = new Map<string, string>();
+
+  constructor(attributes: readonly BytesPair[]) {
+    for (const { first, second } of attributes) {
+      this.left.set(Buffer.from(first).toString('utf8'), Buffer.from(second).toString('utf8'));
+    }
+  }
+
+  integer<D extends number | undefined>(name: string, fallback: D): number | D {
+    return this.take(name, fallback, (text) => (/^-?\d+$/.test(text) ? Number(text) : undefined));
+  }
+
+  boolean(name: string, fallback: boolean): boolean {
+    return this.take(name, fallback, (text) => {
+      const lower = text.toLowerCase();
+      return lower === 'true' ? true : lower === 'false' ? false : undefined;
+    });
+  }
+
+  text(name: string): string | undefined {
+    return this.take(name, undefined, (text) => text);
+  }
+
+  oneOf<V extends string>(name: string, values: readonly V[], fallback: V): V {
+    return this.take(name, fallback, (text) => values.find((value) => value === text.toUpperCase()));
+  }
+
+  /** Drops an attribute that says what would hold without it. */
+  dropDefault(name: string, value: string): void {
+    if (this.left.get(name) === value) this.left.delete(name);
+  }
+
+  /** Takes out every attribute whose name begins so. */
+  withPrefix(prefix: string): Record<string, string> {
+    const taken: Record<string, string> = {};
+    for (const [name, value] of this.left) {
+      if (!name.startsWith(prefix)) continue;
+      taken[name] = value;
+      this.left.delete(name);
+    }
+    return taken;
+  }
+
+  /** What was not taken. */
+  rest(): Readonly<Record<string, string>> {
+    return Object.freeze(Object.fromEntries(this.left));
+  }
+
+  private take<V, D>(name: string, fallback: D, parse: (text: string) => V | undefined): V | D {
+    const text = this.left.get(name);
+    if (text === undefined) return fallback;
+    const value = parse(text);
+    if (value === undefined) return fallback;
+    this.left.delete(name);
+    return value;
+  }
+}
+
+/** Families as HBase's schema has them: attributes, strings as bytes (`ColumnFamilyDescriptorBuilder`). */
+
+/** A family's message. What its `metadata` names is written as it is, over the option of the same name. */
+export function familyToSchema(family: FamilyDescriptor): ColumnFamilySchema {
+  const attributes = {
+    VERSIONS: String(family.versions),
+    MIN_VERSIONS: String(family.minVersions),
+    TTL: String(family.ttl),
+    COMPRESSION: family.compression,
+    DATA_BLOCK_ENCODING: family.dataBlockEncoding,
+    BLOOMFILTER: family.bloomFilter,
+    BLOCKSIZE: String(family.blockSize),
+    BLOCKCACHE: String(family.blockCache),
+    IN_MEMORY: String(family.inMemory),
+    KEEP_DELETED_CELLS: family.keepDeletedCells,
+    NEW_VERSION_BEHAVIOR: String(family.newVersionBehavior),
+    REPLICATION_SCOPE: String(family.replicationScope),
+    CACHE_DATA_ON_WRITE: String(family.cacheDataOnWrite),
+    PREFETCH_BLOCKS_ON_OPEN: String(family.prefetchBlocksOnOpen),
+    ...family.metadata,
+  };
+  return {
+    name: Buffer.from(family.name, 'utf8'),
+    attributes: attributesOf(attributes),
+    configuration: pairsOf(family.configuration),
+  };
+}
+
+/** A family from its message. What a {@link FamilyDescriptor} has no option or no value for goes into its `metadata`. */
+export function familyFromSchema(schema: ColumnFamilySchema): FamilyDescriptor {
+  const read = new AttributeReader(schema.attributes ?? []);
+  read.dropDefault('INDEX_BLOCK_ENCODING', 'NONE');
+  return Object.freeze({
+    name: Buffer.from(schema.name).toString('utf8'),
+    versions: read.integer('VERSIONS', 1),
+    minVersions: read.integer('MIN_VERSIONS', 0),
+    ttl: read.integer('TTL', FOREVER),
+    compression: read.oneOf('COMPRESSION', COMPRESSIONS, 'NONE'),
+    dataBlockEncoding: read.oneOf('DATA_BLOCK_ENCODING', DATA_BLOCK_ENCODINGS, 'NONE'),
+    bloomFilter: read.oneOf('BLOOMFILTER', BLOOM_FILTERS, 'ROW'),
+    blockSize: read.integer('BLOCKSIZE', 65536),
+    blockCache: read.boolean('BLOCKCACHE', true),
+    inMemory: read.boolean('IN_MEMORY', false),
+    keepDeletedCells: read.oneOf('KEEP_DELETED_CELLS', KEEP_DELETED_CELLS, 'FALSE'),
+    newVersionBehavior: read.boolean('NEW_VERSION_BEHAVIOR', false),
+    replicationScope: read.integer('REPLICATION_SCOPE', 0),
+    cacheDataOnWrite: read.boolean('CACHE_DATA_ON_WRITE', false),
+    prefetchBlocksOnOpen: read.boolean('PREFETCH_BLOCKS_ON_OPEN', false),
+    configuration: configurationOf(schema.configuration ?? []),
+    metadata: read.rest(),
+  });
+}
+
+/** Tables as HBase's schema has them (`TableDescriptorBuilder`). */
 
 /** Written by the server into every table; `DEFAULT` is what holds without it. */
 const FILE_TRACKER = 'hbase.store.file-tracker.impl';

@@ -7,7 +7,7 @@ import { META_TABLE, type Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
-import type { Action } from './action.js';
+import type { Action } from './actions.js';
 import { doubtsLocation, givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep } from './retry.js';
 import { ServerQueue } from './server-queue.js';
 

@@ -1,10 +1,11 @@
-import { InvalidArgumentError, type RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
-import type { Get } from '../../table/get.js';
-import { isGet } from '../../table/get.js';
+import { toLatin1 } from '../../bytes/index.js';
+import { InvalidArgumentError, RowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
+import { canonicalTableName } from '../../table/descriptor.js';
+import type { Filter } from '../../table/filter/filters.js';
+import { type Get, isGet, type Scan } from '../../table/get-and-scan.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../../table/mutation.js';
 import { Result } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
-import type { Scan } from '../../table/scan.js';
 import type {
   BatchAction,
   BatchOptions,
@@ -13,18 +14,233 @@ import type {
   ResultScanner,
   Table,
 } from '../../table/table.js';
-import { canonicalTableName } from '../../table/table-name.js';
+import { asRowanError } from '../rpc/call.js';
 import { RequestAttributes } from '../rpc/request-attributes.js';
-import type { Action } from './action.js';
-import { Batch } from './batch.js';
-import { CheckAction } from './check-action.js';
-import { checkCheck, checkMutation, checkRowMutations, checkScan } from './checks.js';
+import {
+  type Action,
+  type ActionOwner,
+  CheckAction,
+  GetAction,
+  MutationAction,
+  RowMutationsAction,
+  readExists,
+  readGetResult,
+} from './actions.js';
 import type { Cluster } from './cluster.js';
-import { GetAction, readExists, readGetResult } from './get-action.js';
-import { MutationAction } from './mutation-action.js';
-import { RowMutationsAction } from './row-mutations-action.js';
+import { offAbort, onAbort, sleep } from './retry.js';
 import { HBaseScanner } from './scanner.js';
-import { timelineGet } from './timeline-get.js';
+
+/** Actions on one row that may travel together; the next segment of the row begins when all of this have ended. */
+interface Segment {
+  readonly verb: string;
+  readonly actions: Action<unknown>[];
+  /** Whether nothing of the row comes before it. */
+  readonly isFirst: boolean;
+  open: number;
+  next: Segment | undefined;
+}
+
+/**
+ * A batch on its way. Actions of one row take effect in the batch's order. Only runs of gets, of puts or of deletes
+ * travel together: within one request a server reads before it writes, and gives a put and a delete the same time, by
+ * which the delete wins.
+ */
+export class Batch implements ActionOwner {
+  private readonly segments = new Map<Action<unknown>, Segment>();
+  private finish: () => void = () => undefined;
+  private open = 0;
+
+  constructor(
+    private readonly submit: (action: Action<unknown>) => void,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  /** Submits `actions` and waits until each has ended, well or not. */
+  run(actions: readonly Action<unknown>[]): Promise<void> {
+    if (actions.length === 0) return Promise.resolve();
+    this.open = actions.length;
+    for (const action of actions) action.owner = this;
+    const done = new Promise<void>((resolve) => {
+      this.finish = resolve;
+    });
+    const { signal } = this;
+    const abort = (): void => {
+      for (const action of actions) {
+        const message = `The batch was aborted by its AbortSignal before its ${action.verb} had ended.`;
+        action.fail(new RowanError('ERR_ABORTED', message, { cause: signal?.reason }));
+      }
+    };
+    if (signal !== undefined) onAbort(signal, abort);
+    for (const action of this.firstOfEachRow(actions)) this.submit(action);
+    if (signal === undefined) return done;
+    return done.finally(() => offAbort(signal, abort));
+  }
+
+  actionDone(action: Action<unknown>): void {
+    const segment = this.segments.get(action);
+    if (segment !== undefined && --segment.open === 0 && segment.next !== undefined) {
+      for (const following of segment.next.actions) this.submit(following);
+    }
+    if (--this.open === 0) this.finish();
+  }
+
+  /** Puts the actions of each row in order; answers those that need not wait. */
+  private firstOfEachRow(actions: readonly Action<unknown>[]): readonly Action<unknown>[] {
+    const verb = actions[0]!.verb;
+    if (isTogether(verb) && actions.every((action) => action.verb === verb)) return actions;
+    const last = new Map<string, Segment>();
+    const first: Action<unknown>[] = [];
+    for (const action of actions) {
+      const row = toLatin1(action.row);
+      const before = last.get(row);
+      let segment = before;
+      if (segment === undefined || segment.verb !== action.verb || !isTogether(action.verb)) {
+        segment = { verb: action.verb, actions: [], isFirst: before === undefined, open: 0, next: undefined };
+        last.set(row, segment);
+        if (before !== undefined) before.next = segment;
+      }
+      if (segment.isFirst) first.push(action);
+      segment.actions.push(action);
+      segment.open++;
+      this.segments.set(action, segment);
+    }
+    return first;
+  }
+}
+
+function isTogether(verb: string): boolean {
+  return verb === 'get' || verb === 'put' || verb === 'delete';
+}
+
+/** What HBase's own client refuses before it asks a server, and what a server would answer with less clear words. */
+
+/** @throws InvalidArgumentError when there is nothing to write. A delete of nothing deletes the row. */
+export function checkMutation(mutation: RowMutation): RowMutation {
+  if (mutation.kind === 'delete') return mutation;
+  const count = mutation.kind === 'put' ? mutation.cells.length : mutation.columns.length;
+  if (count === 0) {
+    throw new InvalidArgumentError(`A ${mutation.kind} needs at least one column. Add one with addColumn.`);
+  }
+  return mutation;
+}
+
+export function checkRowMutations(mutations: RowMutations): RowMutations {
+  if (mutations.mutations.length === 0) {
+    throw new InvalidArgumentError('Row mutations need at least one mutation. Add one with add.');
+  }
+  for (const mutation of mutations.mutations) checkMutation(mutation);
+  return mutations;
+}
+
+/** @throws InvalidArgumentError also for `NO_OP`, at which a server fails again and again. */
+export function checkCheck(check: CheckAndMutate): CheckAndMutate {
+  const { condition } = check;
+  if (condition.kind === 'column' && condition.operator === 'NO_OP') {
+    throw new InvalidArgumentError('NO_OP compares nothing. Check with one of the other operators.');
+  }
+  if (check.action.kind === 'rowMutations') checkRowMutations(check.action);
+  else checkMutation(check.action);
+  return check;
+}
+
+/**
+ * @throws InvalidArgumentError for a raw scan of single columns (R48), and for a batch size with a filter that decides
+ * over whole rows (`IncompatibleFilterException`): HBase does neither.
+ */
+export function checkScan(scan: Scan): Scan {
+  if (scan.raw) {
+    for (const [family, columns] of scan.families) {
+      if (columns !== null) {
+        throw new InvalidArgumentError(
+          `A raw scan reads whole families; it names columns of "${family}". Use addFamily.`,
+        );
+      }
+    }
+  }
+  if (scan.batch !== undefined && scan.filter !== undefined && decidesOverRows(scan.filter)) {
+    throw new InvalidArgumentError(
+      'A scan with a batch cannot have a filter that decides over whole rows. Leave out the batch or the filter.',
+    );
+  }
+  return scan;
+}
+
+/** HBase's `Filter.hasFilterRow`. */
+function decidesOverRows(filter: Filter): boolean {
+  switch (filter.kind) {
+    case 'singleColumnValue':
+    case 'singleColumnValueExclude':
+    case 'dependentColumn':
+    case 'page':
+    case 'random':
+    case 'skip':
+    case 'while':
+      return true;
+    case 'list':
+      return filter.filters.some(decidesOverRows);
+    default:
+      return false;
+  }
+}
+
+/**
+ * A get that a replica may answer: the primary is asked first, and when it has not answered within
+ * `primaryCallTimeout`, or has failed, the replicas too. The first answer counts (HBase `AsyncTimelineConsistentReadUtil`).
+ * @throws RowanError the primary's error when nobody answers.
+ */
+export async function timelineGet<T>(
+  cluster: Cluster,
+  make: () => GetAction<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  throwIfAborted(signal);
+  const primary = make();
+  const answer = primary.promise();
+  if (signal !== undefined) primary.abortWith(signal);
+  cluster.dispatcher.submit(primary);
+  const { primaryCallTimeout, operationTimeout } = cluster.settings;
+  const inTime = answer.then(
+    (value) => ({ value }),
+    () => undefined,
+  );
+  // Before the region was looked up nobody has been asked, and nothing is known of replicas.
+  const located = cluster.locator
+    .locate(primary.table, primary.row, false, operationTimeout)
+    .then(nothing, nothing);
+  const wait = located.then(() => sleep(primaryCallTimeout, signal)).then(nothing);
+  const early = await Promise.race([inTime, wait]);
+  if (early !== undefined) return early.value;
+  throwIfAborted(signal);
+  const others = askReplicas(cluster, primary, make, signal);
+  try {
+    return await Promise.any([answer, ...others]);
+  } catch (failure) {
+    throw asRowanError((failure as AggregateError).errors[0]) satisfies RowanError;
+  }
+}
+
+function nothing(): undefined {
+  return undefined;
+}
+
+function askReplicas<T>(
+  cluster: Cluster,
+  primary: GetAction<T>,
+  make: () => GetAction<T>,
+  signal: AbortSignal | undefined,
+): Promise<T>[] {
+  const region = primary.region ?? cluster.locator.cache.find(primary.table, primary.row);
+  const answers: Promise<T>[] = [];
+  for (const replica of region?.replicas ?? []) {
+    if (replica === undefined || replica.replicaId === 0) continue;
+    const action = make();
+    action.pinned = true;
+    answers.push(action.promise());
+    if (signal !== undefined) action.abortWith(signal);
+    cluster.dispatcher.enqueue(action, replica);
+  }
+  return answers;
+}
 
 const NO_OPTIONS: OperationOptions = {};
 

@@ -1,14 +1,12 @@
 import type { RowanError } from '../../errors.js';
 import type { Region } from '../region/region.js';
 import { asRowanError, Call, type ResponseFrame } from '../rpc/call.js';
-import { AnswerTooLargeError, ProtocolError, RemoteError } from '../rpc/errors.js';
-import { remoteError } from '../rpc/exception-table.js';
+import { AnswerTooLargeError, ProtocolError, RemoteError, remoteError } from '../rpc/errors.js';
 import { NameBytesPair } from '../wire/messages-rpc.js';
 import type { ProtoReader } from '../wire/proto-reader.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import { EMPTY_WIRE_RESULT, readResult, type WireResult } from '../wire/result-decoder.js';
-import type { Action } from './action.js';
-import type { ActionCallOwner } from './action-call-owner.js';
+import type { Action, ActionCallOwner } from './actions.js';
 
 const REGION = tagOf(1, WireType.Bytes);
 const REGION_ACTION = tagOf(1, WireType.Bytes);

@@ -1,6 +1,6 @@
 import type { RowanError } from '../../errors.js';
-import type { Cell } from '../../table/cell.js';
-import type { Scan } from '../../table/scan.js';
+import type { Cell } from '../../table/checks.js';
+import type { Scan } from '../../table/get-and-scan.js';
 import type { Region } from '../region/region.js';
 import { Call, Priority, type ResponseFrame } from '../rpc/call.js';
 import { ProtocolError } from '../rpc/errors.js';

@@ -1,8 +1,8 @@
 import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError, TimeoutError, throwIfAborted } from '../../errors.js';
-import type { Cell } from '../../table/cell.js';
+import type { Cell } from '../../table/checks.js';
+import type { Scan } from '../../table/get-and-scan.js';
 import type { Result } from '../../table/result.js';
-import type { Scan } from '../../table/scan.js';
 import type { OperationOptions, ResultScanner } from '../../table/table.js';
 import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
@@ -13,11 +13,9 @@ import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import type { RequestAttributes } from '../rpc/request-attributes.js';
 import { ReadType } from '../wire/encode-query.js';
-import { type BlockRows, type FetchedRows, MadeRows } from './fetched-rows.js';
-import type { OpenScanners, ScannerSlot } from './open-scanners.js';
-import { RegionScanner } from './region-scanner.js';
+import { type BlockRows, type FetchedRows, MadeRows, outOfOrder, RowAssembler } from './fetched-rows.js';
+import { type OpenScanners, RegionScanner, type ScannerSlot } from './open-scanners.js';
 import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
-import { outOfOrder, RowAssembler } from './row-assembler.js';
 import type { ScanAnswer } from './scan-call.js';
 
 const NO_ROWS: FetchedRows = new MadeRows([]);

@@ -1,7 +1,86 @@
 import type { RowanError } from '../../errors.js';
-import type { HBaseEvent } from './events.js';
-import { Latencies, type LatencySnapshot } from './latencies.js';
 import { Telemetry, type TelemetryApi } from './telemetry.js';
+
+/** What a connected engine tells its `onEvent` listener. */
+
+export type HBaseEvent =
+  | {
+      readonly kind: 'connected';
+      /** "host:port" as the cluster names it. */
+      readonly server: string;
+      readonly service: string;
+      /** From the first byte to the end of the authentication. */
+      readonly milliseconds: number;
+    }
+  /** A connection ended other than by `close`, or could not be opened. What was under way on it is repeated if it may be. */
+  | {
+      readonly kind: 'disconnected';
+      readonly server: string;
+      readonly service: string;
+      readonly error: RowanError;
+    }
+  /** A request took at least `slowCall` milliseconds, or failed after as long. */
+  | {
+      readonly kind: 'slowCall';
+      readonly server: string;
+      /** The method of HBase's rpc. */
+      readonly method: string;
+      readonly what: string;
+      readonly milliseconds: number;
+      readonly error: RowanError | undefined;
+    }
+  /** Operations are made again after a pause. */
+  | {
+      readonly kind: 'retry';
+      readonly table: string;
+      /** How many of them failed together. */
+      readonly operations: number;
+      /** Attempts so far. */
+      readonly attempts: number;
+      readonly pause: number;
+      readonly error: RowanError;
+    };
+
+/** Upper bounds of the buckets, in milliseconds; what takes longer is in the last. */
+const BOUNDS: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000,
+];
+
+/** How long calls took. */
+export interface LatencySnapshot {
+  readonly count: number;
+  /** Milliseconds. */
+  readonly sum: number;
+  readonly max: number;
+  /** How many took up to `atMost` milliseconds and longer than the bucket before; the last has no bound. */
+  readonly buckets: readonly { readonly atMost: number; readonly count: number }[];
+}
+
+/** A histogram of durations, which only grows. */
+export class Latencies {
+  private count = 0;
+  private sum = 0;
+  private max = 0;
+  private readonly counts = new Array<number>(BOUNDS.length + 1).fill(0);
+
+  record(milliseconds: number): void {
+    this.count++;
+    this.sum += milliseconds;
+    if (milliseconds > this.max) this.max = milliseconds;
+    let at = 0;
+    while (at < BOUNDS.length && milliseconds > BOUNDS[at]!) at++;
+    this.counts[at]!++;
+  }
+
+  snapshot(): LatencySnapshot {
+    const { count, sum, max, counts } = this;
+    const buckets = counts.map((number, at) => ({
+      atMost: BOUNDS[at] ?? Number.POSITIVE_INFINITY,
+      count: number,
+    }));
+    return { count, sum, max, buckets };
+  }
+}
 
 /** What is observed, of the options. */
 export interface ObserverSettings {
@@ -89,4 +168,52 @@ export class Observer {
       // A listener's failure is its own: the engine's work goes on.
     }
   }
+}
+
+/** What an engine has done since it was connected, and what it is about. Plain numbers, made when they are asked for. */
+export interface HBaseMetrics {
+  /** By "host:port". */
+  readonly servers: Readonly<Record<string, ServerMetrics>>;
+  /** Operations that were made again after a failure. */
+  readonly retries: number;
+  /** Connections that are open or being opened. */
+  readonly connections: number;
+  /** Scanners that servers hold for this engine. */
+  readonly openScanners: number;
+  readonly regionCache: {
+    readonly tables: number;
+    readonly regions: number;
+    /** Looks into `hbase:meta`. */
+    readonly lookups: number;
+  };
+}
+
+export interface ServerMetrics {
+  /** Operations that wait for room among the requests under way. */
+  readonly queued: number;
+  /** Requests under way. */
+  readonly inFlight: number;
+  /** How many there may be: `maxInFlight`, fewer while the server says that its queue is full. */
+  readonly limit: number;
+  /** By the method of HBase's rpc. */
+  readonly methods: Readonly<Record<string, MethodMetrics>>;
+}
+
+/** Where the numbers are taken from. */
+export interface MetricSources {
+  readonly observer: Observer;
+  readonly connections: number;
+  readonly openScanners: number;
+  readonly regionCache: HBaseMetrics['regionCache'];
+  queueOf(server: string): { readonly queued: number; readonly inFlight: number; readonly limit: number };
+}
+
+export function metricsOf(sources: MetricSources): HBaseMetrics {
+  const { observer, connections, openScanners, regionCache } = sources;
+  const servers: Record<string, ServerMetrics> = {};
+  for (const [server, methods] of observer.servers) {
+    const snapshots = [...methods].map(([method, statistics]) => [method, statistics.snapshot()]);
+    servers[server] = { ...sources.queueOf(server), methods: Object.fromEntries(snapshots) };
+  }
+  return { servers, retries: observer.retries, connections, openScanners, regionCache };
 }

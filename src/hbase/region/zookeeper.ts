@@ -1,15 +1,19 @@
-/** The little of ZooKeeper's protocol that reading a few znodes takes: connect, sasl, getData, close. */
-
 import type { Socket } from 'node:net';
 import { RowanError } from '../../errors.js';
-import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/address.js';
+import {
+  addressKey,
+  type ResolveAddress,
+  type ServerAddress,
+  type TlsOptions,
+} from '../rpc/connection-settings.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
 import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
-import { FrameAssembler } from '../rpc/frame-assembler.js';
-import type { TlsOptions } from '../rpc/tls-options.js';
+import { FrameAssembler } from '../rpc/frames.js';
 import { openSocket } from '../rpc/transport.js';
 import type { SaslSession } from '../security/sasl.js';
 import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
+
+/** The little of ZooKeeper's protocol that reading a few znodes takes: connect, sasl, getData, close. */
 
 const OP_GET_DATA = 4;
 const OP_SASL = 102;
@@ -204,4 +208,10 @@ function ints(...values: readonly number[]): Buffer {
 
 function frame(body: Buffer): Buffer {
   return Buffer.concat([ints(body.length), body]);
+}
+
+/** The option `zookeeper`, with its defaults. */
+export interface ZooKeeperSettings extends Partial<Pick<ZooKeeperAccess, 'tls' | 'sasl'>> {
+  readonly quorum: readonly ServerAddress[];
+  readonly parent: string;
 }

@@ -1,8 +1,8 @@
 import { ClosedError, type RowanError } from '../../errors.js';
 import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
-import { addressKey, type ServerAddress, type ServiceName } from './address.js';
 import { Connection } from './connection.js';
+import { addressKey, type ServerAddress, type ServiceName } from './connection-settings.js';
 import { ConnectionError } from './errors.js';
 
 /** Milliseconds between two looks for idle connections, at least. */

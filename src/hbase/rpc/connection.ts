@@ -3,24 +3,37 @@ import { EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError } from '../../errors.js';
 import type { MethodStatistics, Observer } from '../observe/observer.js';
 import type { Authenticator } from '../security/authenticator.js';
-import type { LastWord } from '../security/last-word.js';
+import type { LastWord } from '../security/sasl.js';
 import { CellReader } from '../wire/cell-codec.js';
 import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
 import { ProtoWriter } from '../wire/proto-writer.js';
-import { AbandonedCalls } from './abandoned-calls.js';
-import { addressKey, type ConnectionSettings, type ServerAddress, type ServiceName } from './address.js';
-import { answerTooLarge, asRowanError, type Call, type ResponseFrame, timedOut } from './call.js';
-import { unpackCells } from './cell-block-compression.js';
-import { ConnectionError, ProtocolError } from './errors.js';
-import { remoteError } from './exception-table.js';
-import { FrameAssembler } from './frame-assembler.js';
+import {
+  AbandonedCalls,
+  answerTooLarge,
+  asRowanError,
+  type Call,
+  type ResponseFrame,
+  timedOut,
+} from './call.js';
+import {
+  addressKey,
+  type ConnectionSettings,
+  type ServerAddress,
+  type ServiceName,
+  unpackCells,
+} from './connection-settings.js';
+import { ConnectionError, ProtocolError, remoteError } from './errors.js';
+import {
+  CONNECTION_CALL_ID,
+  cannotBeSent,
+  FrameAssembler,
+  readIdOfBegun,
+  readResponseHeader,
+  writeFrame,
+} from './frames.js';
 import { sayHello } from './hello.js';
-import { cannotBeSent, writeFrame } from './request-frame.js';
-import { CONNECTION_CALL_ID, readIdOfBegun, readResponseHeader } from './response-header.js';
-import { SecuredStream } from './secured-stream.js';
-import { SocketReader } from './socket-reader.js';
-import { openSocket } from './transport.js';
+import { openSocket, SecuredStream, SocketReader } from './transport.js';
 
 const MAX_CALL_ID = 0x7fffffff;
 /** Calls that are written by one write to the socket. */

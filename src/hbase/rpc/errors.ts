@@ -1,7 +1,6 @@
-/** The errors that talking to a cluster adds. */
-
 import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } from '../../errors.js';
-import type { RetryClass } from './retry-class.js';
+
+/** The errors that talking to a cluster adds. */
 
 /** Bytes from a server that break the protocol. The connection they came by is closed. */
 export class ProtocolError extends CorruptionError {
@@ -92,4 +91,229 @@ export class RemoteError extends RowanError {
   get simpleClass(): string {
     return this.exceptionClass.slice(this.exceptionClass.lastIndexOf('.') + 1);
   }
+}
+
+/**
+ * What to do about an error:
+ * - `never`: the same call fails again.
+ * - `scanner`: this scanner is lost; open another one where it stood.
+ * - `busy`: wait and repeat; the region is where it was thought to be.
+ * - `immediate`: repeat at once (inside a Multi: the answer was full).
+ * - `moved`: the region is elsewhere, and the error says where.
+ * - `relocate`: look the region up again and repeat.
+ * - `fatal`: the server will not speak with this client; the connection is closed.
+ */
+export type RetryClass = 'never' | 'scanner' | 'busy' | 'immediate' | 'moved' | 'relocate' | 'fatal';
+
+/** What HBase's exceptions mean for a client (`ClientExceptionsUtil`, `DoNotRetryIOException` and what extends it). */
+
+interface Meaning {
+  readonly retry: RetryClass;
+  readonly code: ErrorCode;
+}
+
+const table = new Map<string, Meaning>();
+
+function add(retry: RetryClass, code: ErrorCode, ...names: readonly string[]): void {
+  for (const name of names) table.set(name, { retry, code });
+}
+
+add(
+  'never',
+  'ERR_REMOTE',
+  'DoNotRetryIOException',
+  'MasterStoppedException',
+  'NotAllMetaRegionsOnlineException',
+);
+add('never', 'ERR_REMOTE', 'ReplicationPeerNotFoundException', 'ConcurrentTableModificationException');
+add('never', 'ERR_REMOTE', 'UnknownRegionException', 'CoprocessorException', 'DoNotRetryRegionException');
+add('never', 'ERR_REMOTE', 'NoServerForRegionException', 'RowTooBigException', 'MergeRegionException');
+add('never', 'ERR_REMOTE', 'UnknownProtocolException', 'LeaseException', 'InvalidLabelException');
+add(
+  'never',
+  'ERR_REMOTE',
+  'LabelAlreadyExistsException',
+  'UnknownSnapshotException',
+  'UnsupportedOperationException',
+);
+add(
+  'never',
+  'ERR_REMOTE',
+  'HBaseSnapshotException',
+  'SnapshotDoesNotExistException',
+  'SnapshotExistsException',
+);
+add(
+  'never',
+  'ERR_REMOTE',
+  'SnapshotCreationException',
+  'CorruptedSnapshotException',
+  'RestoreSnapshotException',
+);
+add('never', 'ERR_REMOTE', 'RegionAlreadyInTransitionException', 'SpaceLimitingException');
+add('never', 'ERR_REMOTE', 'QuotaExceededException', 'ThrottlingException', 'RollbackException');
+add('never', 'ERR_CORRUPTION', 'CorruptHFileException');
+add('never', 'ERR_INVALID_ARGUMENT', 'ConstraintException');
+add('never', 'ERR_INVALID_ARGUMENT', 'FailedSanityCheckException', 'InvalidFamilyOperationException');
+add('never', 'ERR_INVALID_ARGUMENT', 'RequestTooBigException', 'IllegalArgumentException');
+add('never', 'ERR_INVALID_ARGUMENT', 'DeserializationException');
+add('never', 'ERR_NO_SUCH_FAMILY', 'NoSuchColumnFamilyException');
+add('never', 'ERR_TABLE_NOT_FOUND', 'TableNotFoundException');
+add('never', 'ERR_TABLE_EXISTS', 'TableExistsException');
+add('never', 'ERR_TABLE_DISABLED', 'TableNotEnabledException');
+add('never', 'ERR_TABLE_ENABLED', 'TableNotDisabledException');
+add('never', 'ERR_NAMESPACE_EXISTS', 'NamespaceExistException');
+add('never', 'ERR_NAMESPACE_NOT_FOUND', 'NamespaceNotFoundException');
+add('never', 'ERR_SECURITY', 'AccessDeniedException', 'AccessControlException');
+add('scanner', 'ERR_REMOTE', 'UnknownScannerException', 'OutOfOrderScannerNextException');
+add('scanner', 'ERR_REMOTE', 'ScannerResetException');
+add('busy', 'ERR_BUSY', 'RegionTooBusyException', 'RegionOpeningException', 'RpcThrottlingException');
+add('busy', 'ERR_BUSY', 'CallQueueTooBigException', 'CallDroppedException', 'PleaseHoldException');
+add('busy', 'ERR_TIMEOUT', 'TimeoutIOException', 'CallTimeoutException');
+add('immediate', 'ERR_BUSY', 'RetryImmediatelyException', 'MultiActionResultTooLarge');
+add('moved', 'ERR_WRONG_REGION', 'RegionMovedException');
+add('relocate', 'ERR_WRONG_REGION', 'NotServingRegionException', 'WrongRegionException');
+add('relocate', 'ERR_CONNECTION', 'RegionServerStoppedException', 'RegionServerAbortedException');
+add('relocate', 'ERR_CONNECTION', 'ServerNotRunningYetException', 'MasterNotRunningException');
+add('fatal', 'ERR_SECURITY', 'BadAuthException');
+add(
+  'fatal',
+  'ERR_CONNECTION',
+  'FatalConnectionException',
+  'EmptyServiceNameException',
+  'UnknownServiceException',
+);
+add('fatal', 'ERR_CONNECTION', 'UnsupportedCellCodecException', 'UnsupportedCompressionCodecException');
+add('fatal', 'ERR_CONNECTION', 'UnsupportedCryptoException', 'WrongVersionException');
+
+/** The names of the exceptions that have a meaning of their own. */
+export function knownExceptions(): string[] {
+  return [...table.keys()];
+}
+
+/** What a `DoNotRetryIOException` says when it is about the request, and what that is to us. */
+const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
+  [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
+  [/region is read only/i, 'ERR_READONLY'],
+];
+
+/** Faults in the server's code that the same request meets again. HBase's own client repeats them to its last retry. */
+const UNREADABLE = 'org.apache.hadoop.hbase.security.visibility.ParseException';
+
+const SERVER_FAULT =
+  /Caused by: java\.lang\.(?:(?:Array|String)?IndexOutOfBounds|IllegalArgument|ClassCast|NumberFormat|UnsupportedOperation|NegativeArraySize)Exception/;
+
+const GENERIC: Meaning = { retry: 'relocate', code: 'ERR_REMOTE' };
+const NEVER: Meaning = { retry: 'never', code: 'ERR_REMOTE' };
+
+const MOVED = /Region moved to: hostname=(\S+) port=(\d+) startCode=(\d+)\. As of locationSeqNum=(\d+)\./;
+const SNAPSHOT_PACKAGE = 'org.apache.hadoop.hbase.snapshot.';
+
+const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
+  ERR_TABLE_NOT_FOUND: 'Create the table first, or check its name and namespace.',
+  ERR_TABLE_EXISTS: 'Choose another name, or delete the table first.',
+  ERR_TABLE_DISABLED: 'Enable the table first.',
+  ERR_TABLE_ENABLED: 'Disable the table first.',
+  ERR_NO_SUCH_FAMILY: 'Check the family name against the table descriptor.',
+  ERR_NAMESPACE_NOT_FOUND: 'Create the namespace first.',
+  ERR_BUSY: 'The server is overloaded; send less at once or try again later.',
+  ERR_SECURITY: 'Check the user and its permissions on the cluster.',
+};
+
+export interface RemoteException {
+  readonly className: string;
+  readonly stackTrace: string;
+  readonly hostname?: string | undefined;
+  readonly port?: number | undefined;
+  readonly doNotRetry?: boolean | undefined;
+  readonly serverOverloaded?: boolean | undefined;
+}
+
+/** The error for an exception that a server sent. `what` says what was asked, for the message. */
+export function remoteError(sent: RemoteException, server: string, what: string): RemoteError {
+  const exception = { ...sent, className: classNameOf(sent.className) };
+  const simple = exception.className.slice(exception.className.lastIndexOf('.') + 1).replace(/^.*\$/, '');
+  const text = messageOf(exception);
+  const meaning = meaningOf(exception, simple, text);
+  const retryable = meaning.retry !== 'never' && meaning.retry !== 'fatal';
+  const next =
+    NEXT_STEP[meaning.code] ?? (retryable ? 'The call can be made again.' : 'Mend the request first.');
+  return new RemoteError(
+    {
+      code: meaning.code,
+      retryable,
+      retryClass: meaning.retry,
+      exceptionClass: exception.className,
+      remoteMessage: text,
+      server,
+      movedTo: meaning.retry === 'moved' ? movedTo(exception, text) : undefined,
+      serverOverloaded: exception.serverOverloaded ?? false,
+    },
+    `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
+  );
+}
+
+function meaningOf(exception: RemoteException, simple: string, text: string): Meaning {
+  if (text.includes('Cannot append; log is closed')) return { retry: 'relocate', code: 'ERR_REMOTE' };
+  const known = table.get(simple);
+  if (simple === 'DoNotRetryIOException') {
+    const found = BY_TEXT.find(([pattern]) => pattern.test(text));
+    if (found !== undefined) return { retry: 'never', code: found[1] };
+  }
+  if (known !== undefined) {
+    if (known.retry === 'moved' && movedTo(exception, text) === undefined) {
+      return { retry: 'relocate', code: 'ERR_WRONG_REGION' };
+    }
+    return known;
+  }
+  if (exception.className.startsWith(SNAPSHOT_PACKAGE)) return NEVER;
+  if (exception.stackTrace.includes(UNREADABLE)) return { retry: 'never', code: 'ERR_INVALID_ARGUMENT' };
+  return exception.doNotRetry === true || SERVER_FAULT.test(exception.stackTrace) ? NEVER : GENERIC;
+}
+
+const LONGEST_CLASS_NAME = 200;
+
+/** A class name as Java has them: what is none is not shown as one, whatever its length. */
+function classNameOf(name: string): string {
+  if (/^[\w.$]+$/.test(name) && name.length <= LONGEST_CLASS_NAME) return name;
+  const shown = name.slice(0, LONGEST_CLASS_NAME).replace(/[^\w.$]/g, '?');
+  return name.length > LONGEST_CLASS_NAME ? `${shown}…` : shown;
+}
+
+/** A server's message may quote a whole table descriptor; no more of it is shown. */
+const LONGEST_MESSAGE = 240;
+
+/** The message in a stack trace: what follows the class, up to the first frame; else what it was caused by. */
+function messageOf(exception: RemoteException): string {
+  const trace = exception.stackTrace;
+  const frame = trace.search(/\n\s*at /);
+  let text = frame >= 0 ? trace.slice(0, frame) : trace;
+  if (text.startsWith(exception.className))
+    text = text.slice(exception.className.length).replace(/^:\s*/, '');
+  text = text.trim() || (/Caused by: ([^\n]*)/.exec(trace)?.[1] ?? '');
+  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}…` : text;
+}
+
+function movedTo(exception: RemoteException, text: string): MovedTo | undefined {
+  const match = MOVED.exec(text);
+  if (match === null) return undefined;
+  const host = exception.hostname !== undefined && exception.hostname !== '' ? exception.hostname : match[1]!;
+  const port = exception.port !== undefined && exception.port > 0 ? exception.port : Number(match[2]);
+  const startCode = Number(match[3]);
+  const seqNum = Number(match[4]);
+  if (!Number.isSafeInteger(startCode) || !Number.isSafeInteger(seqNum) || port < 1 || port > 65535)
+    return undefined;
+  return { host, port, startCode, seqNum };
+}
+
+const THROTTLE_WAIT = / - wait (?:(\d+)hrs?, )?(?:(\d+)mins?, )?(?:(\d+)sec[, ]{0,2})?(?:(\d+)ms)?/;
+
+/** Milliseconds that an `RpcThrottlingException` asks to wait, or undefined when the error is no such. */
+export function throttleWait(error: RemoteError): number | undefined {
+  if (error.simpleClass !== 'RpcThrottlingException') return undefined;
+  const match = THROTTLE_WAIT.exec(error.remoteMessage);
+  if (match === null) return undefined;
+  const [, hours = '0', minutes = '0', seconds = '0', millis = '0'] = match;
+  return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(millis);
 }

@@ -1,4 +1,4 @@
-import type { RowanError } from '../../errors.js';
+import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
 import { asRowanError } from './call.js';
 
 export interface Asking {
@@ -59,5 +59,43 @@ export function firstAnswer<C, T>(
     };
     if (candidates.length === 0) settle(() => reject(new NobodyAnswered(errors)));
     for (let i = 0; i < atOnce; i++) begin();
+  });
+}
+
+/**
+ * `promise`, or a TimeoutError after `timeout` milliseconds, or a ClosedError when `signal` aborts. What the promise does
+ * later is of no concern then.
+ */
+export function withTimeout<T>(
+  promise: Promise<T>,
+  timeout: number,
+  what: string,
+  signal?: AbortSignal,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const onAbort = (): void => {
+      settle();
+      reject(new ClosedError(`${what} was under way when the connection to HBase was closed.`));
+    };
+    const timer = setTimeout(() => {
+      settle();
+      reject(new TimeoutError(`${what} was not done within ${Math.round(timeout)} ms. Try again.`));
+    }, timeout);
+    signal?.addEventListener('abort', onAbort);
+    promise.then(
+      (value) => {
+        settle();
+        resolve(value);
+      },
+      (error: unknown) => {
+        settle();
+        reject(error as Error);
+      },
+    );
+    if (signal?.aborted === true) onAbort();
   });
 }

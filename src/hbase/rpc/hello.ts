@@ -2,13 +2,17 @@
 
 import type { Socket } from 'node:net';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
-import { LastWord } from '../security/last-word.js';
+import { LastWord } from '../security/sasl.js';
 import { ConnectionHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
-import type { ConnectionSettings, ServerAddress, ServiceName } from './address.js';
-import type { AuthCode } from './auth-code.js';
-import { COMPRESSIONS } from './cell-block-compression.js';
-import { withTimeout } from './with-timeout.js';
+import {
+  type AuthCode,
+  COMPRESSIONS,
+  type ConnectionSettings,
+  type ServerAddress,
+  type ServiceName,
+} from './connection-settings.js';
+import { withTimeout } from './first-answer.js';
 
 /** The version whose behaviour is asked for: 2.6 answers gets in cell blocks and limits the size of a Multi's answer. */
 const VERSION = { version: '2.6.5', versionMajor: 2, versionMinor: 6 };

@@ -1,9 +1,10 @@
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect as connectTls } from 'node:tls';
-import { addressKey, type ConnectionSettings, type ServerAddress } from './address.js';
+import type { SecurityLayer } from '../security/authenticator.js';
+import { addressKey, type ConnectionSettings, type ServerAddress } from './connection-settings.js';
 import { ConnectionError } from './errors.js';
-import type { SocketReader } from './socket-reader.js';
-import { withTimeout } from './with-timeout.js';
+import { withTimeout } from './first-answer.js';
+import type { FrameAssembler } from './frames.js';
 
 /** What opening a socket takes of the settings of a connection. */
 export type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'resolveAddress' | 'tls'>;
@@ -90,5 +91,106 @@ function adviceFor(cause: NodeJS.ErrnoException): string {
       return 'Nothing listens there: check that the server runs and the port is right.';
     default:
       return 'Check the address, the network and the TLS options.';
+  }
+}
+
+/**
+ * A socket whose bytes pass a {@link SecurityLayer}. Layers count messages, and may take their time: what goes out leaves
+ * in the order it was given, what comes in is handed on in the order it came, and nothing behind a failure is.
+ */
+export class SecuredStream {
+  private outgoing: Promise<void> = Promise.resolve();
+  private incoming: Promise<void> = Promise.resolve();
+  private waiting = 0;
+  private failed = false;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly layer: SecurityLayer,
+    private readonly take: (data: Buffer) => void,
+    /** Told once, of the first failure. */
+    private readonly onError: (error: unknown) => void,
+  ) {}
+
+  /** Bytes that have not been wrapped yet. */
+  get unsentBytes(): number {
+    return this.waiting;
+  }
+
+  /** `data` is no longer needed when `onWritten` is called. */
+  write(data: Buffer, onWritten: () => void): void {
+    this.waiting += data.length;
+    this.outgoing = this.next(this.outgoing, async () => {
+      const wrapped = await this.layer.wrap(data);
+      this.waiting -= data.length;
+      onWritten();
+      this.socket.write(wrapped);
+    });
+  }
+
+  receive(chunk: Buffer): void {
+    this.incoming = this.next(this.incoming, async () => {
+      for (const part of await this.layer.unwrap(chunk)) if (!this.failed) this.take(part);
+    });
+  }
+
+  private next(before: Promise<void>, work: () => Promise<void>): Promise<void> {
+    return before.then(async () => {
+      if (this.failed) return;
+      try {
+        await work();
+      } catch (error) {
+        if (this.failed) return;
+        this.failed = true;
+        this.onError(error);
+      }
+    });
+  }
+}
+
+/** What is read while no large frame is under way. All sockets of a thread share it: it is emptied before the next read. */
+const SHARED = Buffer.allocUnsafeSlow(65536);
+
+export interface SocketReaderOwner {
+  /** Bytes have come, which are looked at then. */
+  onArrival(): void;
+  /** They are no frames, or what takes frames has failed. */
+  onUnreadable(error: unknown): void;
+}
+
+/**
+ * Reads from a plain socket to where the bytes stay: what a large frame lacks straight into its memory, in reads as large as that.
+ * A stream's own chunks would cost an allocation of 64 KiB and a copy each.
+ */
+export class SocketReader {
+  /** Where the read that is under way puts its bytes; undefined: in the shared buffer. */
+  private space: Buffer | undefined;
+
+  constructor(
+    private readonly frames: FrameAssembler,
+    private readonly owner: SocketReaderOwner,
+  ) {}
+
+  /** For `net.connect`. */
+  readonly onread = {
+    // A function is asked again for each read, which the types do not know.
+    buffer: (() => {
+      this.space = this.frames.space();
+      return this.space ?? SHARED;
+    }) as unknown as Uint8Array,
+    callback: (count: number): boolean => {
+      this.take(count);
+      return true;
+    },
+  } satisfies OnReadOpts;
+
+  private take(count: number): void {
+    this.owner.onArrival();
+    try {
+      if (this.space === undefined) this.frames.pushLent(SHARED.subarray(0, count));
+      else this.frames.fill(count);
+    } catch (error) {
+      this.owner.onUnreadable(error);
+    }
   }
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import type { ServerAddress } from '../rpc/address.js';
-import { AuthCode } from '../rpc/auth-code.js';
+import { AuthCode, type ServerAddress } from '../rpc/connection-settings.js';
 
 /** What passes the bytes of an authenticated connection: nothing to do, or signing and sealing (`auth-int`, `auth-conf`). */
 export interface SecurityLayer {

@@ -1,10 +1,8 @@
 import { InvalidArgumentError } from '../../errors.js';
-import { addressKey } from '../rpc/address.js';
-import { AuthCode } from '../rpc/auth-code.js';
+import { AuthCode, addressKey } from '../rpc/connection-settings.js';
 import type { Authenticator } from './authenticator.js';
 import { DigestSession } from './digest-md5.js';
-import { type Protection, protectionsOf } from './protection.js';
-import { negotiateSasl } from './sasl.js';
+import { negotiateSasl, type Protection, protectionsOf } from './sasl.js';
 
 /**
  * A secret that a cluster gave to somebody whom it knows by Kerberos, for those who work in that one's name

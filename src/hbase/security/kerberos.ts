@@ -1,14 +1,63 @@
-/** Kerberos (SASL GSSAPI) by way of the npm package `kerberos`, which is not installed with Rowan. */
-
 import { RowanError, UnsupportedError } from '../../errors.js';
-import { addressKey, type ServerAddress } from '../rpc/address.js';
-import { AuthCode } from '../rpc/auth-code.js';
+import { AuthCode, addressKey, type ServerAddress } from '../rpc/connection-settings.js';
+import { ProtocolError } from '../rpc/errors.js';
 import type { Authenticator } from './authenticator.js';
-import { GssapiLayer } from './gssapi-layer.js';
-import type { KerberosClient, KerberosModule } from './kerberos-module.js';
-import { chooseProtection, PROTECTIONS, type Protection, protectionsOf } from './protection.js';
-import { negotiateSasl, type SaslSession } from './sasl.js';
-import { WrappedStream } from './wrapped-stream.js';
+import {
+  chooseProtection,
+  type MessageLayer,
+  negotiateSasl,
+  PROTECTIONS,
+  type Protection,
+  protectionsOf,
+  type SaslSession,
+  WrappedStream,
+} from './sasl.js';
+
+/** Signs messages with a Kerberos context (RFC 4121), or seals them too. */
+export class GssapiLayer implements MessageLayer {
+  /** The package keeps one answer for each context: two calls at once would take each other's. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly client: KerberosClient,
+    private readonly seals: boolean,
+  ) {}
+
+  wrap(message: Buffer): Promise<Buffer> {
+    return this.oneByOne(async () =>
+      bytesOfBase64(await this.client.wrap(message.toString('base64'), { protect: this.seals })),
+    );
+  }
+
+  /** @throws ProtocolError when it was changed, came out of order, or was to be sealed and is not. */
+  unwrap(message: Buffer): Promise<Buffer> {
+    return this.oneByOne(async () => {
+      const plain = bytesOfBase64(await this.client.unwrap(message.toString('base64')));
+      if (this.seals && Number(this.client.responseConf ?? 1) !== 1) {
+        throw new ProtocolError('The server sent a message that was to be sealed, and is not.');
+      }
+      return plain;
+    });
+  }
+
+  private oneByOne(work: () => Promise<Buffer>): Promise<Buffer> {
+    const result = this.last.then(work).catch((cause: unknown) => {
+      if (cause instanceof ProtocolError) throw cause;
+      const why = (cause as Error)?.message ?? String(cause);
+      throw new ProtocolError(`A message could not be signed or held against its signature: ${why}.`, {
+        cause,
+      });
+    });
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+}
+
+function bytesOfBase64(text: string | null | undefined): Buffer {
+  return Buffer.from(text ?? '', 'base64');
+}
+
+/** Kerberos (SASL GSSAPI) by way of the npm package `kerberos`, which is not installed with Rowan. */
 
 export interface KerberosOptions {
   /** The client's principal, of which a ticket is in the cache or the keytab; default: that of the ticket cache. */
@@ -151,4 +200,22 @@ async function loadKerberos(): Promise<KerberosModule> {
       { cause },
     );
   }
+}
+
+/** What is used of the package `kerberos`; tokens are base64. */
+export interface KerberosModule {
+  initializeClient(
+    service: string,
+    options: { readonly principal?: string; readonly mechOID?: number; readonly flags?: number },
+  ): Promise<KerberosClient>;
+}
+
+export interface KerberosClient {
+  readonly contextComplete: boolean;
+  readonly username?: string;
+  /** Whether what was unwrapped last had been sealed: 0 or 1. */
+  readonly responseConf?: number | string;
+  step(challenge: string): Promise<string>;
+  unwrap(challenge: string): Promise<string>;
+  wrap(challenge: string, options: { readonly protect: boolean }): Promise<string>;
 }

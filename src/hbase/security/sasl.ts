@@ -1,3 +1,75 @@
+import type { Socket } from 'node:net';
+import { InvalidArgumentError, RowanError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
+import { ConnectionError, ProtocolError } from '../rpc/errors.js';
+import { FrameAssembler } from '../rpc/frames.js';
+import type { Authenticated, SecurityLayer } from './authenticator.js';
+
+const SUCCESS = 0;
+const ERROR = 1;
+const LONGEST_REFUSAL = 1 << 16;
+
+/**
+ * What a server may still say about an authentication that is complete for the client: that it is refused after all, or
+ * once more that it is well. It stands in front of the first answer and takes the form of the exchange; an answer never
+ * begins like it, for no answer is of 0 or 1 bytes.
+ */
+export class LastWord {
+  private data: Buffer = Buffer.alloc(0);
+
+  constructor(private readonly server: string) {}
+
+  /**
+   * Answers the bytes behind the last word; undefined: more is needed.
+   * @throws RowanError `ERR_SECURITY` when the server refuses.
+   */
+  push(chunk: Buffer): Buffer | undefined {
+    this.data = this.data.length === 0 ? chunk : Buffer.concat([this.data, chunk]);
+    const { data } = this;
+    if (data.length < 4) return undefined;
+    const status = data.readInt32BE(0);
+    if (status === SUCCESS) return this.behindToken();
+    if (status !== ERROR) return data;
+    const name = this.textAt(4);
+    const message = name === undefined ? undefined : this.textAt(name.end);
+    if (name === undefined || message === undefined) return undefined;
+    throw refusedBy(this.server, name.text, message.text);
+  }
+
+  private behindToken(): Buffer | undefined {
+    const token = this.textAt(4);
+    if (token === undefined) return undefined;
+    const rest = this.data.subarray(token.end);
+    this.data = Buffer.alloc(0);
+    return rest.length === 0 ? undefined : this.push(rest);
+  }
+
+  private textAt(at: number): { readonly text: string; readonly end: number } | undefined {
+    const { data } = this;
+    if (data.length < at + 4) return undefined;
+    const length = data.readInt32BE(at);
+    if (length < 0 || length > LONGEST_REFUSAL) {
+      throw new ProtocolError(`The server announced ${length} bytes about the authentication.`);
+    }
+    const end = at + 4 + length;
+    return data.length < end ? undefined : { text: data.toString('utf8', at + 4, end), end };
+  }
+}
+
+const LONGEST_SHOWN = 300;
+
+/** A server's refusal of an authentication, in its words. */
+export function refusedBy(server: string, className: string, message: string): RowanError {
+  const shown = (text: string): string =>
+    text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+  return new RowanError(
+    'ERR_SECURITY',
+    `HBase server ${server} refused the authentication: ${shown(className)}: ${shown(message)}. Check the principal ` +
+      'and its ticket.',
+    { details: { server, exceptionClass: shown(className) } },
+  );
+}
+
 /**
  * The exchange of SASL tokens between the preamble and the connection header (`HBaseSaslRpcClient`):
  *
@@ -6,12 +78,6 @@
  *
  * A server that does no SASL answers length -88: go on without.
  */
-
-import type { Socket } from 'node:net';
-import { RowanError } from '../../errors.js';
-import { ConnectionError, ProtocolError } from '../rpc/errors.js';
-import type { Authenticated, SecurityLayer } from './authenticator.js';
-import { refusedBy } from './last-word.js';
 
 /** One side of a SASL exchange. */
 export interface SaslSession {
@@ -23,8 +89,6 @@ export interface SaslSession {
   /** What passes the connection's bytes from then on; undefined: nothing. */
   readonly layer: SecurityLayer | undefined;
 }
-
-const SUCCESS = 0;
 const SWITCH_TO_SIMPLE = -88;
 const LONGEST_TOKEN = 1 << 20;
 
@@ -122,5 +186,98 @@ class SocketReader {
     const taken = this.data.subarray(0, length);
     this.data = this.data.subarray(length);
     return taken;
+  }
+}
+
+/** `hbase.rpc.protection`: who one is, that nothing was changed on the way, that nobody has read it. */
+export const PROTECTIONS = ['authentication', 'integrity', 'privacy'] as const;
+export type Protection = (typeof PROTECTIONS)[number];
+
+/** SASL's names of them (RFC 2831). */
+const QOP: Readonly<Record<Protection, string>> = {
+  authentication: 'auth',
+  integrity: 'auth-int',
+  privacy: 'auth-conf',
+};
+
+/** SASL's name of a protection. */
+export function qopOf(protection: Protection): string {
+  return QOP[protection];
+}
+
+/**
+ * What an option `protection` accepts, the most wanted first; default: all, the least first, as a server that offers
+ * several is content with the least of them.
+ * @throws InvalidArgumentError for what is none of them.
+ */
+export function protectionsOf(option: Protection | readonly Protection[] | undefined): readonly Protection[] {
+  const list: readonly Protection[] =
+    option === undefined ? PROTECTIONS : typeof option === 'string' ? [option] : option;
+  const isSound = Array.isArray(list) && list.length > 0 && list.every((one) => PROTECTIONS.includes(one));
+  if (isSound) return list;
+  throw new InvalidArgumentError(
+    `protection is "authentication", "integrity" or "privacy", or several of them in an array, not ${describe(option)}.`,
+  );
+}
+
+/**
+ * The first of `wanted` that a server offers.
+ * @throws RowanError `ERR_SECURITY` when it offers none of them.
+ */
+export function chooseProtection(
+  wanted: readonly Protection[],
+  offered: readonly Protection[],
+  server: string,
+): Protection {
+  const chosen = wanted.find((protection) => offered.includes(protection));
+  if (chosen !== undefined) return chosen;
+  throw new RowanError(
+    'ERR_SECURITY',
+    `HBase server ${server} offers the protection ${offered.join(', ') || 'of nothing known'}, and only ` +
+      `${wanted.join(', ')} is accepted. Change the option protection, or hbase.rpc.protection of the servers.`,
+    { details: { server } },
+  );
+}
+
+/** Signs or seals single messages, in their order. */
+export interface MessageLayer {
+  wrap(message: Buffer): Buffer | Promise<Buffer>;
+  /** @throws RowanError when the message was changed on the way. */
+  unwrap(message: Buffer): Buffer | Promise<Buffer>;
+}
+
+/** The most that is wrapped at once: what Java's SASL takes, less what signing and sealing add. */
+const LARGEST_PART = 60_000;
+/** A server wraps an answer as a whole. */
+const LARGEST_MESSAGE = 1 << 30;
+
+/** A stream of wrapped messages as HBase sends it: `int32 length | wrapped`. */
+export class WrappedStream implements SecurityLayer {
+  private readonly arrived: Buffer[] = [];
+  private readonly frames = new FrameAssembler(LARGEST_MESSAGE, {
+    frame: (buffer, start, end) => this.arrived.push(buffer.subarray(start, end)),
+    oversized: (_buffer, _start, _end, length) => {
+      throw new ProtocolError(`The server announced a wrapped message of ${length} bytes.`);
+    },
+  });
+
+  constructor(private readonly layer: MessageLayer) {}
+
+  async wrap(data: Buffer): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let at = 0; at < data.length; at += LARGEST_PART) {
+      const wrapped = await this.layer.wrap(data.subarray(at, at + LARGEST_PART));
+      const length = Buffer.alloc(4);
+      length.writeInt32BE(wrapped.length);
+      parts.push(length, wrapped);
+    }
+    return Buffer.concat(parts);
+  }
+
+  async unwrap(data: Buffer): Promise<Buffer[]> {
+    this.frames.push(data);
+    const messages: Buffer[] = [];
+    for (const message of this.arrived.splice(0)) messages.push(await this.layer.unwrap(message));
+    return messages;
   }
 }

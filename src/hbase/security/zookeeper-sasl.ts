@@ -1,11 +1,10 @@
 /** Who one is to ZooKeeper, which takes SASL in requests of its own protocol. */
 
 import { InvalidArgumentError } from '../../errors.js';
-import { addressKey, type ServerAddress } from '../rpc/address.js';
+import { addressKey, type ServerAddress } from '../rpc/connection-settings.js';
 import { DigestSession } from './digest-md5.js';
 import { gssapiSession, type KerberosOptions } from './kerberos.js';
-import type { Protection } from './protection.js';
-import type { SaslSession } from './sasl.js';
+import type { Protection, SaslSession } from './sasl.js';
 
 /** Begins an exchange with a server of the quorum. */
 export interface ZooKeeperSasl {

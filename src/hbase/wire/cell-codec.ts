@@ -9,7 +9,7 @@
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { Cell, CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
+import { Cell, CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import { ProtocolError } from '../rpc/errors.js';
 import { tooManyObjects } from './proto-reader.js';
 import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';

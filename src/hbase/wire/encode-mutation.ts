@@ -1,12 +1,12 @@
 /** `MutationProto` and `Condition`. The cells of a mutation travel in the cell block, in the mutations' order. */
 
-import { CellType, LATEST_TIMESTAMP } from '../../table/cell.js';
+import { CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Append, Delete, Durability, Increment, Put, RowMutation } from '../../table/mutation.js';
 import type { CheckAndMutate } from '../../table/row-mutations.js';
 import { writeCell, writeLongCell } from './cell-codec.js';
 import { writeAttribute, writeTimeRange, writeTimestamp } from './encode-query.js';
 import { COMPARE_TYPES, encodeBinaryComparator, encodeFilter } from './filter-codec.js';
-import { encodeVisibility, VISIBILITY } from './messages-visibility.js';
+import { encodeVisibility, VISIBILITY } from './messages-security.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 
 const MUTATION = {

@@ -1,13 +1,11 @@
 /** `Get`, `Scan` and what they share. Fields are written last to first (see {@link ProtoWriter}). */
 
-import { LATEST_TIMESTAMP } from '../../table/cell.js';
-import type { Filter } from '../../table/filter/filter.js';
-import type { Get } from '../../table/get.js';
-import type { Query } from '../../table/query.js';
-import type { Scan } from '../../table/scan.js';
-import type { TimeRange } from '../../table/time-range.js';
+import { LATEST_TIMESTAMP } from '../../table/checks.js';
+import type { Filter } from '../../table/filter/filters.js';
+import type { Get, Scan } from '../../table/get-and-scan.js';
+import type { Query, TimeRange } from '../../table/query.js';
 import { encodeFilter } from './filter-codec.js';
-import { Authorizations, VISIBILITY } from './messages-visibility.js';
+import { Authorizations, VISIBILITY } from './messages-security.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 import { encodeMessage } from './schema.js';
 

@@ -1,8 +1,7 @@
 /** Filters and comparators as HBase reads them: the name of the Java class and its own message. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import type { Comparator, CompareOperator } from '../../table/filter/comparator.js';
-import type { Filter } from '../../table/filter/filter.js';
+import type { Comparator, CompareOperator, Filter } from '../../table/filter/filters.js';
 import * as messages from './messages-filter.js';
 import { Empty, encodeMessage, type MessageCodec, type TypeOf } from './schema.js';
 

@@ -1,7 +1,7 @@
 /** `Result`, whose cells stand in the cell block or in the message itself, or both. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { Cell, CellType } from '../../table/cell.js';
+import { Cell, CellType } from '../../table/checks.js';
 import { ProtocolError } from '../rpc/errors.js';
 import { type CellReader, cellTypeOf, timestampOf } from './cell-codec.js';
 import type { ProtoReader } from './proto-reader.js';

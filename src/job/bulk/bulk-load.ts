@@ -15,7 +15,7 @@ import {
   type MutationCell,
   Result,
 } from '../../table/index.js';
-import { onePhase } from '../nothing.js';
+import { onePhase } from '../split-run.js';
 import type { JobPhase, SplitContext } from '../types.js';
 import { CellRuns, mergedRuns, type RunState } from './cell-runs.js';
 

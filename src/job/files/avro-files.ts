@@ -1,19 +1,178 @@
-/** The values of Avro container files as rows of a table, so that a job reads them as any other. */
-
 import { open } from 'node:fs/promises';
-import { type AvroSchema, AvroValues } from '../../codec/avro/index.js';
-import { CorruptionError, RowanError } from '../../errors.js';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { AvroCodec, type AvroSchema, AvroValues } from '../../codec/avro/index.js';
+import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import {
-  type ContainerHeader,
-  readBlockCounts,
-  readHeader,
-  SYNC_BYTES,
-  unpackBlock,
-} from './avro-container.js';
-import { FileScanner } from './file-scanner.js';
-import { fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import { FileScanner, fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+
+/**
+ * Avro object container files (Avro specification, "Object Container Files"):
+ *
+ *     header  "Obj" 01 | map of avro.schema and avro.codec | sync marker (16)
+ *     block   number of values (long) | bytes of the data (long) | data, by the codec | sync marker (16)
+ *
+ * Numbers are zigzag varints. The codecs `null` and `deflate` are known.
+ */
+
+const MAGIC = Buffer.from('Obj\x01', 'latin1');
+export const SYNC_BYTES = 16;
+/** Data of a block, packed or not, is no longer than this. */
+const LARGEST_BLOCK = 256 << 20;
+/** The 10 bytes of single-object encoding before each value. */
+const SINGLE_OBJECT_HEADER = 10;
+
+const deflate = promisify(deflateRaw);
+const inflate = promisify(inflateRaw);
+
+export interface ContainerHeader {
+  readonly schema: AvroSchema;
+  readonly codec: 'null' | 'deflate';
+  readonly sync: Uint8Array;
+  /** Where the first block begins. */
+  readonly end: number;
+}
+
+/** Writes the parts of a file whose blocks are deflated. */
+export class ContainerWriter {
+  private readonly codec: AvroCodec<unknown>;
+
+  /** @throws SchemaError when it is no Avro schema. */
+  constructor(
+    private readonly schema: AvroSchema,
+    private readonly sync: Uint8Array,
+  ) {
+    this.codec = new AvroCodec(schema);
+  }
+
+  header(): Buffer {
+    const meta: readonly (readonly [string, string])[] = [
+      ['avro.codec', 'deflate'],
+      ['avro.schema', JSON.stringify(this.schema)],
+    ];
+    const entries = meta.flatMap(([name, value]) => [
+      lengthAnd(Buffer.from(name)),
+      lengthAnd(Buffer.from(value)),
+    ]);
+    return Buffer.concat([MAGIC, long(meta.length), ...entries, long(0), this.sync]);
+  }
+
+  /** @throws RowanError `ERR_CODEC` for a value that the schema cannot hold. */
+  async block(values: readonly unknown[]): Promise<Buffer> {
+    const data = await deflate(
+      Buffer.concat(values.map((value) => this.codec.encode(value).subarray(SINGLE_OBJECT_HEADER))),
+    );
+    return Buffer.concat([long(values.length), long(data.length), data, this.sync]);
+  }
+}
+
+/** Undefined: the bytes end within the header. @throws CorruptionError, UnsupportedError. */
+export function readHeader(bytes: Uint8Array): ContainerHeader | undefined {
+  if (!MAGIC.equals(bytes.subarray(0, Math.min(MAGIC.length, bytes.length)))) {
+    if (bytes.length < MAGIC.length) return undefined;
+    throw new CorruptionError('it does not begin as an Avro container file does');
+  }
+  const cursor = new LongReader(bytes, MAGIC.length);
+  const meta = new Map<string, string>();
+  for (let count = cursor.long(); count !== 0; count = cursor.long()) {
+    if (count === undefined) return undefined;
+    // A count below 0 is followed by the bytes of the entries.
+    if (count < 0) cursor.long();
+    for (let entry = Math.abs(count); entry > 0; entry--) {
+      const name = cursor.text();
+      const value = name === undefined ? undefined : cursor.text();
+      if (name === undefined || value === undefined) return undefined;
+      meta.set(name, value);
+    }
+  }
+  const end = cursor.at + SYNC_BYTES;
+  if (end > bytes.length) return undefined;
+  const codec = meta.get('avro.codec') ?? 'null';
+  if (codec !== 'null' && codec !== 'deflate') {
+    throw new UnsupportedError(
+      `Avro files packed with "${codec}" cannot be read: write them with "deflate" or "null".`,
+    );
+  }
+  return { schema: schemaOf(meta.get('avro.schema')), codec, sync: bytes.slice(cursor.at, end), end };
+}
+
+function schemaOf(text: string | undefined): AvroSchema {
+  try {
+    return JSON.parse(text ?? '') as AvroSchema;
+  } catch {
+    throw new CorruptionError('its header has no schema');
+  }
+}
+
+/** The counts before a block's data; undefined: the bytes end within them. @throws CorruptionError. */
+export function readBlockCounts(
+  bytes: Uint8Array,
+): { readonly values: number; readonly length: number; readonly at: number } | undefined {
+  const cursor = new LongReader(bytes, 0);
+  const values = cursor.long();
+  const length = values === undefined ? undefined : cursor.long();
+  if (values === undefined || length === undefined) return undefined;
+  if (values < 0 || length < 0 || length > LARGEST_BLOCK) {
+    throw new CorruptionError(`a block announces ${values} values in ${length} bytes`);
+  }
+  return { values, length, at: cursor.at };
+}
+
+/** The values' bytes of a block. @throws CorruptionError. */
+export async function unpackBlock(data: Uint8Array, codec: ContainerHeader['codec']): Promise<Buffer> {
+  if (codec === 'null') return Buffer.from(data.buffer, data.byteOffset, data.length);
+  try {
+    return await inflate(data, { maxOutputLength: LARGEST_BLOCK });
+  } catch (cause) {
+    throw new CorruptionError(`a block cannot be unpacked: ${(cause as Error).message}`, { cause });
+  }
+}
+
+class LongReader {
+  constructor(
+    private readonly bytes: Uint8Array,
+    public at: number,
+  ) {}
+
+  /** Undefined at the end of the bytes. */
+  long(): number | undefined {
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 10; i++) {
+      const byte = this.bytes[this.at++];
+      if (byte === undefined) return undefined;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
+      scale *= 128;
+    }
+    throw new CorruptionError('a number has no end');
+  }
+
+  text(): string | undefined {
+    const length = this.long();
+    if (length === undefined || this.at + length > this.bytes.length) return undefined;
+    if (length < 0) throw new CorruptionError('a text of the header has a negative length');
+    const text = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.at, length).toString();
+    this.at += length;
+    return text;
+  }
+}
+
+function lengthAnd(bytes: Uint8Array): Buffer {
+  return Buffer.concat([long(bytes.length), bytes]);
+}
+
+function long(value: number): Buffer {
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError(`${value} is no length.`);
+  const bytes: number[] = [];
+  let rest = value * 2;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  bytes.push(rest);
+  return Buffer.from(bytes);
+}
+
+/** The values of Avro container files as rows of a table, so that a job reads them as any other. */
 
 const FIRST_READ = 64 << 10;
 /** A header is no longer than this. */

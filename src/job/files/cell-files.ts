@@ -8,8 +8,7 @@ import { HFileReader } from '../../hadoop/hfile/index.js';
 import { SequenceReader } from '../../hadoop/sequence/index.js';
 import { type Cell, Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner } from './file-scanner.js';
-import { fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import { FileScanner, fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
 /** `hbase`: sequence files of HBase's Export; `hfile`: HFiles. */
 export type CellFileFormat = 'hbase' | 'hfile';

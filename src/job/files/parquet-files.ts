@@ -3,11 +3,10 @@
 import { UnsupportedError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner } from './file-scanner.js';
 import { loadReader, openParquet, unpackers } from './parquet.js';
 import { parquetDecoder } from './parquet-decoder.js';
 import type { ParquetDecoder, ParquetItem } from './parquet-rows.js';
-import { placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
 /** A row that is one of a file: its number stands where others have a byte. */
 export class ParquetRow extends Result {

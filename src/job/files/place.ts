@@ -1,10 +1,11 @@
-/** Places in files as rows of a table, so that a job's splits and checkpoints say where in its files it stands. */
-
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { InvalidArgumentError } from '../../errors.js';
+import { CorruptionError, InvalidArgumentError } from '../../errors.js';
+import type { Result, ResultScanner } from '../../table/index.js';
 import type { RowRange } from '../types.js';
+
+/** Places in files as rows of a table, so that a job's splits and checkpoints say where in its files it stands. */
 
 /** Where something begins: the number of the file among those of the job, and the byte. */
 export interface FilePlace {
@@ -101,4 +102,85 @@ async function filesOf(path: string, extension: string): Promise<string[]> {
     (name) => name.startsWith('part-') && name.endsWith(`.${extension}`),
   );
   return names.sort().map((name) => join(path, name));
+}
+
+/** The file that a split of a job writes, and goes on with at its checkpoint. */
+
+/**
+ * Opens the file to be written from its beginning, or, `resumed` being the bytes that it had at the checkpoint, from there: what an
+ * attempt wrote behind it is cut away.
+ * @throws CorruptionError when it is gone or has fewer bytes than that: what is missing would be a hole.
+ */
+export async function openPart(path: string, resumed: number | undefined): Promise<FileHandle> {
+  if (resumed === undefined) return open(path, 'w+');
+  let file: FileHandle;
+  try {
+    file = await open(path, 'r+');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+    throw changed(path, 'it is not there', resumed, cause);
+  }
+  try {
+    const { size } = await file.stat();
+    if (size < resumed) throw changed(path, `it has ${size}`, resumed);
+    await file.truncate(resumed);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function changed(path: string, found: string, resumed: number, cause?: unknown): CorruptionError {
+  return new CorruptionError(
+    `${path} had ${resumed} bytes when its job was checkpointed, and ${found}: it was removed or cut since. Put it back, or begin ` +
+      'the job anew ({ restart: true }, --restart).',
+    { cause, details: { file: path, offset: resumed } },
+  );
+}
+
+/** Reads a file as the rows of a table, one after the other. */
+
+export abstract class FileScanner implements ResultScanner {
+  protected handle: FileHandle | undefined;
+  protected ended = false;
+
+  constructor(protected readonly path: string) {}
+
+  abstract next(): Promise<Result | undefined>;
+
+  protected async openFile(): Promise<void> {
+    this.handle = await open(this.path, 'r');
+  }
+
+  /** There are no more rows. */
+  protected finish(): undefined {
+    this.ended = true;
+    return undefined;
+  }
+
+  async nextBatch(count: number): Promise<Result[]> {
+    const rows: Result[] = [];
+    while (rows.length < count) {
+      const row = await this.next();
+      if (row === undefined) break;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  async close(): Promise<void> {
+    this.ended = true;
+    const { handle } = this;
+    this.handle = undefined;
+    await handle?.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Result, void> {
+    try {
+      for (let row = await this.next(); row !== undefined; row = await this.next()) yield row;
+    } finally {
+      await this.close();
+    }
+  }
 }

@@ -5,7 +5,7 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } 
 import { applyReadSet, readColumns } from '../../query/projection.js';
 import { deleteOf, EntryLife, putOf } from '../../repository/index.js';
 import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../table/index.js';
-import { OverlappedWork } from '../overlapped-work.js';
+import { OverlappedWork } from '../entity-rows.js';
 import type { SplitContext } from '../types.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 

@@ -1,9 +1,9 @@
-/** Builds, checks and mends an index, while the application goes on writing. */
-
-import { prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
+import { EMPTY_BYTES, fromHex, prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
+import { retireIndex } from '../../ddl/index.js';
 import { ConflictError } from '../../errors.js';
+import { notePrefix } from '../../indexes/index.js';
 import { applyReadSet, readColumns } from '../../query/projection.js';
-import { type CommittingTable, IndexedRows } from '../../repository/index.js';
+import { type CommittingTable, deleteOf, IndexedRows } from '../../repository/index.js';
 import { type Engine, Scan, type Table } from '../../table/index.js';
 import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
@@ -12,6 +12,8 @@ import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
 import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
+
+/** Builds, checks and mends an index, while the application goes on writing. */
 
 function tableOf({ engine, indexes }: IndexTarget): Table {
   return engine.table(indexes.schema.table.descriptor.name);
@@ -181,4 +183,46 @@ function conflictsOf({ indexes }: IndexTarget, conflicts: number): ConflictError
       'Change them, and build it again; or declare it without unique.',
     { details: { entity: schema.name, index: name, conflicts } },
   );
+}
+
+/** Empties an index. */
+
+/** Removes every entry of an index, by its id, and the notes about entries. */
+export async function dropEntries(
+  engine: Engine,
+  tableName: string,
+  id: Uint8Array,
+  run: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const table = engine.table(tableName);
+  const phase: JobPhase = {
+    table: tableName,
+    ranges: [id, notePrefix(id)].map((start) => ({ start, stop: prefixEnd(start) ?? EMPTY_BYTES })),
+    scan: () => new Scan().setCacheBlocks(false),
+    open: (context) => ({
+      async rows(rows) {
+        await table.batch(rows.map(({ row }) => deleteOf(row)));
+        context.count('removed', rows.length);
+      },
+    }),
+  };
+  const name = toolJobName('index-drop', toHex(id));
+  // Entries may have been written since an earlier run, where it stood.
+  return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
+}
+
+/** The end of an index that is declared no more. */
+
+/** Removes the entries of an index, and what the metadata of its table keeps of it. Counters: `removed`. */
+export async function removeIndex(
+  engine: Engine,
+  indexTable: string,
+  id: string,
+  run?: JobRunOptions,
+): Promise<JobOutcome> {
+  // Should this be cut off: a declaration that comes back must not trust the entries that are left.
+  await retireIndex(engine.admin, indexTable, id, true);
+  const outcome = await dropEntries(engine, indexTable, fromHex(id), run);
+  await retireIndex(engine.admin, indexTable, id, false);
+  return outcome;
 }

@@ -1,4 +1,3 @@
-export { dropEntries } from './drop-entries.js';
 export * from './index-jobs.js';
-export { removeIndex } from './remove-index.js';
+export { dropEntries, removeIndex } from './index-jobs.js';
 export type { IndexReport, IndexTarget, VerifyOptions } from './target.js';

@@ -1,11 +1,13 @@
-export type { RemoteRows } from '../remote-entity-rows.js';
-export { type CopyReport, type CopyTarget, checkCopies } from './copy-jobs.js';
+export type { RemoteRows } from '../entity-rows.js';
 export {
+  type CopyReport,
+  type CopyTarget,
+  checkCopies,
   checkReferences,
   type ReferenceRepairReport,
   type ReferenceReport,
   type ReferenceTargetRows,
-} from './reference-jobs.js';
+} from './links.js';
 export {
   changeStanding,
   compareCounts,

@@ -8,9 +8,9 @@ import { InvalidArgumentError } from '../../errors.js';
 import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/sequence/index.js';
 import { toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
-import { ContainerWriter, SYNC_BYTES } from '../files/avro-container.js';
-import { checkSeparator, csvLine } from '../files/csv.js';
-import { openPart } from '../files/part-file.js';
+import { ContainerWriter, SYNC_BYTES } from '../files/avro-files.js';
+import { checkSeparator, csvLine } from '../files/line-files.js';
+import { openPart } from '../files/place.js';
 import type { SplitContext } from '../types.js';
 import type { Sink, SinkWriter } from './sink.js';
 

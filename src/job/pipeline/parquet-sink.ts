@@ -12,7 +12,7 @@ import {
   parquetColumns,
   parquetValue,
 } from '../files/parquet.js';
-import { openPart } from '../files/part-file.js';
+import { openPart } from '../files/place.js';
 import { partName } from './file-sink.js';
 import type { Sink, SinkWriter } from './sink.js';
 

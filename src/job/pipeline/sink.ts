@@ -1,8 +1,9 @@
-/** Where the outcome of a job goes. */
-
 import type { JsonValue } from '../../codec/index.js';
-import type { Engine, RowMutation, RowMutations } from '../../table/index.js';
+import type { Engine, Put, Result, RowMutation, RowMutations } from '../../table/index.js';
+import { type BulkFolder, BulkTarget, rowOfItem } from '../bulk/bulk-load.js';
 import type { SplitContext } from '../types.js';
+
+/** Where the outcome of a job goes. */
 
 /** Takes what one attempt at a split gives. Calls come one after another. */
 export interface SinkWriter<T> {
@@ -130,4 +131,30 @@ class SeveralWriter implements SinkWriter<{ readonly to: string; readonly item: 
   async close(): Promise<void> {
     for (const writer of this.writers.values()) await writer.close?.();
   }
+}
+
+/** A table as a sink that is filled by files (HBase `HFileOutputFormat2`). */
+
+/**
+ * Puts, and rows with their cells, into a table past log and memory: each split sorts its own in `options.folder`, and when all are done
+ * they are loaded at once. The table is seen unchanged until then. Neither observers nor indexes are told.
+ * @throws InvalidArgumentError without a folder; UnsupportedError for an engine without bulk loads.
+ */
+export function bulkLoad(engine: Engine, table: string, options: BulkFolder): Sink<Put | Result> {
+  const target = new BulkTarget(engine, table, options);
+  return {
+    signature: target.signature,
+    async open(context) {
+      const runs = await target.runs(context);
+      return {
+        async write(items) {
+          const now = engine.now();
+          await runs.add(items.map((item) => rowOfItem(item, now)));
+        },
+        commit: () => runs.commit(),
+      };
+    },
+    complete: (kept, context) => target.load(kept, context),
+    dispose: (job, run) => target.dispose(job, run),
+  };
 }

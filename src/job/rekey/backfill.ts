@@ -24,7 +24,7 @@ import {
   type StepTable,
   tableOf,
 } from './passes.js';
-import type { RowEntries } from './row-entries.js';
+import type { RowEntries } from './row-mapping.js';
 
 /** A checkpoint flushes the new layout's table. */
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };

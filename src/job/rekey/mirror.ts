@@ -19,8 +19,7 @@ import {
   type WriteObserver,
 } from '../../table/index.js';
 import { copyOf } from '../row-cells.js';
-import type { RowEntries } from './row-entries.js';
-import { RowMapping, type ValueOf } from './row-mapping.js';
+import { type RowEntries, RowMapping, type ValueOf } from './row-mapping.js';
 
 export class Mirror {
   /** Writes that were made to keep up: they are not followed themselves. */

@@ -2,7 +2,7 @@
 
 import type { EntitySchema } from '../../schema/types.js';
 import { type Engine, filters, Scan, type SyncTable } from '../../table/index.js';
-import { OverlappedWork } from '../overlapped-work.js';
+import { OverlappedWork } from '../entity-rows.js';
 import { runJob } from '../runner.js';
 import { toolJobName } from '../tools/selection.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../types.js';

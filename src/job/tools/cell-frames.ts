@@ -1,3 +1,36 @@
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import { Cell, CellType, EndingCell, Result, type ResultScanner, type Scan } from '../../table/index.js';
+import { type CellFileFormat, CellFiles, type PartRow } from '../files/cell-files.js';
+import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from '../files/place.js';
+import type { JobReadable, RowRange, SplitContext } from '../types.js';
+import type { ExportedFile } from './manifest.js';
+
+/** Rows of cells out of files, whatever their format: what import and bulkload read. */
+
+export interface CellSource {
+  /** Part of the job's signature. */
+  readonly signature: string;
+  readonly table: JobReadable;
+  readonly ranges: readonly RowRange[];
+  /** The rows that one row of the readable stands for. */
+  rows(row: Result, context: SplitContext): readonly Result[] | Promise<readonly Result[]>;
+}
+
+/** Sequence files of HBase's Export, or HFiles. @throws as `CellFiles.open`. */
+export async function cellFilesSource(paths: readonly string[], format: CellFileFormat): Promise<CellSource> {
+  const files = await CellFiles.open(paths, format);
+  return {
+    signature: `${format} ${JSON.stringify(paths)} of ${files.identity}`,
+    table: files,
+    ranges: files.ranges,
+    rows: (row) => (row as PartRow).rows,
+  };
+}
+
 /**
  * Files of cells, as `rowan export` writes them (docs/tools.md):
  *
@@ -9,12 +42,6 @@
  * family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and where the type has the bit 40 (hex)
  * the time to live, a varint of milliseconds. FROZEN.
  */
-
-import { promisify } from 'node:util';
-import { deflateRaw, inflateRaw } from 'node:zlib';
-import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../../bytes/index.js';
-import { CorruptionError } from '../../errors.js';
-import { Cell, CellType, EndingCell, Result } from '../../table/index.js';
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 const inflate = promisify(inflateRaw) as (
@@ -220,5 +247,97 @@ class RowDecoder {
     if (known.length !== length) return false;
     for (let i = 0; i < length; i++) if (known[i] !== this.bytes[start + i]) return false;
     return true;
+  }
+}
+
+/** What `exportTable` wrote, as rows of a table, so that a job reads it as any other. */
+
+/** The cells of a folder whose manifest has these files; each is one split. `identity`: what sets this export apart from others in the folder. */
+export function framesSource(folder: string, files: readonly ExportedFile[], identity: string): CellSource {
+  return {
+    signature: `${folder} (${identity})`,
+    table: new FrameTable(folder, files),
+    ranges: rangesOfFiles(files.length),
+    rows({ row, cells }) {
+      const { file, offset } = placeOfRow(row);
+      return rowsOfFrame(cells[0]!.value, files[file]!.name, offset);
+    },
+  };
+}
+
+/** The frames of exported files as rows of a table, so that a job reads them as any other. */
+class FrameTable implements JobReadable {
+  readonly name = 'exported files';
+
+  constructor(
+    private readonly folder: string,
+    private readonly files: readonly ExportedFile[],
+  ) {}
+
+  scan(scan: Scan): ResultScanner {
+    const { file, offset } = placeOfRow(scan.startRow);
+    const found = this.files[file]!;
+    return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
+  }
+}
+
+class FrameScanner extends FileScanner {
+  constructor(
+    path: string,
+    private readonly file: number,
+    private readonly expected: ExportedFile,
+    private offset: number,
+    private readonly inclusive: boolean,
+  ) {
+    super(path);
+  }
+
+  async next(): Promise<Result | undefined> {
+    if (this.ended) return undefined;
+    if (this.handle === undefined) await this.begin();
+    const at = this.offset;
+    const head = await this.read(at, FRAME_HEAD_BYTES);
+    const length = head.readUInt32BE(0);
+    if (length === 0) {
+      const end = await this.read(at, END_BYTES);
+      if (!end.equals(endOfFile(this.expected.rows)) || at + END_BYTES !== this.expected.bytes)
+        throw this.damaged(at);
+      return this.finish();
+    }
+    if (length > LARGEST_FRAME || at + length > this.expected.bytes) throw this.damaged(at);
+    const payload = await this.read(at + FRAME_HEAD_BYTES, length);
+    if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
+    this.offset = at + FRAME_HEAD_BYTES + length;
+    const row = rowOfPlace({ file: this.file, offset: at });
+    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
+  }
+
+  private async begin(): Promise<void> {
+    await this.openFile();
+    if (this.offset === 0) {
+      const head = await this.read(0, HEAD.length);
+      if (!head.equals(HEAD)) throw this.damaged(0);
+      this.offset = HEAD.length;
+    } else if (!this.inclusive) {
+      // The frame at the offset is done.
+      this.offset += FRAME_HEAD_BYTES + (await this.read(this.offset, FRAME_HEAD_BYTES)).readUInt32BE(0);
+    }
+  }
+
+  private async read(at: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.alloc(length);
+    for (let from = 0; from < length; ) {
+      const { bytesRead } = await this.handle!.read(bytes, from, length - from, at + from);
+      if (bytesRead === 0) throw this.damaged(at);
+      from += bytesRead;
+    }
+    return bytes;
+  }
+
+  private damaged(offset: number): CorruptionError {
+    return new CorruptionError(
+      `${this.path} is damaged at byte ${offset}: it is not what was exported. Export the table again, or copy the file again.`,
+      { details: { file: this.path, offset } },
+    );
   }
 }

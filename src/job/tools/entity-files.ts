@@ -3,10 +3,15 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine, Result } from '../../table/index.js';
-import { type FileFormatName, type FileItem, fileItems } from '../pipeline/file-source.js';
 import { JobBuilder } from '../pipeline/pipeline.js';
 import type { PutTarget } from '../pipeline/sink.js';
-import type { JobQuery, JobSource } from '../pipeline/source.js';
+import {
+  type FileFormatName,
+  type FileItem,
+  fileItems,
+  type JobQuery,
+  type JobSource,
+} from '../pipeline/source.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../types.js';
 import { type EntityFormat, entityFormat } from './entity-formats.js';

@@ -5,9 +5,9 @@ import { InvalidArgumentError, SchemaError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { ParquetType } from '../files/parquet.js';
 import { avroFiles, csvFiles, ndjsonFiles } from '../pipeline/file-sink.js';
-import type { FileFormatName } from '../pipeline/file-source.js';
 import { parquetFiles } from '../pipeline/parquet-sink.js';
 import type { Sink } from '../pipeline/sink.js';
+import type { FileFormatName } from '../pipeline/source.js';
 
 type Plain = Readonly<Record<string, JsonValue>>;
 type Properties = Readonly<Record<string, unknown>>;

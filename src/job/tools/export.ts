@@ -6,12 +6,17 @@ import { toHex } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine, Result } from '../../table/index.js';
-import { openPart } from '../files/part-file.js';
+import { openPart } from '../files/place.js';
 import { partName, sequenceFiles } from '../pipeline/file-sink.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../types.js';
 import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
-import { EXPORT_FOLDER, type ExportedFile, type ExportManifest } from './export-manifest.js';
-import { removeManifest, writeManifest } from './manifest.js';
+import {
+  EXPORT_FOLDER,
+  type ExportedFile,
+  type ExportManifest,
+  removeManifest,
+  writeManifest,
+} from './manifest.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 export interface ExportOptions extends ToolOptions {

@@ -1,5 +1,4 @@
-/** Hashes of a table's rows, chunk by chunk, in a folder (HBase HashTable). */
-
+import { hash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { compareBytes, fromHex, keyAfter, toHex } from '../../bytes/index.js';
@@ -11,9 +10,52 @@ import { fileSize } from '../files/place.js';
 import { ndjsonFiles, partName } from '../pipeline/file-sink.js';
 import type { SinkWriter } from '../pipeline/sink.js';
 import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../types.js';
-import { ChunkHasher, HASH_PATTERN } from './chunk-hash.js';
+import { FrameBuilder } from './cell-frames.js';
 import { type FolderKind, type FolderManifest, removeManifest, writeManifest } from './manifest.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
+
+/** Hashes of chunks of rows: whoever has the same hash has the same cells. */
+
+/** Digits of the SHA-256 that stand for a chunk. */
+const HEX_DIGITS = 32;
+export const HASH_PATTERN = /^[0-9a-f]{32}$/;
+
+/** A chunk larger than this is hashed in parts, at the same rows whoever hashes it. */
+const PART_BYTES = 1 << 20;
+
+export class ChunkHasher {
+  private readonly cells = new FrameBuilder();
+  private digest = '';
+
+  /** Bytes of the rows of the chunk. */
+  bytes = 0;
+  rows = 0;
+
+  add(row: Result): void {
+    const before = this.cells.length;
+    this.cells.add(row);
+    this.bytes += this.cells.length - before;
+    this.rows++;
+    if (this.cells.length >= PART_BYTES) this.fold();
+  }
+
+  /** The hash of what was added, in hex; the next chunk begins. */
+  take(): string {
+    this.fold();
+    const { digest } = this;
+    this.digest = '';
+    this.bytes = 0;
+    this.rows = 0;
+    return digest.slice(0, HEX_DIGITS);
+  }
+
+  private fold(): void {
+    this.digest = hash('sha256', Buffer.concat([Buffer.from(this.digest), this.cells.payload()]));
+    this.cells.clear();
+  }
+}
+
+/** Hashes of a table's rows, chunk by chunk, in a folder (HBase HashTable). */
 
 /** A folder that hashes are in. */
 export const HASHES_FOLDER: FolderKind = {

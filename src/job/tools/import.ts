@@ -1,17 +1,53 @@
-/** Reads what `exportTable` wrote, or HBase's Export, into a table (HBase Import). */
-
 import { fromHex } from '../../bytes/index.js';
 import { ensureTable } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Engine, Scan, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
-import { type CellSource, cellFilesSource } from './cell-source.js';
+import { type CellSource, cellFilesSource, framesSource } from './cell-frames.js';
 import { writeRows } from './copy.js';
-import { exportIdentity, readExportManifest } from './export-manifest.js';
-import { framesSource } from './frame-files.js';
-import { InFlight } from './in-flight.js';
+import { exportIdentity, readExportManifest } from './manifest.js';
 import { toolJobName, toolRun } from './selection.js';
+
+/** Writes that go on while the next rows are read. */
+
+/**
+ * Bounds how many there are at once. For writes whose order does not matter; `settle` belongs before each checkpoint, `close` at the
+ * end of the attempt, so that none of it goes on beside the next.
+ */
+export class InFlight {
+  private readonly running = new Set<Promise<void>>();
+  private readonly failures: unknown[] = [];
+
+  constructor(private readonly most: number) {}
+
+  /** Begins a write as soon as there is room. @throws what an earlier one threw. */
+  async add(write: () => Promise<void>): Promise<void> {
+    while (this.running.size >= this.most) await Promise.race(this.running);
+    this.throwIfFailed();
+    const running = write()
+      .catch((error: unknown) => void this.failures.push(error))
+      .finally(() => this.running.delete(running));
+    this.running.add(running);
+  }
+
+  /** Waits for all. @throws what one of them threw. */
+  async settle(): Promise<void> {
+    await this.close();
+    this.throwIfFailed();
+  }
+
+  /** Waits for all, whatever their ends. */
+  async close(): Promise<void> {
+    await Promise.all(this.running);
+  }
+
+  private throwIfFailed(): void {
+    if (this.failures.length > 0) throw this.failures[0];
+  }
+}
+
+/** Reads what `exportTable` wrote, or HBase's Export, into a table (HBase Import). */
 
 export interface ImportOptions {
   /** The table to write to; default: the one that was exported. Of sequence files it has to be given. */

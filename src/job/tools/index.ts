@@ -7,8 +7,14 @@ export {
   type RestoreOptions,
   restoreTables,
 } from './backup.js';
-export { type BulkLoadToolOptions, bulkLoadFiles } from './bulk-load.js';
-export type { BulkFormat, BulkItemOptions, BulkReadOptions, MutationMaker } from './bulk-reading.js';
+export {
+  type BulkFormat,
+  type BulkItemOptions,
+  type BulkLoadToolOptions,
+  type BulkReadOptions,
+  bulkLoadFiles,
+  type MutationMaker,
+} from './bulk-load.js';
 export { type CopyOptions, copyTable, type TableOf } from './copy.js';
 export { countCells, countRows } from './count.js';
 export {
@@ -21,8 +27,7 @@ export { type ExportOptions, exportTable } from './export.js';
 export { type HashTableOptions, hashTable } from './hash.js';
 export { type ImportOptions, importTable } from './import.js';
 export { type ImportTsvOptions, importTsv, type TsvOptions } from './import-tsv.js';
-export type { RepairOptions } from './repair.js';
 export type { CellSelection, ToolOptions } from './selection.js';
-export { type SyncOptions, syncTables } from './sync.js';
+export { type RepairOptions, type SyncOptions, syncTables } from './sync.js';
 export { type SynthFunction, type SynthOptions, type SynthValues, synthesize } from './synth.js';
 export { type RowDifference, type VerifyOptions, verifyTables } from './verify.js';

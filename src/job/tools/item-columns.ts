@@ -3,20 +3,20 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
-import type { FileItem } from '../pipeline/file-source.js';
-import type { JobSource } from '../pipeline/source.js';
+import type { FileItem, JobSource } from '../pipeline/source.js';
 import type { SplitContext } from '../types.js';
-import { rowOfLine, type TsvOptions } from './import-tsv.js';
 import {
   BadLine,
+  rowOfLine,
   type TsvCell,
   type TsvColumn,
   type TsvLine,
+  type TsvOptions,
   type TsvSpecial,
   tsvColumn,
   tsvColumns,
   tsvLine,
-} from './tsv-layout.js';
+} from './import-tsv.js';
 
 /** The columns of properties, and their families, each once. */
 export interface ItemColumns {

@@ -4,11 +4,9 @@ import { fromHex, keyAfter, toHex } from '../../bytes/index.js';
 import type { Result } from '../../table/index.js';
 import { fillsRows } from '../batches.js';
 import type { JobOutcome, RawRowWork, SplitContext, SplitWork } from '../types.js';
+import { compareWithHashes, type Difference, type DifferenceSink, RangeComparison } from './comparison.js';
 import { placeOf, type TableOf } from './copy.js';
-import { compareWithHashes } from './hash-comparison.js';
-import { type Difference, type DifferenceSink, RangeComparison } from './range-comparison.js';
-import { RawRowReader } from './raw-row-reader.js';
-import { RowReader } from './row-reader.js';
+import { RawRowReader, RowReader } from './row-reader.js';
 import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from './selection.js';
 
 /** A row that is not the same in both tables. */

@@ -3,13 +3,12 @@
 import { serialize } from 'node:v8';
 import type { MessagePort } from 'node:worker_threads';
 import { type Batches, openBatches } from '../batches.js';
-import { CounterSet } from '../counters.js';
+import { CounterSet } from '../options.js';
 import type { JobKey } from '../pipeline/ordered-key.js';
-import { PairGroups } from '../pipeline/pair-groups.js';
 import { definitionOf, mapRows, rawMapper, type StepContext } from '../pipeline/phases.js';
 import type { PreparedJob } from '../pipeline/pipeline.js';
-import { BUFFERED_PAIRS } from '../pipeline/shuffle.js';
-import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './messages.js';
+import { BUFFERED_PAIRS, PairGroups } from '../pipeline/shuffle.js';
+import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './pool.js';
 
 /** Rows that are read at once. */
 const ROWS_AT_ONCE = 1000;

@@ -1,9 +1,8 @@
-/** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
-
 import { RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import type { KeyCodec } from './key-codec.js';
 import { KeyWriter } from './writer.js';
+
+/** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
 
 /** How the end of a value is found when more follows it in a key. */
 export type Framing =
@@ -122,4 +121,43 @@ export function badBytes(
   return new RowanError('ERR_CODEC', `The bytes ${hex || '(none)'} are no ${codec}: ${why}.`, {
     details: { codec, hex },
   });
+}
+
+/**
+ * An order-preserving codec of one key part: byte order is logical order. `T` is what the user gives and gets.
+ * Codecs are immutable and have no state.
+ */
+export interface KeyCodec<T> {
+  /** Stands in schema hashes, explain and errors, e.g. "uint32", "string", "desc(date)". Never renamed. */
+  readonly name: string;
+  /** Bytes of every value, or undefined when they differ in length. */
+  readonly fixedLength: number | undefined;
+  /** Only in types: makes a codec of one type unassignable to another. */
+  readonly $type?: T;
+}
+
+/** Whole numbers of 1 to 8 bytes, big-endian. */
+
+/** Writes `value`, 0..2^53-1, as `size` bytes, at most 8. */
+export function putInteger(target: Uint8Array, offset: number, size: number, value: number): void {
+  let rest = value;
+  if (size > 4) {
+    const high = Math.floor(value / 2 ** 32);
+    for (let i = size - 5, h = high; i >= 0; i--, h >>>= 8) target[offset + i] = h;
+    rest = value - high * 2 ** 32;
+  }
+  let low = rest >>> 0;
+  for (let i = size - 1; i >= 0 && i >= size - 4; i--, low >>>= 8) target[offset + i] = low;
+}
+
+/** Reads what `putInteger` wrote. */
+export function getInteger(bytes: Uint8Array, start: number, size: number): number {
+  let value = 0;
+  for (let i = 0; i < size; i++) value = value * 256 + bytes[start + i]!;
+  return value;
+}
+
+/** The error of a value that is not as long as it must be. */
+export function wrongLength(codec: BaseCodec<unknown>, bytes: Uint8Array, start: number, end: number): Error {
+  return badBytes(codec.name, bytes, start, end, `it has ${codec.fixedLength} bytes, not ${end - start}`);
 }

@@ -1,12 +1,21 @@
-/** Descending order of any codec: every bit inverted. */
-
 import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { descendingElement } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
-import { BaseCodec, type Framing, type ScalarCodec, type ValueRange } from './base.js';
-import type { KeyCodec } from './key-codec.js';
+import {
+  BaseCodec,
+  badBytes,
+  badValue,
+  type Framing,
+  type KeyCodec,
+  type ScalarCodec,
+  type ValueRange,
+  wrongLength,
+} from './base.js';
+import { readSafe, SIGN, signedPieces, writeSafe } from './integers.js';
 import type { KeyWriter } from './writer.js';
+
+/** Descending order of any codec: every bit inverted. */
 
 /** Inverts what `inner` writes. In a key the layout inverts escapes and ends along with it. */
 export class DescendingCodec<T> extends BaseCodec<T> {
@@ -74,3 +83,59 @@ export function desc(
   const codec = baseCodec(what);
   return codec.uninverted === codec ? new DescendingCodec(codec) : codec.uninverted;
 }
+
+/** Milliseconds of a valid Date. */
+export function timeOf(value: unknown, codec: string): number {
+  const ms = value instanceof Date ? value.getTime() : Number.NaN;
+  if (Number.isNaN(ms)) throw badValue(codec, value, 'a valid Date');
+  return ms;
+}
+
+/** The largest distance from 1970 that a Date can have, in ms. */
+export const MAX_DATE = 8.64e15;
+
+/** A Date as 8 bytes of two's complement ms, the first one XOR `flip`. */
+export class DateCodec extends BaseCodec<Date> {
+  readonly fixedLength = 8;
+  override readonly ordered: boolean;
+
+  constructor(
+    readonly name: string,
+    private readonly flip: number,
+  ) {
+    super();
+    this.ordered = flip !== 0;
+  }
+
+  write(value: Date, out: KeyWriter): void {
+    writeSafe(timeOf(value, this.name), this.flip, out);
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): Date {
+    if (end - start !== 8) throw wrongLength(this, bytes, start, end);
+    const ms = readSafe(bytes, start, this.flip);
+    if (Math.abs(ms) > MAX_DATE)
+      throw badBytes(this.name, bytes, start, end, 'it is beyond what a Date can hold');
+    return new Date(ms);
+  }
+
+  override get order(): BaseCodec<Date> {
+    return date as BaseCodec<Date>;
+  }
+
+  override pieces(range: ValueRange): readonly ValueRange[] | undefined {
+    if (this.ordered) return undefined;
+    const bound = (end: ValueRange['lower']) =>
+      end && { value: timeOf(end.value, this.name), inclusive: end.inclusive };
+    const asDate = (end: ValueRange['lower']) =>
+      end && { value: new Date(end.value as number), inclusive: end.inclusive };
+    const numbers = { lower: bound(range.lower), upper: bound(range.upper) };
+    return signedPieces(numbers, -MAX_DATE, 0, -1, MAX_DATE).map((piece) => ({
+      lower: asDate(piece.lower),
+      upper: asDate(piece.upper),
+    }));
+  }
+}
+
+/** A Date, to the millisecond, before and after 1970. */
+export const date: ScalarCodec<Date> = new DateCodec('date', SIGN);

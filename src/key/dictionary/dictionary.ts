@@ -1,5 +1,3 @@
-/** Numeric ids in place of long texts (the numeric substitution of HBase's schema case studies; OpenTSDB's UIDs). */
-
 import { KeyError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import {
@@ -13,7 +11,11 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
+import { BaseCodec, badValue, getInteger, putInteger } from '../codecs/base.js';
 import { text, uint64 } from '../codecs/index.js';
+import type { KeyWriter } from '../codecs/writer.js';
+
+/** Numeric ids in place of long texts (the numeric substitution of HBase's schema case studies; OpenTSDB's UIDs). */
 
 /** Gives each text an id of its own, from 1 on. Ids never change and are never given twice. */
 export interface KeyDictionary {
@@ -166,5 +168,81 @@ export class TableDictionary implements KeyDictionary {
 
   private row(kind: string, rest: Uint8Array = new Uint8Array(0)): Uint8Array {
     return Buffer.concat([this.prefix, Buffer.from(kind, 'latin1'), rest]);
+  }
+}
+
+/** A row holds an id whose text was not loaded; what reads rows loads it and decodes again. */
+export class MissingTextError extends KeyError {
+  constructor(
+    readonly dictionary: KeyDictionary,
+    readonly id: number,
+    part: string,
+  ) {
+    super(notMet(part, dictionary.name, `the id ${id}`, 'text'), {
+      details: { property: part, dictionary: dictionary.name },
+    });
+  }
+}
+
+export function notMet(part: string, dictionary: string, what: string, wanted: string): string {
+  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not known here. Reads and writes load it; before explain() and encode() run the query once, or await database.dictionary('${dictionary}').ids([text], false).`;
+}
+
+/** A text that stands in keys as the id that a dictionary gave it. */
+
+/** Stands for a text that has no id: no row has it. Its place in a key is the id 0, which is never given. */
+export const WITHOUT_ID: unique symbol = Symbol('a text without an id');
+
+/** Ids of `bytes` bytes, big-endian, in no order; they are looked up in what the dictionary has met. */
+export class DictionaryCodec extends BaseCodec<string> {
+  readonly name: string;
+  override readonly ordered = false;
+  override readonly hasRanges = false;
+
+  constructor(
+    readonly part: string,
+    readonly fixedLength: number,
+    readonly dictionary: KeyDictionary,
+  ) {
+    super();
+    this.name = `id${fixedLength}(${dictionary.name})`;
+  }
+
+  write(value: string, out: KeyWriter): void {
+    const size = this.fixedLength;
+    const id = (value as unknown) === WITHOUT_ID ? 0 : this.idOf(value);
+    out.ensure(size);
+    putInteger(out.buffer, out.length, size, id);
+    out.length += size;
+  }
+
+  private idOf(text: unknown): number {
+    const { part, dictionary } = this;
+    if (typeof text !== 'string') throw badValue('a dictionary', text, 'a text');
+    const id = dictionary.knownId(text);
+    if (id !== undefined) return id;
+    throw new KeyError(notMet(part, dictionary.name, `the text ${JSON.stringify(text)}`, 'id'), {
+      details: { property: part, dictionary: dictionary.name },
+    });
+  }
+
+  read(bytes: Uint8Array, start: number): string {
+    const id = this.readId(bytes, start);
+    const text = this.dictionary.knownText(id);
+    if (text === undefined) throw new MissingTextError(this.dictionary, id, this.part);
+    return text;
+  }
+
+  readId(bytes: Uint8Array, start: number): number {
+    return getInteger(bytes, start, this.fixedLength);
+  }
+
+  /** The text that a value is. @throws KeyError on anything else. */
+  textOf(value: unknown): string {
+    if (typeof value === 'string') return value;
+    throw new KeyError(
+      `Key part "${this.part}": ${describe(value)} is no text, and a dictionary holds only texts.`,
+      { details: { property: this.part } },
+    );
   }
 }

@@ -1,2 +1,2 @@
 export * from './dictionary.js';
-export { MissingTextError } from './missing-text-error.js';
+export { MissingTextError } from './dictionary.js';

@@ -3,7 +3,7 @@
 import { KeyError } from '../../errors.js';
 import type { Step } from '../layout/step.js';
 import type { KeyConditions, KeyDictionaries, PartCondition } from '../types.js';
-import { type DictionaryCodec, WITHOUT_ID } from './codec.js';
+import { type DictionaryCodec, WITHOUT_ID } from './dictionary.js';
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -3,13 +3,11 @@
 import { toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
+import type { KeyCodec } from '../codecs/base.js';
 import { baseCodec } from '../codecs/desc.js';
-import type { BaseCodec } from '../codecs/index.js';
-import { date } from '../codecs/index.js';
-import type { KeyCodec } from '../codecs/key-codec.js';
-import { transformCodec } from '../codecs/transforms/transform-codec.js';
-import { DictionaryCodec } from '../dictionary/codec.js';
-import type { KeyDictionary } from '../dictionary/dictionary.js';
+import { type BaseCodec, date } from '../codecs/index.js';
+import { transformCodec } from '../codecs/transforms.js';
+import { DictionaryCodec, type KeyDictionary } from '../dictionary/dictionary.js';
 import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type {
   HashElement,
@@ -22,11 +20,9 @@ import type {
 import type { KeyLayout, KeyPart, KeySubstitution } from '../types.js';
 import { CompiledLayout } from './layout.js';
 import type { Step } from './step.js';
-import { BucketStep } from './steps/bucket-step.js';
-import { ConstStep } from './steps/const-step.js';
-import { FieldStep } from './steps/field-step.js';
+import { ConstStep, FieldStep } from './steps/field-step.js';
 import { HashStep } from './steps/hash-step.js';
-import { SaltStep } from './steps/salt-step.js';
+import { BucketStep, SaltStep } from './steps/salt-step.js';
 import { TimeBucketStep } from './steps/time-bucket-step.js';
 
 /** The codec of a part that is declared without one. Throws (or returns undefined) when none can be told. */

@@ -1,15 +1,14 @@
+import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
+import { KeyWriter } from '../codecs/index.js';
+import type { KeyConditions, KeyLayout, KeyPlan } from '../types.js';
+import type { OrderedConditions } from './conditions.js';
+import { absoluteRange, EVERYTHING, fieldRanges, type KeyField } from './ranges.js';
+import type { Step } from './step.js';
+
 /**
  * The short way to the commonest plans: equality on leading parts, then at most one range, on keys of ordered parts that
  * stand in the key whole. It gives what walking through the layout gives, without the walk.
  */
-
-import { concatBytes, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
-import { KeyWriter } from '../codecs/index.js';
-import type { KeyConditions, KeyPlan } from '../types.js';
-import type { OrderedConditions } from './conditions.js';
-import type { KeyField } from './key-field.js';
-import { absoluteRange, EVERYTHING, fieldRanges } from './ranges.js';
-import type { Step } from './step.js';
 
 /** What is written into it is copied before anything else is written. */
 const out = new KeyWriter();
@@ -107,4 +106,11 @@ function planOf(lead: Uint8Array, kind: KeyPlan['kind'], ranges: KeyPlan['ranges
     check: undefined,
     inexactParts: NONE,
   });
+}
+
+/** A layout whose steps can be walked: what planning and checking need of it. */
+export interface SteppedLayout extends KeyLayout {
+  readonly steps: readonly Step[];
+  /** How plans are made without a walk, where they can be. */
+  readonly direct: DirectLayout | undefined;
 }

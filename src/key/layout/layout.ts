@@ -1,21 +1,96 @@
-/** A compiled row key: encoding and decoding. Searching is in `planner.ts`, splitting in `splits.ts`. */
-
-import { toHex } from '../../bytes/index.js';
-import { KeyError } from '../../errors.js';
-import { KeyWriter } from '../codecs/index.js';
-import type { KeyDictionary } from '../dictionary/dictionary.js';
+import { EMPTY_BYTES, toHex } from '../../bytes/index.js';
+import { InvalidArgumentError, KeyError } from '../../errors.js';
+import { splitKeys } from '../../table/admin.js';
+import { KeyWriter, text } from '../codecs/index.js';
+import { type KeyDictionary, MissingTextError } from '../dictionary/dictionary.js';
 import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
-import { MissingTextError } from '../dictionary/missing-text-error.js';
 import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
-import { areApart } from './apart.js';
-import { generateStepsReader, type StepsReader } from './decoder-code.js';
-import { type DirectLayout, directLayout, equalPrefix } from './direct-plan.js';
-import { generateStepsWriter, type StepsWriter } from './encoder-code.js';
-import type { KeyValues } from './part-values.js';
+import type { KeyValues } from './conditions.js';
+import { type DirectLayout, directLayout, equalPrefix, type SteppedLayout } from './direct-plan.js';
+import {
+  generateStepsReader,
+  generateStepsWriter,
+  type StepsReader,
+  type StepsWriter,
+} from './generated-code.js';
 import { logicalBytes, planKeys } from './planner.js';
-import { splitPoints } from './splits.js';
+import { quantiles } from './split-cuts.js';
 import type { Step } from './step.js';
-import type { SteppedLayout } from './stepped-layout.js';
+
+/** Whether rows of two layouts can be told apart: whether no row is of both. */
+
+/** What a row holds at one place: one byte, always the same or any, or a value whose end is found by a rule. */
+type Piece =
+  | { readonly kind: 'byte'; readonly always: number | undefined }
+  | { readonly kind: 'value'; readonly ending: string; readonly least: number };
+
+/**
+ * Whether the layouts say of every row at most one of the two. Proved by a byte that differs at a place that both find in
+ * the same way, from the left or from the right, or by rows of other lengths; false means that there is no such proof.
+ */
+export function areApart(left: readonly Step[], right: readonly Step[]): boolean {
+  const a = piecesOf(left);
+  const b = piecesOf(right);
+  return differ(a, b, sameEnding) || differ(a.reverse(), b.reverse(), () => false);
+}
+
+function piecesOf(steps: readonly Step[]): Piece[] {
+  return steps.flatMap((step): Piece[] => {
+    if (step.width === undefined) return [{ kind: 'value', ...step.ends! }];
+    return Array.from({ length: step.width }, (_, i) => ({ kind: 'byte', always: step.constant?.[i] }));
+  });
+}
+
+function differ(
+  a: readonly Piece[],
+  b: readonly Piece[],
+  together: (a: Piece, b: Piece) => boolean,
+): boolean {
+  const both = Math.min(a.length, b.length);
+  for (let i = 0; i < both; i++) {
+    const one = a[i]!;
+    const other = b[i]!;
+    if (one.kind === 'byte' && other.kind === 'byte') {
+      if (one.always !== undefined && other.always !== undefined && one.always !== other.always) return true;
+    } else if (!together(one, other)) {
+      return false;
+    }
+  }
+  return leastLength(a.slice(both)) + leastLength(b.slice(both)) > 0;
+}
+
+/** Whether both values end at the same byte, if they begin at the same. */
+function sameEnding(a: Piece, b: Piece): boolean {
+  return a.kind === 'value' && b.kind === 'value' && a.ending === b.ending;
+}
+
+function leastLength(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, piece) => sum + (piece.kind === 'byte' ? 1 : piece.least), 0);
+}
+
+/** Where to split a table: told by HBase's own algorithms, from samples, or from the layout of its keys. */
+
+/** See `KeyLayout.splitPoints`. */
+export function splitPoints(steps: readonly Step[], regions: number, options: SplitOptions): Uint8Array[] {
+  checkRegions(regions);
+  if (options.algorithm !== undefined) return splitKeys(options.algorithm, regions);
+  if (options.samples !== undefined) return quantiles(options.samples, regions);
+  const split = (index: number, prefix: Uint8Array, share: number): Uint8Array[] => {
+    const step = steps[index];
+    if (share < 2 || step === undefined) return [];
+    return step.splits(prefix, share, (behind, count) => split(index + 1, behind, count), options);
+  };
+  return split(0, EMPTY_BYTES, regions);
+}
+
+function checkRegions(regions: number): void {
+  if (Number.isInteger(regions) && regions >= 1) return;
+  throw new InvalidArgumentError(
+    `The number of regions must be a whole number from 1 on, not ${String(regions)}.`,
+  );
+}
+
+/** A compiled row key: encoding and decoding. Searching is in `planner.ts`, splitting in `splits.ts`. */
 
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
@@ -185,4 +260,11 @@ export class CompiledLayout implements SteppedLayout {
     }
     throw this.rowError(row, `it has no bucket of ${width} ms of "${part}"`);
   }
+}
+
+/** Whether keys of the layout hold a part's text as columns do, so that `encode` takes a `StoredText` in its place. */
+export function takesStoredText(layout: KeyLayout, part: string): boolean {
+  if (!(layout instanceof CompiledLayout)) return false;
+  const steps = layout.steps.filter(({ names }) => names.includes(part));
+  return steps.length > 0 && steps.every(({ inline }) => inline?.writable === true && inline.codec === text);
 }

@@ -1,21 +1,91 @@
+import { copyBytes } from '../../bytes/index.js';
+import { BaseCodec, badBytes, badValue, type ScalarCodec, wrongLength } from '../codecs/base.js';
+import { DateCodec, date } from '../codecs/desc.js';
+import { BytesCodec, boolean, bytes, fixedBytes, fixedString } from '../codecs/fixed.js';
+import { BigIntegerCodec, IntegerCodec, int8, int16, int32, int64 } from '../codecs/integers.js';
+import { float32, float64 } from '../codecs/numbers.js';
+import { StringCodec } from '../codecs/text.js';
+import type { KeyWriter } from '../codecs/writer.js';
+
+/** FLOAT and DOUBLE: Rowan's bytes plus one, which leaves 00.. for null. */
+export class PhoenixFloatCodec extends BaseCodec<number> {
+  readonly fixedLength: number;
+  private readonly inner: BaseCodec<number>;
+
+  constructor(
+    readonly name: string,
+    inner: ScalarCodec<number>,
+  ) {
+    super();
+    this.inner = inner as BaseCodec<number>;
+    this.fixedLength = this.inner.fixedLength!;
+  }
+
+  write(value: number, out: KeyWriter): void {
+    this.inner.write(value, out);
+    addOne(out.buffer, out.length - this.fixedLength, out.length, 1);
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): number {
+    if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
+    const own = copyBytes(bytes, start, end);
+    addOne(own, 0, own.length, -1);
+    return this.inner.read(own, 0, own.length);
+  }
+}
+
+/** Adds 1 or -1 to a big-endian number in place. */
+function addOne(bytes: Uint8Array, start: number, end: number, delta: 1 | -1): void {
+  const carry = delta === 1 ? 0 : 0xff;
+  for (let i = end - 1; i >= start; i--) {
+    bytes[i] = bytes[i]! + delta;
+    if (bytes[i] !== carry) return;
+  }
+}
+
+/** TIMESTAMP: ms as DATE has them, then 4 bytes of nanoseconds below the millisecond, which a Date has none of. */
+export class PhoenixTimestampCodec extends BaseCodec<Date> {
+  readonly name = 'phoenix.timestamp';
+  readonly fixedLength = 12;
+
+  write(value: Date, out: KeyWriter): void {
+    (date as BaseCodec<Date>).write(value, out);
+    for (let i = 0; i < 4; i++) out.push(0);
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): Date {
+    if (end - start !== 12) throw wrongLength(this, bytes, start, end);
+    if (bytes.subarray(start + 8, end).some((byte) => byte !== 0)) {
+      throw badBytes(
+        this.name,
+        bytes,
+        start,
+        end,
+        'it has nanoseconds, which a Date cannot hold; read it as fixedBytes(12)',
+      );
+    }
+    return (date as BaseCodec<Date>).read(bytes, start, start + 8);
+  }
+}
+
+/** UNSIGNED_DATE and UNSIGNED_TIME: `Bytes.toBytes(ms)` from 1970 on. */
+export class UnsignedDateCodec extends DateCodec {
+  override readonly ordered = true;
+
+  override write(value: Date, out: KeyWriter): void {
+    if (value instanceof Date && value.getTime() < 0) throw badValue(this.name, value, 'a time from 1970 on');
+    super.write(value, out);
+  }
+
+  override get order(): BaseCodec<Date> {
+    return this;
+  }
+}
+
 /**
  * Codecs of the types of Apache Phoenix (`org.apache.phoenix.schema.types`), for tables that Phoenix wrote or reads.
  * `desc(...)` is Phoenix's DESC; `salt(n, { algorithm: 'phoenix' })` its SALT_BUCKETS. A null VARCHAR is the empty text.
  */
-
-import type { ScalarCodec } from '../codecs/base.js';
-import { BigIntegerCodec, int64 } from '../codecs/big-integer.js';
-import { boolean } from '../codecs/boolean.js';
-import { BytesCodec, bytes } from '../codecs/bytes.js';
-import { date } from '../codecs/date.js';
-import { fixedBytes } from '../codecs/fixed-bytes.js';
-import { fixedString } from '../codecs/fixed-string.js';
-import { float32, float64 } from '../codecs/floats.js';
-import { IntegerCodec, int8, int16, int32 } from '../codecs/integers.js';
-import { StringCodec } from '../codecs/text.js';
-import { PhoenixFloatCodec } from './phoenix-float.js';
-import { PhoenixTimestampCodec } from './phoenix-timestamp.js';
-import { UnsignedDateCodec } from './unsigned-date.js';
 
 /** Phoenix's type names, in lower camel case. */
 export const phoenix = Object.freeze({

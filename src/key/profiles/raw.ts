@@ -4,15 +4,11 @@
  */
 
 import type { BaseCodec, ScalarCodec } from '../codecs/base.js';
-import { BooleanCodec } from '../codecs/boolean.js';
-import { BytesCodec } from '../codecs/bytes.js';
-import { DateCodec } from '../codecs/date.js';
+import { DateCodec } from '../codecs/desc.js';
+import { BooleanCodec, BytesCodec } from '../codecs/fixed.js';
 import { int16, int32 } from '../codecs/integers.js';
-import { RawIntegerCodec } from '../codecs/raw-integer.js';
-import { RawLongCodec } from '../codecs/raw-long.js';
+import { RawFloatCodec, RawIntegerCodec, RawLongCodec, RawSafeIntegerCodec } from '../codecs/raw-numbers.js';
 import { StringCodec, separatedString } from '../codecs/text.js';
-import { RawFloatCodec } from './raw-float.js';
-import { RawSafeIntegerCodec } from './raw-safe-integer.js';
 
 /** Codecs of `Bytes.toBytes`. `string` and `bytes` have no end, so they go last in a key. */
 export const raw = Object.freeze({

@@ -1,13 +1,26 @@
-/** What can be worked out of the rows of a query: counts, sums, averages, least and greatest values. */
-
 import { QueryError } from '../../errors.js';
-import { zeroOf } from '../../schema/sum-kind.js';
+import { zeroOf } from '../../schema/summaries.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
-import { type ValueComparator, valueComparator } from '../compare.js';
-import { Aggregate, type Fold } from './aggregate.js';
-import { sumFor } from './exact-sum.js';
-import type { RunningSum } from './running-sum.js';
+import { type ValueComparator, valueComparator } from '../evaluate.js';
+import { type RunningSum, sumFor } from './exact-sum.js';
+
+/** Works on the values of one group. */
+export interface Fold<T> {
+  add(entity: Readonly<Record<string, unknown>>): void;
+  result(): T;
+}
+
+/** One figure to be worked out. Made by the functions of {@link Aggregates}. */
+export class Aggregate<T> {
+  constructor(
+    /** The property that is read; undefined: only the row itself. */
+    readonly property: string | undefined,
+    readonly start: () => Fold<T>,
+  ) {}
+}
+
+/** What can be worked out of the rows of a query: counts, sums, averages, least and greatest values. */
 
 /** Properties that have an order. */
 export type OrderedOf<E> = {

@@ -1,9 +1,119 @@
-/** Sums without lost digits: whole numbers and decimals are added as bigints, doubles with what rounding loses. */
+import { QueryError } from '../../errors.js';
+import { typeName } from '../evaluate.js';
 
-import { BigintSum } from './bigint-sum.js';
-import { DecimalSum } from './decimal-sum.js';
-import { DoubleSum } from './double-sum.js';
-import { notSummable, type RunningSum } from './running-sum.js';
+/** A sum of one kind of number. */
+export interface RunningSum {
+  add(value: unknown): void;
+  /** In the type of the values. */
+  readonly total: number | bigint | string;
+  /** The nearest double of total / count. */
+  average(count: number): number;
+}
+
+/** The error of a value that cannot be added. */
+export function notSummable(property: string, value: unknown): QueryError {
+  return new QueryError(
+    `sum and avg take numbers, bigints and decimals: ${property} holds a ${typeName(value)}.`,
+    { details: { property } },
+  );
+}
+
+/** Digits that the quotient of an average is worked out to: more than a double holds. */
+const QUOTIENT_DIGITS = 40;
+
+/** The nearest double of (unscaled / 10^scale) / count. */
+export function quotient(unscaled: bigint, scale: number, count: number): number {
+  const digits = (unscaled * 10n ** BigInt(QUOTIENT_DIGITS)) / BigInt(count);
+  return Number(`${digits}e-${QUOTIENT_DIGITS + scale}`);
+}
+
+/** unscaled / 10^scale, with that many digits behind the point. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  const sign = unscaled < 0n ? '-' : '';
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
+  if (scale === 0) return sign + digits;
+  const padded = digits.padStart(scale + 1, '0');
+  return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
+}
+
+/** The sum of bigints, exact. */
+export class BigintSum implements RunningSum {
+  total = 0n;
+
+  constructor(private readonly property: string) {}
+
+  add(value: unknown): void {
+    if (typeof value !== 'bigint') throw notSummable(this.property, value);
+    this.total += value;
+  }
+
+  average(count: number): number {
+    return quotient(this.total, 0, count);
+  }
+}
+
+const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
+
+/** The sum of decimals, exact. */
+export class DecimalSum implements RunningSum {
+  private unscaled = 0n;
+  private scale = 0;
+
+  constructor(private readonly property: string) {}
+
+  add(value: unknown): void {
+    if (typeof value !== 'string' || !DECIMAL.test(value)) throw notSummable(this.property, value);
+    const point = value.indexOf('.');
+    const scale = point < 0 ? 0 : value.length - point - 1;
+    const digits = BigInt(point < 0 ? value : value.slice(0, point) + value.slice(point + 1));
+    if (scale > this.scale) {
+      this.unscaled *= 10n ** BigInt(scale - this.scale);
+      this.scale = scale;
+    }
+    this.unscaled += scale === this.scale ? digits : digits * 10n ** BigInt(this.scale - scale);
+  }
+
+  /** With as many digits behind the point as the value that had most. */
+  get total(): string {
+    return decimalText(this.unscaled, this.scale);
+  }
+
+  average(count: number): number {
+    return quotient(this.unscaled, this.scale, count);
+  }
+}
+
+/**
+ * The sum of doubles by Neumaier's compensated summation (A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation
+ * endlicher Summen", ZAMM 54, 1974).
+ */
+export class DoubleSum implements RunningSum {
+  private sum = 0;
+  private lost = 0;
+  /** What the values come to without compensation: right where infinities and NaN are among them. */
+  private plain = 0;
+
+  constructor(private readonly property: string) {}
+
+  add(value: unknown): void {
+    if (typeof value !== 'number') throw notSummable(this.property, value);
+    const next = this.sum + value;
+    this.lost += Math.abs(this.sum) >= Math.abs(value) ? this.sum - next + value : value - next + this.sum;
+    this.sum = next;
+    this.plain += value;
+  }
+
+  get total(): number {
+    const total = this.sum + this.lost;
+    return Number.isFinite(total) ? total : this.plain;
+  }
+
+  average(count: number): number {
+    return this.total / count;
+  }
+}
+
+/** Sums without lost digits: whole numbers and decimals are added as bigints, doubles with what rounding loses. */
 
 /** @throws QueryError when the value is no number: the property is named. */
 export function sumFor(property: string, first: unknown): RunningSum {

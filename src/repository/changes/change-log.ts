@@ -1,9 +1,10 @@
-/** The log of changes where one step is one row: numbers are taken, entries written under them and closed, and read in order. */
-
+import { equalBytes } from '../../bytes/index.js';
 import {
+  CheckAndMutate,
   filters,
   Get,
   type OperationOptions,
+  Put,
   type ResultScanner,
   Scan,
   type Table,
@@ -14,18 +15,24 @@ import {
   closeNumber,
   counterRow,
   entryRange,
+  freshMark,
   type LoggedChange,
   type LogPlace,
   type LogRow,
   lastNumber,
   logColumns,
   MADE,
+  MARK_QUALIFIER,
+  markedNumber,
   NOT_MADE,
+  numberMark,
   readLogRow,
   STATE_COLUMN,
   takeNumbers,
   writeUnderWay,
 } from './log-rows.js';
+
+/** The log of changes where one step is one row: numbers are taken, entries written under them and closed, and read in order. */
 
 /** A change of which it is known whether it was made. */
 export interface ClosedChange {
@@ -153,4 +160,43 @@ async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
   const rows: LogRow[] = [];
   for await (const result of scanner) rows.push(readLogRow(result));
   return rows;
+}
+
+/** What became of a change that nobody has closed: its row tells, and is marked anew where its writer may still come. */
+
+/** A change that is under way, or whose writer has ended. */
+export interface UndecidedChange extends LogPlace {
+  readonly row: Uint8Array;
+  /** The mark that the row had before. */
+  readonly mark: Uint8Array;
+}
+
+/**
+ * Closes a change by its row. The row has the mark of the change: it was made. It has another than before: it was not, and
+ * cannot be any more, for whoever changes the row behind a change closes that first. It has that of before: its writer may still
+ * be about to; with `ends` it is kept from it, and begins anew.
+ * @returns whether it is closed.
+ */
+export async function decideChange(
+  change: UndecidedChange,
+  where: { readonly log: ChangeLog; readonly table: Table; readonly marks: string; readonly kept: number },
+  ends: boolean,
+): Promise<boolean> {
+  const { row, mark, bucket, number } = change;
+  const { log, table, marks, kept } = where;
+  const found = await table.get(new Get(row));
+  const is = found.getValue(marks, MARK_QUALIFIER);
+  const isMade = is !== undefined && equalBytes(is, numberMark(number));
+  if (is !== undefined && equalBytes(is, mark)) {
+    if (!ends) return false;
+    const earlier = markedNumber(mark);
+    if (earlier !== undefined) await log.close([{ place: { bucket, number: earlier }, isMade: true, kept }]);
+    const isGone = found.cells.every(({ family }) => family === marks);
+    const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark()).setTtl(isGone ? kept : undefined);
+    const { success } = await table.checkAndMutate(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put));
+    // Its writer was faster, or another: the next look tells.
+    if (!success) return false;
+  }
+  await log.close([{ place: { bucket, number }, isMade, kept }]);
+  return true;
 }

@@ -1,10 +1,9 @@
-export { ChangeLog, type LastNumber } from './change-log.js';
-export { decideChange, type UndecidedChange } from './decide-change.js';
+export { ChangeLog, decideChange, type LastNumber, type UndecidedChange } from './change-log.js';
 export type { RowEntry } from './entry.js';
 export { BUCKETS, bucketOf, type LogPlace, type LogRow, MADE, UNDER_WAY } from './log-rows.js';
-export { ChangeRecorder } from './recorder.js';
 export {
   CHANGES_TABLE,
+  ChangeRecorder,
   type CommitEntry,
   changesDescriptor,
   columnsOf,

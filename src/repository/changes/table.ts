@@ -1,12 +1,22 @@
+import { concatBytes, toBytes } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import type { EntitySchema } from '../../schema/types.js';
+import {
+  type Commit,
+  type CommitRecorder,
+  canonicalTableName,
+  Put,
+  type Result,
+  type TableChange,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../../table/index.js';
+import { decodeEntry, encodeEntry, type RowEntry } from './entry.js';
+
 /**
  * The table of changes on an engine with commits: a row for each commit, a column for each part of an entry. docs/formats.md has
  * the bytes.
  */
-
-import { concatBytes, toBytes } from '../../bytes/index.js';
-import { CorruptionError } from '../../errors.js';
-import { type Put, type Result, type TableDescriptor, tableDescriptor } from '../../table/index.js';
-import { decodeEntry, encodeEntry, type RowEntry } from './entry.js';
 
 /** FROZEN. */
 export const CHANGES_TABLE = 'rowan_changes';
@@ -78,4 +88,53 @@ export function entriesOf(result: Result): CommitEntry[] {
       table,
       ...decodeEntry(parts.length === 1 ? parts[0]! : concatBytes(...parts)),
     }));
+}
+
+/** Writes an entry for each changed row of entities with `changes`, in the step that changes them. */
+
+export class ChangeRecorder implements CommitRecorder {
+  private readonly byTable = new Map<string, EntitySchema[]>();
+
+  constructor(
+    entities: readonly EntitySchema[],
+    private readonly onCommitted: () => void,
+  ) {
+    for (const entity of entities) {
+      const name = canonicalTableName(entity.table.descriptor.name);
+      this.byTable.set(name, [...(this.byTable.get(name) ?? []), entity]);
+    }
+  }
+
+  get tables(): readonly string[] {
+    return [...this.byTable.keys()];
+  }
+
+  wants(table: string, row: Uint8Array): boolean {
+    return this.keptFor(table, row) > 0;
+  }
+
+  /** One put for each span of time that entries are kept: cells of one put end together. */
+  record({ number, durability, rows }: Commit): TableChange[] {
+    const puts = new Map<number, Put>();
+    rows.forEach((changed, place) => {
+      const kept = this.keptFor(changed.table, changed.row);
+      const put = puts.get(kept) ?? new Put(commitRow(number)).setTtl(kept).setDurability(durability);
+      puts.set(kept, put);
+      addEntry(put, changed, place);
+    });
+    return [...puts.values()].map((change) => ({ table: CHANGES_TABLE, change }));
+  }
+
+  committed(): void {
+    this.onCommitted();
+  }
+
+  /** Milliseconds; 0: it is of no entity with `changes`. */
+  private keptFor(table: string, row: Uint8Array): number {
+    const entities = this.byTable.get(table) ?? [];
+    return entities.reduce(
+      (most, { key, changesKept }) => (key.matches(row) ? Math.max(most, changesKept ?? 0) : most),
+      0,
+    );
+  }
 }

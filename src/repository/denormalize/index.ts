@@ -1,4 +1,17 @@
-export { type CopyFault, CopyPlan } from './copy-plan.js';
-export { type CopyFollowing, CopyHolderFollower, CopySourceFollower } from './followers.js';
-export { deleteNote, noteOf, OUTBOX_TABLE, type OutboxNote, outboxDescriptor, readNote } from './outbox.js';
-export { CopyHolder, CopySource } from './participants.js';
+export {
+  type CopyFollowing,
+  CopyHolder,
+  CopyHolderFollower,
+  CopySource,
+  CopySourceFollower,
+} from './copies.js';
+export {
+  type CopyFault,
+  CopyPlan,
+  deleteNote,
+  noteOf,
+  OUTBOX_TABLE,
+  type OutboxNote,
+  outboxDescriptor,
+  readNote,
+} from './copy-plan.js';

@@ -8,8 +8,8 @@ import { linkParts } from '../../schema/links.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
 import { type Result, Scan } from '../../table/index.js';
 import type { ChangeStep } from '../executor.js';
-import { Presence } from '../presence.js';
 import { differ, type RowImage } from '../row-image.js';
+import { Presence } from '../row-marker.js';
 
 /** How far a search has come. */
 export interface LinkPosition {

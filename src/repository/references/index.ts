@@ -1,5 +1,7 @@
 export {
+  ReferenceHolder,
   ReferenceHolderFollower,
+  ReferencePlan,
+  ReferenceTarget,
   ReferenceTargetFollower,
-} from './followers.js';
-export { ReferenceHolder, ReferencePlan, ReferenceTarget } from './participants.js';
+} from './references.js';

@@ -16,8 +16,7 @@ import {
   type Table,
 } from '../../table/index.js';
 import { deleteOf, type EntryPlanner, putOf } from '../entry-planner.js';
-import type { DataRows } from './data-rows.js';
-import type { Mark, RowWork, Suspect } from './row-work.js';
+import type { DataRows, Mark, RowWork, Suspect } from './row-work.js';
 
 /**
  * Milliseconds after which an unverified entry is nobody's who still works on it: a change writes its row within

@@ -1,12 +1,17 @@
-/** Change sets of an entity with indexes, or whose rows others follow, on HBase. */
-
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import type { OperationOptions, Result, RowMutation } from '../../table/index.js';
+import { RowanError } from '../../errors.js';
+import type { EntryRepair } from '../../query/index.js';
+import type { Cell, OperationOptions, Result, RowMutation } from '../../table/index.js';
 import type { Change } from '../change.js';
+import { putOf } from '../entry-planner.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';
 import type { RemoteExecutor } from '../remote-executor.js';
-import type { RowGate } from '../row-gate.js';
+import { RowImage } from '../row-image.js';
+import type { RowGate } from '../row-lock.js';
 import type { IndexedRows } from './indexed-rows.js';
+import type { Suspect } from './row-work.js';
+
+/** Change sets of an entity with indexes, or whose rows others follow, on HBase. */
 
 /** Rows that are changed together. */
 const TOGETHER = 512;
@@ -86,4 +91,80 @@ function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
     rows.add(name);
   }
   if (chunk.length > 0) yield chunk;
+}
+
+/** What queries do about unverified entries that they meet: in the background, and nobody waits for it. */
+
+/** Entries that wait at the most; those beyond are met again. */
+const MOST = 1024;
+
+/** An entry whose writer may be between two phases. */
+export interface OpenSuspect {
+  readonly suspect: Suspect;
+  /** Milliseconds until he cannot be any more. */
+  readonly remaining: number;
+}
+
+export class ReadRepair implements EntryRepair {
+  private readonly waiting = new Map<string, Suspect>();
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly rows: IndexedRows) {}
+
+  note(suspect: Suspect): void {
+    if (this.waiting.size >= MOST) return;
+    this.waiting.set(toLatin1(suspect.row), suspect);
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+    });
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.size > 0) {
+      const suspects = [...this.waiting.values()];
+      this.waiting.clear();
+      try {
+        await this.settle(suspects);
+      } catch (error) {
+        // Whoever reads the entries next tries again.
+        if (!(error instanceof RowanError)) throw error;
+      }
+    }
+  }
+
+  /**
+   * An entry of the change that its row has seen last is decided on by the row: whoever changes the row now marks the
+   * entry anew. One of another change may be of somebody who is about to write the row, unless it is old: those are
+   * answered, with the milliseconds until they are.
+   */
+  async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
+    const { entries, rows, planner, indexes } = this.rows;
+    const standing = await entries.standing(suspects, undefined);
+    const open = suspects.flatMap((suspect, i) => {
+      const found = standing[i];
+      return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
+    });
+    if (open.length === 0) return [];
+    const left: OpenSuspect[] = [];
+    const loaded = await rows.loadAll(
+      open.map(({ holder }) => holder),
+      undefined,
+    );
+    const decisions: { row: Uint8Array; cell: Cell; put: RowMutation | undefined }[] = [];
+    for (const [i, { suspect, token, cell, holder }] of open.entries()) {
+      const { stored, shadow } = loaded[i]!;
+      const { index, row } = suspect;
+      if (shadow !== undefined && equalBytes(token, shadow)) {
+        const entry = indexes
+          .entriesOf(stored)
+          [indexes.all.indexOf(index)]!.find((one) => equalBytes(one.row, row));
+        const ttl = planner.remaining(index, RowImage.of(holder, stored));
+        decisions.push({ row, cell, put: entry && putOf(entry, ttl) });
+      } else if (entries.isSettled(cell)) {
+        await this.rows.mend([{ row: holder, suspects: [suspect] }]);
+      } else left.push({ suspect, remaining: entries.remaining(cell) });
+    }
+    await entries.decide(decisions);
+    return left;
+  }
 }

@@ -13,11 +13,10 @@ import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy 
 import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { isPlain, RowImage } from '../row-image.js';
-import { DataRows } from './data-rows.js';
+import type { RowTelling } from './change-intents.js';
 import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
 import type { RowFollowing } from './row-following.js';
-import type { RowTelling } from './row-telling.js';
-import { type Mark, RowWork, type Suspect } from './row-work.js';
+import { DataRows, type Mark, RowWork, type Suspect } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */
 const ATTEMPTS = 64;

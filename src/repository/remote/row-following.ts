@@ -16,12 +16,10 @@ import {
 } from '../../table/index.js';
 import { columnMutations } from '../change-flow.js';
 import type { ChangeImage, OwnColumn } from '../executor.js';
+import { intentRow, putIntent, removeIntents } from './change-intents.js';
 import { SETTLED } from './entry-marks.js';
-import type { Follower, Share } from './follower.js';
-import { intentRow, putIntent, removeIntents } from './intents.js';
-import { refuseTimes } from './refuse-times.js';
-import type { RowWork } from './row-work.js';
-import type { Reading } from './suspended-reads.js';
+import type { Follower, Reading, Share } from './follower.js';
+import { type RowWork, refuseTimes } from './row-work.js';
 
 /** What it takes from its database. */
 export interface RowFollowingSource {

@@ -1,16 +1,99 @@
-/** One row that is changed together with its entries, and how far that has come. */
-
-import { toLatin1 } from '../../bytes/index.js';
-import type { RowanError } from '../../errors.js';
-import { type EntityIndex, newToken } from '../../indexes/index.js';
-import { Result, type RowMutation } from '../../table/index.js';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { type RowanError, UnsupportedError } from '../../errors.js';
+import { type EntityIndex, newToken, SHADOW_QUALIFIER } from '../../indexes/index.js';
+import type { EntitySchema } from '../../schema/types.js';
+import {
+  Delete,
+  Get,
+  LATEST_TIMESTAMP,
+  type OperationOptions,
+  Put,
+  Result,
+  type RowMutation,
+  type Table,
+} from '../../table/index.js';
 import type { Change, Expectation } from '../change.js';
 import type { RowEntry } from '../changes/entry.js';
-import type { LogPlace } from '../changes/log-rows.js';
+import { type LogPlace, MARK_QUALIFIER } from '../changes/log-rows.js';
 import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { RowImage } from '../row-image.js';
-import type { LoadedRow } from './data-rows.js';
+
+/** Rows with their shadow: the cell beside the marker that says which change their entries are of. */
+
+/** A row, and apart from it its shadow and its mark. */
+export interface LoadedRow {
+  readonly stored: Result;
+  readonly shadow: Uint8Array | undefined;
+  /** The mark of its last change, where changes are told. */
+  readonly changeMark: Uint8Array | undefined;
+}
+
+export class DataRows {
+  readonly family: string;
+  /** The family of marks. */
+  private readonly marks: string | undefined;
+
+  constructor(
+    readonly table: Table,
+    schema: EntitySchema,
+  ) {
+    this.family = schema.marker!.family;
+    this.marks = schema.changeMarks;
+  }
+
+  async load(row: Uint8Array, options: OperationOptions | undefined): Promise<LoadedRow> {
+    return this.split(await this.table.get(new Get(row), options));
+  }
+
+  async loadAll(rows: readonly Uint8Array[], options: OperationOptions | undefined): Promise<LoadedRow[]> {
+    if (rows.length === 1) return [await this.load(rows[0]!, options)];
+    const found = await this.table.getAll(
+      rows.map((row) => new Get(row)),
+      options,
+    );
+    return found.map((result) => this.split(result));
+  }
+
+  private split(result: Result): LoadedRow {
+    const { marks } = this;
+    const shadow = result.getValue(this.family, SHADOW_QUALIFIER);
+    const changeMark = marks === undefined ? undefined : result.getValue(marks, MARK_QUALIFIER);
+    if (shadow === undefined && changeMark === undefined) return { stored: result, shadow, changeMark };
+    const cells = result.cells.filter(
+      ({ family, qualifier }) =>
+        family !== marks && (family !== this.family || !equalBytes(qualifier, SHADOW_QUALIFIER)),
+    );
+    const stored = cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
+    return { stored, shadow, changeMark };
+  }
+
+  /** What must hold for a row's entries to be of the change that they were when it was read. */
+  unchanged(
+    { stored, shadow }: Omit<LoadedRow, 'changeMark'>,
+    others: readonly Expectation[],
+  ): Expectation[] {
+    const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
+    if (shadow !== undefined) return [...others, { ...cell, kind: 'equal', value: shadow }];
+    const expects: Expectation[] = [...others, { ...cell, kind: 'absent' }];
+    // Of a row without a shadow absence says nothing: it may be gone.
+    const first = stored.cells[0];
+    if (first !== undefined && others.every(({ kind }) => kind === 'absent')) {
+      expects.push({ kind: 'present', family: first.family, qualifier: first.qualifier });
+    }
+    return expects;
+  }
+
+  shadowPut(row: Uint8Array, token: Uint8Array, ttl: number | undefined): Put {
+    return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl);
+  }
+
+  shadowDelete(row: Uint8Array): RowMutation {
+    return new Delete(row).addColumns(this.family, SHADOW_QUALIFIER);
+  }
+}
+
+/** One row that is changed together with its entries, and how far that has come. */
 
 /** An entry that may be one of a row, and one that it may be none of. */
 export interface Suspect {
@@ -96,4 +179,23 @@ export class RowWork {
   fail(error: RowanError): void {
     this.outcome ??= { ok: false, error };
   }
+}
+
+/** Writes that say a time of their own, where what follows a row goes by what is written last. */
+
+/**
+ * All cells of a row have the time of the write: what was given another may stand behind what is there already.
+ * @throws UnsupportedError on mutations with a time.
+ */
+export function refuseTimes({ name }: EntitySchema, mutations: readonly RowMutation[]): void {
+  const timed = mutations.some((mutation) => {
+    if (!('cells' in mutation)) return false;
+    const times = [mutation.timestamp, ...mutation.cells.map(({ timestamp }) => timestamp)];
+    return times.some((time) => time !== LATEST_TIMESTAMP);
+  });
+  if (!timed) return;
+  throw new UnsupportedError(
+    `${name} has changes that are told, copies, referential rules or summaries, or others have them about it: on HBase its rows are not written with a timestamp. Leave it out.`,
+    { details: { entity: name } },
+  );
 }

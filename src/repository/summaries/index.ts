@@ -1,5 +1,4 @@
-export { SummaryFollower } from './follower.js';
-export { SummaryParticipant } from './participant.js';
+export { SummaryFollower, SummaryParticipant } from './participant.js';
 export { RemoteCount, type RemoteCountSource } from './remote-count.js';
 export { countsWith, cursorAt, SummaryCount } from './summary-count.js';
 export { type GroupIdentity, SummaryPlan } from './summary-plan.js';

@@ -1,11 +1,18 @@
-/** Keeps the figures of groups in one step with the rows that they are of. */
-
 import type { RowMutation } from '../../table/index.js';
-import type { ChangeImage, ChangeParticipant, ChangeStep, FollowUp } from '../executor.js';
-import { refuseUnfollowed } from '../followed-writes.js';
+import {
+  type ChangeImage,
+  type ChangeParticipant,
+  type ChangeStep,
+  type FollowUp,
+  refuseUnfollowed,
+} from '../executor.js';
+import type { Follower, Share } from '../remote/follower.js';
+import type { RemoteCount } from './remote-count.js';
 import { countsWith, SummaryCount } from './summary-count.js';
 import { addTheSame, type SummaryPlan } from './summary-plan.js';
 import { standingOf } from './summary-rows.js';
+
+/** Keeps the figures of groups in one step with the rows that they are of. */
 
 export class SummaryParticipant implements ChangeParticipant {
   readonly name = 'summaries';
@@ -40,5 +47,31 @@ export class SummaryParticipant implements ChangeParticipant {
     return countsWith(standing, row).flatMap((generation) =>
       new SummaryCount(plan, generation).replace(row, was, counted, step),
     );
+  }
+}
+
+/** Has the figures of groups follow the rows that they are of, where one step of the engine is one row. */
+
+export class SummaryFollower implements Follower {
+  readonly name = 'summaries';
+
+  constructor(
+    private readonly counts: readonly RemoteCount[],
+    private readonly now: () => number,
+  ) {}
+
+  /** @throws KeyError on a value that no group can have. */
+  follow({ before, after, mutations }: ChangeImage): boolean {
+    refuseUnfollowed(this.counts[0]!.plan.schema, 'summaries (@Summary)', mutations, this.now);
+    // Each is asked: any of them may keep the change out.
+    const same = this.counts.map(({ plan }) =>
+      addTheSame(plan.contributionOf(before), plan.contributionOf(after)),
+    );
+    return same.includes(false);
+  }
+
+  async settle(row: Uint8Array, _share: Share, settledAfter: number): Promise<boolean> {
+    const done = await Promise.all(this.counts.map((count) => count.settleAll(row, settledAfter)));
+    return done.every((one) => one);
   }
 }

@@ -2,12 +2,10 @@
 
 import { toStringBinary } from '../../bytes/index.js';
 import { FILTER_NAMES, type RegionInfo } from '../../table/index.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import { regionHolding, type ShellContext } from '../context.js';
-import { bytesOf, textOf } from '../options.js';
-import { regionOptions } from '../region-list.js';
+import { regionHolding, type ShellCommand, type ShellContext } from '../command.js';
+import { bytesOf, CommandError, textOf } from '../options.js';
 import { fromText, type RubyValue } from '../ruby/index.js';
+import { regionOptions } from '../table-reference.js';
 import { requireTable } from './tables.js';
 
 const disable: ShellCommand = {

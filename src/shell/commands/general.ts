@@ -2,11 +2,9 @@
 
 import { userInfo } from 'node:os';
 import { isCluster } from '../cluster.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
-import { describeCommand } from '../help.js';
-import { textOf } from '../options.js';
+import type { ShellCommand, ShellContext } from '../command.js';
+import { describeCommand } from '../describe.js';
+import { CommandError, textOf } from '../options.js';
 
 const status: ShellCommand = {
   name: 'status',

@@ -3,8 +3,7 @@
 import { parseTableName } from '../../table/index.js';
 import { namespacesOf } from '../cluster.js';
 import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import { textOf } from '../options.js';
+import { CommandError, textOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
 import { patternOf } from './ddl.js';
 

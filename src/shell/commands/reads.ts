@@ -2,12 +2,9 @@
 
 import { toStringBinary } from '../../bytes/index.js';
 import { filters, Get, type Result, type Scan } from '../../table/index.js';
-import { type Converter, cellText } from '../cells.js';
-import { Columns } from '../columns.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
-import { bytesOf, failedParse, integerOf, Options, textOf, timeRangeOf } from '../options.js';
+import type { ShellCommand, ShellContext } from '../command.js';
+import { Columns, type Converter, cellText } from '../formatter.js';
+import { bytesOf, CommandError, failedParse, integerOf, Options, textOf, timeRangeOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue, toS } from '../ruby/index.js';
 import {
   consistencyOf,

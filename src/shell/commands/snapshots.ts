@@ -1,10 +1,8 @@
 /** Snapshots of tables. */
 
 import { clusterOf, type SnapshotFacts } from '../cluster.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
-import { requireText, textOf } from '../options.js';
+import type { ShellCommand, ShellContext } from '../command.js';
+import { CommandError, requireText, textOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
 import { patternOf } from './ddl.js';
 

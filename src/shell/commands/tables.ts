@@ -10,15 +10,18 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
+import type { ShellCommand, ShellContext } from '../command.js';
 import { familyText, tableAttributesText } from '../describe.js';
-import { familyOf } from '../family-options.js';
-import { Options, requireText, textOf, textsOf } from '../options.js';
+import {
+  familyOf,
+  setTableOptions,
+  type TableDraft,
+  unsetAttribute,
+  unsetConfiguration,
+} from '../family-options.js';
+import { bytesOfBinary } from '../formatter.js';
+import { CommandError, Options, requireText, textOf, textsOf } from '../options.js';
 import { inspect, RubyHash, type RubyValue, rubyClass, toText } from '../ruby/index.js';
-import { setTableOptions, type TableDraft, unsetAttribute, unsetConfiguration } from '../table-options.js';
-import { bytesOfBinary } from '../to-bytes-binary.js';
 
 /** An option that no one takes is no error, as in HBase, but is named. */
 const create: ShellCommand = {

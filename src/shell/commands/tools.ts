@@ -3,10 +3,8 @@
 import type { RowanError } from '../../errors.js';
 import type { RegionInfo } from '../../table/index.js';
 import { type ClusterAdmin, clusterOf, isCluster } from '../cluster.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
-import { booleanOf, bytesOf, textOf } from '../options.js';
+import type { ShellCommand, ShellContext } from '../command.js';
+import { booleanOf, bytesOf, CommandError, textOf } from '../options.js';
 import type { RubyValue } from '../ruby/index.js';
 import { regionText } from './ddl.js';
 

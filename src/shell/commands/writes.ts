@@ -2,11 +2,9 @@
 
 import { toStringBinary } from '../../bytes/index.js';
 import { Append, Delete, Increment, LATEST_TIMESTAMP, type Mutation, Put, Scan } from '../../table/index.js';
-import { Columns } from '../columns.js';
-import type { ShellCommand } from '../command.js';
-import { CommandError } from '../command-error.js';
-import type { ShellContext } from '../context.js';
-import { bytesOf, integerOf, Options, textOf } from '../options.js';
+import type { ShellCommand, ShellContext } from '../command.js';
+import { Columns } from '../formatter.js';
+import { bytesOf, CommandError, integerOf, Options, textOf } from '../options.js';
 import { describeValue, RubyHash, RubySymbol, type RubyValue, toS } from '../ruby/index.js';
 import { counterOf, rowOf } from './reads.js';
 

@@ -1,9 +1,8 @@
 /** Ruby's expressions: literals, operators, calls. */
 
 import type { Block, Node } from './syntax.js';
-import { type Place, RubyError } from './syntax-error.js';
 import { TokenReader } from './token-reader.js';
-import { RubySymbol } from './values.js';
+import { type Place, RubyError, RubySymbol } from './values.js';
 
 /** From loose to tight. */
 const BINARY: readonly (readonly string[])[] = [

@@ -1,4 +1,4 @@
 export * from './interpreter.js';
 export * from './parser.js';
-export * from './syntax-error.js';
+export * from './values.js';
 export * from './values.js';

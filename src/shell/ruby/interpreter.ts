@@ -1,12 +1,13 @@
-import { callMethod } from './methods.js';
-import { operate } from './operators.js';
+import { callMethod, operate } from './methods.js';
 import type { CallNode, Node } from './syntax.js';
-import { type Place, RubyError, RubyRaised } from './syntax-error.js';
 import {
   fromText,
   inspect,
+  type Place,
+  RubyError,
   RubyHash,
   RubyProc,
+  RubyRaised,
   RubyRange,
   type RubyValue,
   toS,

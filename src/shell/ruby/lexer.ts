@@ -1,7 +1,6 @@
 /** Ruby's tokens, as far as scripts of the HBase shell have them. */
 
-import { IncompleteError, type Place, RubyError } from './syntax-error.js';
-import { fromText } from './values.js';
+import { fromText, IncompleteError, type Place, RubyError } from './values.js';
 
 /** A part of a string: bytes, or the source of an interpolated expression. */
 export type StringPart = string | { readonly source: string; readonly place: Place };

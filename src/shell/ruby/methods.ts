@@ -1,21 +1,271 @@
-/** The methods of Ruby's own classes that scripts use. */
-
-import { arrayMethod, type Method } from './array-methods.js';
-import { operate } from './operators.js';
-import { type Place, RubyError, RubyRaised } from './syntax-error.js';
 import {
   describeValue,
+  equals,
   fromText,
   inspect,
+  type Place,
+  RubyError,
   RubyHash,
   type RubyProc,
+  RubyRaised,
   RubyRange,
   RubySymbol,
   type RubyValue,
   rubyClass,
   toS,
   toText,
+  truthy,
 } from './values.js';
+
+/** The methods of arrays, and of what is gone through as one. */
+
+/** Undefined for arguments that the method does not take. */
+export type Method = (
+  args: readonly RubyValue[],
+  block: RubyProc | undefined,
+) => RubyValue | undefined | Promise<RubyValue | undefined>;
+
+export function arrayMethod(items: RubyValue[], name: string): Method | undefined {
+  return plainArrayMethod(items, name) ?? blockArrayMethod(items, name);
+}
+
+function plainArrayMethod(items: RubyValue[], name: string): Method | undefined {
+  switch (name) {
+    case 'length':
+    case 'size':
+      return () => BigInt(items.length);
+    case 'count':
+      return (args, block) => (args.length === 0 && block === undefined ? BigInt(items.length) : undefined);
+    case 'empty?':
+      return () => items.length === 0;
+    case 'first':
+    case 'last':
+      return ([count]) => {
+        if (typeof count === 'bigint')
+          return name === 'first'
+            ? items.slice(0, Number(count))
+            : items.slice(-Number(count) || items.length);
+        return (name === 'first' ? items[0] : items.at(-1)) ?? null;
+      };
+    case '[]':
+      return ([index]) => (typeof index === 'bigint' ? (items.at(Number(index)) ?? null) : undefined);
+    case '[]=':
+      return ([index, value]) => {
+        if (typeof index !== 'bigint' || value === undefined || index < 0n || index > BigInt(items.length))
+          return undefined;
+        items[Number(index)] = value;
+        return value;
+      };
+    case 'push':
+    case 'append':
+      return (args) => {
+        items.push(...args);
+        return items;
+      };
+    case 'join':
+      return ([by]) => items.map(toS).join(by === undefined ? '' : toS(by));
+    case 'include?':
+      return ([wanted]) => (wanted === undefined ? undefined : items.some((item) => equals(item, wanted)));
+    case 'reverse':
+      return () => [...items].reverse();
+    case 'flatten':
+      return () => flatten(items);
+    case 'compact':
+      return () => items.filter((item) => item !== null);
+    case 'uniq':
+      return () => items.filter((item, index) => items.findIndex((other) => equals(item, other)) === index);
+    case 'sort':
+      return (_, block) => (block === undefined ? [...items].sort(order) : undefined);
+    case 'min':
+    case 'max':
+      return () => [...items].sort(order).at(name === 'min' ? 0 : -1) ?? null;
+    case 'to_a':
+      return () => items;
+    default:
+      return undefined;
+  }
+}
+
+function order(a: RubyValue, b: RubyValue): number {
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
+  return Number(a) - Number(b);
+}
+
+function blockArrayMethod(items: readonly RubyValue[], name: string): Method | undefined {
+  const withBlock = (use: (block: RubyProc) => Promise<RubyValue>): Method => {
+    return (_, block) => (block === undefined ? undefined : use(block));
+  };
+  const kept = (wanted: boolean): Method =>
+    withBlock(async (block) => {
+      const found: RubyValue[] = [];
+      for (const item of items) if (truthy(await block.run([item])) === wanted) found.push(item);
+      return found;
+    });
+  switch (name) {
+    case 'each':
+      return withBlock(async (block) => {
+        for (const item of items) await block.run([item]);
+        return [...items];
+      });
+    case 'each_with_index':
+      return withBlock(async (block) => {
+        for (const [index, item] of items.entries()) await block.run([item, BigInt(index)]);
+        return [...items];
+      });
+    case 'map':
+    case 'collect':
+      return withBlock(async (block) => {
+        const found: RubyValue[] = [];
+        for (const item of items) found.push(await block.run([item]));
+        return found;
+      });
+    case 'select':
+    case 'filter':
+      return kept(true);
+    case 'reject':
+      return kept(false);
+    case 'any?':
+      return (_, block) => (block === undefined ? items.some(truthy) : someOf(items, block));
+    default:
+      return undefined;
+  }
+}
+
+async function someOf(items: readonly RubyValue[], block: RubyProc): Promise<boolean> {
+  for (const item of items) if (truthy(await block.run([item]))) return true;
+  return false;
+}
+
+function flatten(items: readonly RubyValue[]): RubyValue[] {
+  return items.flatMap((item) => (Array.isArray(item) ? flatten(item) : [item]));
+}
+
+/** The longest text that is multiplied: as long as HBase's longest values. */
+const MAX_TEXT = 10n * 1024n * 1024n;
+
+/** What `left operator right` is. */
+export function operate(operator: string, left: RubyValue, right: RubyValue, place: Place): RubyValue {
+  if (operator === '==') return equals(left, right);
+  if (operator === '!=') return !equals(left, right);
+  if (typeof left === 'string') {
+    if (operator === '%') return format(left, Array.isArray(right) ? right : [right], place);
+    if (operator === '*' && typeof right === 'bigint') {
+      if (right < 0n || right * BigInt(left.length) > MAX_TEXT) {
+        throw new RubyError(`A text of ${left.length} bytes cannot be taken ${right} times.`, place);
+      }
+      return left.repeat(Number(right));
+    }
+    if (typeof right === 'string') {
+      if (operator === '+' || operator === '<<') return left + right;
+      const order = compare(operator, left < right, left === right);
+      if (order !== undefined) return order;
+    }
+  }
+  if (Array.isArray(left)) {
+    if (operator === '+' && Array.isArray(right)) return [...left, ...right];
+    if (operator === '-' && Array.isArray(right))
+      return left.filter((each) => !right.some((other) => equals(each, other)));
+    if (operator === '<<') {
+      left.push(right);
+      return left;
+    }
+  }
+  if (typeof left === 'bigint' && typeof right === 'bigint') return integers(operator, left, right, place);
+  if (isNumber(left) && isNumber(right)) return floats(operator, Number(left), Number(right), place);
+  throw new RubyError(
+    `${rubyClass(left)} ${operator} ${rubyClass(right)} (${inspect(left)} ${operator} ${inspect(right)}) is not known.`,
+    place,
+  );
+}
+
+function isNumber(value: RubyValue): value is bigint | number {
+  return typeof value === 'bigint' || typeof value === 'number';
+}
+
+function compare(operator: string, less: boolean, equal: boolean): boolean | undefined {
+  if (operator === '<') return less;
+  if (operator === '<=') return less || equal;
+  if (operator === '>') return !less && !equal;
+  return operator === '>=' ? !less : undefined;
+}
+
+function integers(operator: string, a: bigint, b: bigint, place: Place): RubyValue {
+  const order = compare(operator, a < b, a === b);
+  if (order !== undefined) return order;
+  if ((operator === '/' || operator === '%') && b === 0n) throw new RubyError('divided by 0', place);
+  switch (operator) {
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    // Towards minus infinity, as Ruby has it.
+    case '/':
+      return (a - modulo(a, b)) / b;
+    case '%':
+      return modulo(a, b);
+    case '&':
+      return a & b;
+    case '|':
+      return a | b;
+    case '**':
+    case '<<':
+      if (b < 0n || b > 10_000n) throw new RubyError(`${a} ${operator} ${b} is too much.`, place);
+      return operator === '**' ? a ** b : a << b;
+  }
+  throw new RubyError(`The operator ${operator} is not known for integers.`, place);
+}
+
+function modulo(a: bigint, b: bigint): bigint {
+  const rest = a % b;
+  return rest !== 0n && rest < 0n !== b < 0n ? rest + b : rest;
+}
+
+function floats(operator: string, a: number, b: number, place: Place): RubyValue {
+  const order = compare(operator, a < b, a === b);
+  if (order !== undefined) return order;
+  if (operator === '+') return a + b;
+  if (operator === '-') return a - b;
+  if (operator === '*') return a * b;
+  if (operator === '/') return a / b;
+  if (operator === '**') return a ** b;
+  throw new RubyError(`The operator ${operator} is not known for floats.`, place);
+}
+
+/** `'%05d' % 3`: %d, %s, %x, %o, %b, %f and %%, with flags, width and precision. */
+function format(text: string, args: readonly RubyValue[], place: Place): string {
+  let next = 0;
+  return text.replace(
+    /%([-0+ ]*)(\d*)(?:\.(\d+))?([a-zA-Z%])/g,
+    (whole, flags: string, width: string, precision: string | undefined, kind: string) => {
+      if (kind === '%') return '%';
+      if (Number(width) > 10_000) throw new RubyError(`${whole} is too wide.`, place);
+      if (next >= args.length) throw new RubyError(`${whole} has no value: too few arguments.`, place);
+      const value = args[next++]!;
+      let out = directive(kind, value, precision, place);
+      if (flags.includes('+') && /[dif]/.test(kind) && !out.startsWith('-')) out = `+${out}`;
+      if (flags.includes('-')) return out.padEnd(Number(width));
+      if (!flags.includes('0') || kind === 's') return out.padStart(Number(width));
+      const sign = /^[-+]/.exec(out)?.[0] ?? '';
+      return sign + out.slice(sign.length).padStart(Number(width) - sign.length, '0');
+    },
+  );
+}
+
+function directive(kind: string, value: RubyValue, precision: string | undefined, place: Place): string {
+  if (kind === 's') return toS(value).slice(0, precision === undefined ? undefined : Number(precision));
+  if (kind === 'p') return inspect(value);
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (!isNumber(number)) throw new RubyError(`%${kind} takes a number, not ${inspect(value)}.`, place);
+  if (kind === 'f') return Number(number).toFixed(Math.min(Number(precision ?? 6), 100));
+  const radix = { d: 10, i: 10, x: 16, X: 16, o: 8, b: 2 }[kind];
+  if (radix === undefined) throw new RubyError(`%${kind} is a format that this shell does not know.`, place);
+  const digits = (typeof number === 'bigint' ? number : BigInt(Math.floor(number))).toString(radix);
+  return kind === 'X' ? digits.toUpperCase() : digits;
+}
+
+/** The methods of Ruby's own classes that scripts use. */
 
 /** @throws RubyError for a method that is not known, with its place. */
 export async function callMethod(

@@ -3,7 +3,7 @@
 import { ExpressionReader } from './expressions.js';
 import { type Token, tokenize } from './lexer.js';
 import type { Node, Rescue } from './syntax.js';
-import { IncompleteError, type Place } from './syntax-error.js';
+import { IncompleteError, type Place } from './values.js';
 
 /**
  * Reads a text of statements.

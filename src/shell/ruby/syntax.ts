@@ -1,5 +1,4 @@
-import type { Place } from './syntax-error.js';
-import type { RubyValue } from './values.js';
+import type { Place, RubyValue } from './values.js';
 
 /** What a statement is made of. */
 export type Node = { readonly place: Place } & (

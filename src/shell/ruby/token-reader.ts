@@ -1,5 +1,5 @@
 import type { Token } from './lexer.js';
-import { IncompleteError, RubyError } from './syntax-error.js';
+import { IncompleteError, RubyError } from './values.js';
 
 /** How deep statements and expressions are nested, and how many operators or calls follow each other in one. */
 const MOST_NESTED = 200;

@@ -4,9 +4,8 @@ import { Worker } from 'node:worker_threads';
 import { ClosedError, fromWire, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { HeldFolder } from '../fs/node-fs.js';
-import type { Job, JobExecutor, JobResult } from './job.js';
+import type { Job, JobExecutor, JobResult, WorkerReply, WorkerRequest } from './job.js';
 import { JobRun } from './job-run.js';
-import type { WorkerReply, WorkerRequest } from './wire.js';
 
 /** Cells merged between two turns of the event loop: about a millisecond's work. */
 const CELLS_PER_TURN = 2000;

@@ -1,8 +1,9 @@
-/** The work that is done away from readers and writers: writing a memstore to a file, and merging files into one. */
-
+import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { WrittenFile } from '../file/file-meta.js';
-import type { SharedMemstore } from '../memstore/shared-memstore-cursor.js';
+import type { SharedMemstore } from '../memstore/memstore-cursor.js';
+
+/** The work that is done away from readers and writers: writing a memstore to a file, and merging files into one. */
 
 interface JobBase {
   /** Where the new file is written; it must not exist. */
@@ -54,3 +55,17 @@ export interface JobExecutor {
   /** Lets jobs that run come to their end, and takes no more. */
   close(): Promise<void>;
 }
+
+/** What the store and its workers tell each other. */
+
+/** What a worker is sent. */
+export interface WorkerRequest {
+  readonly id: number;
+  readonly job: Job;
+}
+
+/** What it answers; first of all that it is ready to work. */
+export type WorkerReply =
+  | { readonly ready: true }
+  | { readonly id: number; readonly result: JobResult }
+  | { readonly id: number; readonly error: WireError };

@@ -1,28 +1,58 @@
-/**
- * Flushes, compactions and splits: when each is due, one at a time for a family, and how its outcome becomes part of
- * the store. Every outcome is one edit of the manifest, on the disk before readers see it.
- */
-
 import { RowanError } from '../../errors.js';
 import { FOREVER } from '../../table/index.js';
-import { selectFiles } from '../compact/policy.js';
+import type { CommitQueue } from '../commit/commit-queue.js';
 import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/file-meta.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
-import type { ChunkPool } from '../memstore/chunk.js';
+import type { Edit, FileEntry } from '../manifest/index.js';
+import type { ChunkPool } from '../memstore/arena.js';
+import type { Memstore } from '../memstore/memstore.js';
 import type { Pressure } from '../pressure.js';
 import type { ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';
-import type { Region } from '../region/region.js';
-import { regionOf } from '../region/region.js';
+import { type Region, regionOf } from '../region/region.js';
 import { splitRegion } from '../region/split.js';
-import type { StoreFile } from '../region/store-file.js';
+import { fileEntry, type StoreFile } from '../region/store-file.js';
 import type { TableState } from '../table-state.js';
-import type { CommitQueue } from '../write/commit-queue.js';
-import { flushEdits, replacementEdits } from './edits.js';
+import { selectFiles } from './compaction-policy.js';
 import type { FamilyWork } from './family-work.js';
 import type { JobExecutor, JobInput } from './job.js';
+
+/** What the MANIFEST is told of flushes and compactions. */
+
+export function flushEdits(
+  region: Region,
+  store: FamilyStore,
+  memstore: Memstore,
+  written: WrittenFile | undefined,
+): Edit[] {
+  const at = { region: region.id, family: store.familyNumber };
+  const edits: Edit[] = [{ type: 'flushed', ...at, seq: memstore.maxSeq }];
+  if (written) edits.push({ type: 'fileAdd', ...at, file: entryOf(written) });
+  return edits;
+}
+
+export function replacementEdits(
+  region: Region,
+  store: FamilyStore,
+  removed: readonly StoreFile[],
+  written: WrittenFile | undefined,
+): Edit[] {
+  const at = { region: region.id, family: store.familyNumber };
+  const edits: Edit[] = removed.map((file) => ({ type: 'fileRemove', ...at, number: file.fileNo }));
+  if (written) edits.push({ type: 'fileAdd', ...at, file: entryOf(written) });
+  return edits;
+}
+
+function entryOf({ meta, size, footerCrc }: WrittenFile): FileEntry {
+  return fileEntry(meta, size, footerCrc, undefined);
+}
+
+/**
+ * Flushes, compactions and splits: when each is due, one at a time for a family, and how its outcome becomes part of
+ * the store. Every outcome is one edit of the manifest, on the disk before readers see it.
+ */
 
 /** A family of a region of a table. */
 interface Place {

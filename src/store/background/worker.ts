@@ -3,9 +3,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWire } from '../../errors.js';
 import { type HeldFolder, NodeFileSystem } from '../fs/index.js';
-import type { Job, JobResult } from './job.js';
+import type { Job, JobResult, WorkerReply, WorkerRequest } from './job.js';
 import { JobRun } from './job-run.js';
-import type { WorkerReply, WorkerRequest } from './wire.js';
 
 const fileSystem = new NodeFileSystem((workerData as HeldFolder | null) ?? undefined);
 let tail: Promise<void> = Promise.resolve();

@@ -4,8 +4,7 @@
  */
 
 import { ClosedError } from '../../errors.js';
-import type { FileHandle, FileSystem } from '../fs/file-system.js';
-import { errnoOf } from '../fs/io-error.js';
+import { errnoOf, type FileHandle, type FileSystem } from '../fs/file-system.js';
 
 /** A file that may or may not be open at the moment. */
 export class CachedFile {

@@ -1,3 +1,3 @@
 export * from './block-cache.js';
-export * from './cache-entry.js';
+export * from './block-cache.js';
 export * from './file-handle-cache.js';

@@ -1,7 +1,122 @@
+import { compareSlices } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { CacheEntry } from '../cache/cache-entry.js';
-import { RowSlots } from './row-slots.js';
-import { RowTable } from './row-table.js';
+import { CacheEntry } from '../cache/block-cache.js';
+import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
+import { RowSlots, RowTable } from './row-lookup.js';
+
+/** What a search for a cell of one row comes to: the block has it, */
+export const FOUND = 0;
+/** the block has no cell of the row, or one of another row where it would be, */
+export const ABSENT = 1;
+/** or everything in the block is before it. */
+export const BEHIND = 2;
+export type InRow = typeof FOUND | typeof ABSENT | typeof BEHIND;
+
+/**
+ * A position in one data block, which shows itself in the fields of a cursor: `cursor` is the same object in every
+ * call. A method that returns false has left the cursor's fields without meaning; only `open`, `first`, `last`, `seek`
+ * and `lastBefore` may follow.
+ */
+export abstract class BlockDecoder {
+  /** Turns to a block; no position yet. */
+  abstract open(cursor: CellCursor, block: DataBlock): void;
+  /** To the first cell. */
+  abstract first(cursor: CellCursor): void;
+  /** To the last cell. */
+  abstract last(cursor: CellCursor): void;
+  /** To the next cell; false behind the last. */
+  abstract next(cursor: CellCursor): boolean;
+  /** To the first cell at or after `target`; false when the block has none. */
+  abstract seek(cursor: CellCursor, target: SeekKey): boolean;
+  /**
+   * As `seek`, if what it comes to is a cell of the target's row.
+   * @param _hash the first lane of the row's hash
+   */
+  seekInRow(cursor: CellCursor, target: SeekKey, _hash: number): InRow {
+    if (!this.seek(cursor, target)) return BEHIND;
+    const { key, rowOffset, rowLength } = cursor;
+    const order = compareSlices(key, rowOffset, rowLength, target.row, target.rowOffset, target.rowLength);
+    return order === 0 ? FOUND : ABSENT;
+  }
+  /** As `seek`, for a target at or after the present cell. */
+  abstract forward(cursor: CellCursor, target: SeekKey): boolean;
+  /**
+   * As `CellCursor.giveRow`, of a row that ends in the block and is not the block's last.
+   * @param _seq that of every cell; negative: each has its own
+   */
+  giveRow(_cursor: CellCursor, _taker: PutTaker, _seq: number): boolean {
+    return false;
+  }
+  /** To the last cell whose row is less than `row`; false when the block has none. */
+  abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
+  /** Whether the position is that of the block's first cell. */
+  abstract isFirst(): boolean;
+  /** Lets go of the block. */
+  abstract close(): void;
+}
+
+/** What a decoder without a block looks at. */
+export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
+
+const TWO_32 = 0x100000000;
+
+/** An integer of eight bytes; exact up to 2^53-1, which is the largest that is ever written. */
+export function readU64(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * TWO_32;
+}
+
+const FIRST_CAPACITY = 1 << 12;
+
+/** Builds the payload of one data block after another. */
+export abstract class BlockEncoder {
+  /** The payload so far; its first `length` bytes count. */
+  bytes: Uint8Array = new Uint8Array(FIRST_CAPACITY);
+  view: DataView = new DataView(this.bytes.buffer);
+  length = 0;
+  /** Cells in the block. */
+  count = 0;
+
+  /**
+   * Adds the cell at which `cursor` stands, which comes after the last one.
+   * @param sharedRow how many bytes its row begins with in common with the row of the cell before, also across blocks
+   * @param sameRow whether the rows are equal
+   * @param sharedQualifier the same for the qualifiers
+   */
+  abstract append(cursor: CellCursor, sharedRow: number, sameRow: boolean, sharedQualifier: number): void;
+
+  /** Adds the tables that end the block. The payload is then `bytes` up to `length`, until `reset`. */
+  abstract finish(): void;
+
+  /** Begins a new block. */
+  reset(): void {
+    this.length = 0;
+    this.count = 0;
+  }
+
+  /** Makes room for `more` bytes behind `length`. */
+  protected reserve(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.bytes.length) return;
+    const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
+    larger.set(this.bytes.subarray(0, this.length));
+    this.bytes = larger;
+    this.view = new DataView(larger.buffer);
+  }
+
+  /** Writes an integer of 0..2^53-1 in eight bytes, at a place that is reserved. */
+  protected putU64(at: number, value: number): void {
+    this.view.setUint32(at, value % TWO_32, true);
+    this.view.setUint32(at + 4, value / TWO_32, true);
+  }
+
+  /** Appends bytes at `at`, which are reserved; returns the place after them. */
+  protected putBytes(at: number, source: Uint8Array, offset: number, length: number): number {
+    const bytes = this.bytes;
+    if (length < 24) for (let i = 0; i < length; i++) bytes[at + i] = source[offset + i]!;
+    else bytes.set(source.subarray(offset, offset + length), at);
+    return at + length;
+  }
+}
 
 /** What a block costs besides its bytes: its objects, roughly. */
 const OBJECT_BYTES = 400;

@@ -1,13 +1,100 @@
-/** What reading the encodings PREFIX, DIFF and FAST_DIFF has in common; see delta-format.ts. */
-
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { MAX_ROW_LENGTH } from '../../table/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
-import { BlockDecoder } from './block-decoder.js';
-import { badBlockOf, badPayload, DataBlock } from './data-block.js';
-import { RESTART_INTERVAL, TAIL_BYTES } from './delta-format.js';
-import { DeltaKey } from './delta-key.js';
-import { RowTable } from './row-table.js';
+import { BlockDecoder, badBlockOf, badPayload, DataBlock } from './data-block.js';
+import { DeltaFlag, RESTART_INTERVAL, TAIL_BYTES } from './delta-encoder.js';
+import { RowTable } from './row-lookup.js';
+
+const FIRST_ROW_CAPACITY = 128;
+const FIRST_CAPACITY = 512;
+
+/** The key of the present cell, put together from what it shares with the key before and the rest. */
+export class DeltaKey {
+  /** The row from 0 on, the qualifier from `qualifierAt` on. */
+  bytes: Uint8Array = EMPTY_BYTES;
+  rowLength = 0;
+  qualifierAt = 0;
+  qualifierLength = 0;
+  /** How many bytes the row shares with the row before. */
+  private shared = 0;
+  /** How many bytes the last row that was compared shares with the row that it was compared with. */
+  private matched = 0;
+
+  /** Back to an empty key. */
+  clear(): void {
+    this.rowLength = 0;
+    this.qualifierLength = 0;
+    this.shared = 0;
+  }
+
+  /** The row stays as it is. */
+  keepRow(): void {
+    this.shared = this.rowLength;
+  }
+
+  /** False when the row before has not so much to share, or the rest runs over `limit`. */
+  setRow(shared: number, source: Uint8Array, from: number, rest: number, limit: number): boolean {
+    if (shared > this.rowLength || from + rest > limit) return false;
+    const length = shared + rest;
+    if (length > this.qualifierAt) this.grow(length, this.qualifierLength);
+    const { bytes } = this;
+    if (rest < 24) for (let i = 0; i < rest; i++) bytes[shared + i] = source[from + i]!;
+    else bytes.set(source.subarray(from, from + rest), shared);
+    this.rowLength = length;
+    this.shared = shared;
+    return true;
+  }
+
+  /** As `setRow`. */
+  setQualifier(shared: number, source: Uint8Array, from: number, rest: number, limit: number): boolean {
+    if (shared > this.qualifierLength || from + rest > limit) return false;
+    const length = shared + rest;
+    if (this.qualifierAt + length > this.bytes.length) this.grow(this.rowLength, length);
+    const { bytes } = this;
+    const at = this.qualifierAt + shared;
+    if (rest < 24) for (let i = 0; i < rest; i++) bytes[at + i] = source[from + i]!;
+    else bytes.set(source.subarray(from, from + rest), at);
+    this.qualifierLength = length;
+    return true;
+  }
+
+  /** The row, copied. */
+  row(): Uint8Array {
+    return this.bytes.slice(0, this.rowLength);
+  }
+
+  compareRow(row: Uint8Array, offset: number, length: number): number {
+    const { bytes, rowLength } = this;
+    const shorter = rowLength < length ? rowLength : length;
+    let i = 0;
+    while (i < shorter && bytes[i] === row[offset + i]) i++;
+    this.matched = i;
+    return i < shorter ? bytes[i]! - row[offset + i]! : rowLength - length;
+  }
+
+  /**
+   * After `compareRow` found the row before less than another: whether that shows already that this row is less too,
+   * since it shares the byte that made the difference.
+   */
+  isStillLess(): boolean {
+    return this.shared > this.matched;
+  }
+
+  private grow(rowLength: number, qualifierLength: number): void {
+    const rowCapacity = Math.max(
+      FIRST_ROW_CAPACITY,
+      this.qualifierAt,
+      rowLength > this.qualifierAt ? 2 * rowLength : 0,
+    );
+    const larger = new Uint8Array(Math.max(FIRST_CAPACITY, rowCapacity + 2 * qualifierLength));
+    larger.set(this.bytes.subarray(0, this.rowLength));
+    larger.set(this.bytes.subarray(this.qualifierAt, this.qualifierAt + this.qualifierLength), rowCapacity);
+    this.bytes = larger;
+    this.qualifierAt = rowCapacity;
+  }
+}
+
+/** What reading the encodings PREFIX, DIFF and FAST_DIFF has in common; see delta-format.ts. */
 
 /** Checks the table of a payload. The cells are checked when they are decoded. */
 export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {
@@ -293,4 +380,94 @@ export abstract class DeltaDecoder extends BlockDecoder {
     const { path, offset, start } = this.block!;
     return badBlockOf(path, offset, badPayload(`${why} in cell ${this.index}`, this.at - start));
   }
+}
+
+export class PrefixDecoder extends DeltaDecoder {
+  protected override decodeKey(): void {
+    const sharedRow = this.number();
+    const restOfRow = this.number();
+    const sharedQualifier = this.number();
+    const restOfQualifier = this.number();
+    this.valueLength = this.number();
+    this.type = this.byte();
+    this.timestamp = this.number();
+    this.seq = this.number();
+    this.ttl = this.number();
+    const rowAt = this.at;
+    const qualifierAt = rowAt + restOfRow;
+    this.setRow(sharedRow, rowAt, restOfRow);
+    this.setQualifier(sharedQualifier, qualifierAt, restOfQualifier);
+    this.valueAt = qualifierAt + restOfQualifier;
+    this.at = this.valueAt + this.valueLength;
+  }
+}
+
+/** DIFF and FAST_DIFF, which differ in how they write timestamp and seq. */
+abstract class FlaggedDecoder extends DeltaDecoder {
+  protected override decodeKey(): void {
+    const flags = this.byte();
+    const sameRow = (flags & DeltaFlag.SameRow) !== 0;
+    const sameQualifier = (flags & DeltaFlag.SameQualifier) !== 0;
+    const sharedRow = sameRow ? 0 : this.number();
+    const restOfRow = sameRow ? 0 : this.number();
+    const sharedQualifier = sameQualifier ? 0 : this.number();
+    const restOfQualifier = sameQualifier ? 0 : this.number();
+    if ((flags & DeltaFlag.SameValueLength) === 0) this.valueLength = this.number();
+    if ((flags & DeltaFlag.SameType) === 0) this.type = this.byte();
+    this.decodeNumbers(flags);
+    this.ttl = (flags & DeltaFlag.Ttl) === 0 ? 0 : this.number();
+    const rowAt = this.at;
+    const qualifierAt = rowAt + restOfRow;
+    if (sameRow) this.key.keepRow();
+    else this.setRow(sharedRow, rowAt, restOfRow);
+    if (!sameQualifier) this.setQualifier(sharedQualifier, qualifierAt, restOfQualifier);
+    this.at = qualifierAt + restOfQualifier;
+    if ((flags & DeltaFlag.SameValue) !== 0) return;
+    this.valueAt = this.at;
+    this.at += this.valueLength;
+  }
+
+  protected abstract decodeNumbers(flags: number): void;
+}
+
+export class DiffDecoder extends FlaggedDecoder {
+  protected override decodeNumbers(flags: number): void {
+    if ((flags & DeltaFlag.SameValue) !== 0) throw this.bad('there is an unknown flag');
+    const time = this.number();
+    const seq = this.number();
+    this.timestamp += (flags & DeltaFlag.EarlierTimestamp) === 0 ? time : -time;
+    this.seq += (flags & DeltaFlag.LowerSeq) === 0 ? seq : -seq;
+    if (!isNumber(this.timestamp) || !isNumber(this.seq)) throw this.bad('a distance is too large');
+  }
+}
+
+export class FastDiffDecoder extends FlaggedDecoder {
+  protected override decodeNumbers(flags: number): void {
+    if ((flags & (DeltaFlag.EarlierTimestamp | DeltaFlag.LowerSeq)) !== 0)
+      throw this.bad('there is an unknown flag');
+    const counts = this.byte();
+    this.timestamp = this.withLowBytes(this.timestamp, counts & 15);
+    this.seq = this.withLowBytes(this.seq, counts >>> 4);
+  }
+
+  /** `value` with its `count` low bytes replaced by those that follow. */
+  private withLowBytes(value: number, count: number): number {
+    if (count === 0) return value;
+    if (count > 7 || this.at + count > this.end) throw this.bad('a number has too many bytes');
+    const { bytes, at } = this;
+    let low = 0;
+    let scale = 1;
+    for (let i = 0; i < count; i++) {
+      low += bytes[at + i]! * scale;
+      scale *= 256;
+    }
+    this.at = at + count;
+    const whole = value - (value % scale) + low;
+    if (!isNumber(whole)) throw this.bad('a number is too large');
+    return whole;
+  }
+}
+
+function isNumber(value: number): boolean {
+  return value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }

@@ -1,14 +1,10 @@
 /** The data block encodings by name and code. */
 
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';
-import type { BlockDecoder } from './block-decoder.js';
-import type { BlockEncoder } from './block-encoder.js';
-import type { DataBlock } from './data-block.js';
-import { parseDelta } from './delta-decoder.js';
-import { DiffDecoder, FastDiffDecoder, PrefixDecoder } from './delta-decoders.js';
+import type { BlockDecoder, BlockEncoder, DataBlock } from './data-block.js';
+import { DiffDecoder, FastDiffDecoder, PrefixDecoder, parseDelta } from './delta-decoder.js';
 import { DiffEncoder, FastDiffEncoder, PrefixEncoder } from './delta-encoder.js';
-import { PlainDecoder, parsePlain } from './plain-decoder.js';
-import { PlainEncoder } from './plain-encoder.js';
+import { PlainDecoder, PlainEncoder, parsePlain } from './plain.js';
 import { parseRowIndex, RowIndexDecoder } from './row-index-decoder.js';
 
 /** The codes that stand in block headers: FROZEN. */

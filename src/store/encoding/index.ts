@@ -1,6 +1,6 @@
-export * from './block-decoder.js';
-export * from './block-encoder.js';
+export * from './data-block.js';
+export * from './data-block.js';
 export * from './data-block.js';
 export * from './encodings.js';
-export { plainCellBytes } from './plain-format.js';
-export { isRowAt } from './row-slots.js';
+export { plainCellBytes } from './plain.js';
+export { isRowAt } from './row-lookup.js';

@@ -1,11 +1,20 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
-import { ABSENT, BEHIND, BlockDecoder, EMPTY_VIEW, FOUND, type InRow, readU64 } from './block-decoder.js';
-import { badPayload, DataBlock, sharedPrefix } from './data-block.js';
-import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-format.js';
-import { isRowAt, RowSlots } from './row-slots.js';
-import { RowTable } from './row-table.js';
+import {
+  ABSENT,
+  BEHIND,
+  BlockDecoder,
+  badPayload,
+  DataBlock,
+  EMPTY_VIEW,
+  FOUND,
+  type InRow,
+  readU64,
+  sharedPrefix,
+} from './data-block.js';
+import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain.js';
+import { isRowAt, RowSlots, RowTable } from './row-lookup.js';
 
 const TAIL_BYTES = 8;
 

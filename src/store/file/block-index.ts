@@ -1,16 +1,119 @@
+import { compareSlices } from '../../bytes/index.js';
+import { CacheEntry } from '../cache/block-cache.js';
+import type { CellCursor, SeekKey } from '../cursor.js';
+import { readU64, sharedPrefix } from '../encoding/data-block.js';
+import {
+  ABSENT,
+  LIMIT,
+  MOST_POSITIONS,
+  type RowNumbers,
+  type RowNumbersMaker,
+  type RowPlace,
+  RowTable,
+} from '../encoding/row-lookup.js';
+import { KeyKind } from './block-frame.js';
+
+/**
+ * Numbers for rows that are few and far from each other, as those of an index are: unlike in {@link RowCode} a byte counts
+ * as many values as there are different ones at its place, not as many as there are between the least and the greatest. Of
+ * addresses of pages, whose domains are of `com`, `de` and `org`, four letters are thirty values and not a million, and what
+ * tells the rows apart has a place in the number.
+ */
+
+/** Values of a position: that there is no byte, and every byte. */
+const VALUES = 257;
+
+/** Which bytes the rows of a run have at each position behind their common beginning. */
+export class ByteSets implements RowNumbersMaker {
+  private readonly present = new Uint8Array(MOST_POSITIONS * VALUES);
+
+  constructor(private readonly skip: number) {}
+
+  add(bytes: Uint8Array, offset: number, length: number): void {
+    const { present, skip } = this;
+    for (let i = 0; i < MOST_POSITIONS; i++) {
+      const at = skip + i;
+      present[i * VALUES + (at < length ? bytes[offset + at]! : ABSENT) - ABSENT] = 1;
+    }
+  }
+
+  make(): RankCode {
+    return new RankCode(this.skip, this.present);
+  }
+}
+
+export class RankCode implements RowNumbers {
+  private positions = 0;
+  /** Of each position and value: how many values that rows have there are less, twice, and one more if rows have it. */
+  private readonly ranks: Uint16Array;
+  /** Of each position: how many digits there are. */
+  private readonly radix = new Int32Array(MOST_POSITIONS);
+  /** Bits that are left out of the last position. */
+  private shift = 0;
+
+  /**
+   * @param skip bytes that all rows begin with; nothing of them is in the code
+   * @param present of each position and value whether a row has it
+   */
+  constructor(
+    private readonly skip: number,
+    present: Uint8Array,
+  ) {
+    const ranks = new Uint16Array(MOST_POSITIONS * VALUES);
+    let product = 1;
+    while (this.positions < MOST_POSITIONS && this.shift === 0) {
+      const start = this.positions * VALUES;
+      let count = 0;
+      for (let value = 0; value < VALUES; value++) {
+        const has = present[start + value]!;
+        ranks[start + value] = (count << 1) | has;
+        count += has;
+      }
+      // Behind the last byte of the longest row nothing is to be told.
+      if (count === 1 && present[start] === 1) break;
+      let shift = 0;
+      while (product * (((count - 1) >> shift) + 1) > LIMIT) shift++;
+      const digits = ((count - 1) >> shift) + 1;
+      if (shift > 0 && digits === 1) break;
+      this.shift = shift;
+      this.radix[this.positions++] = digits;
+      product *= digits;
+    }
+    this.ranks = ranks.slice(0, this.positions * VALUES);
+  }
+
+  of(bytes: Uint8Array, offset: number, length: number): number {
+    const { ranks, radix, skip, positions, shift } = this;
+    const last = positions - 1;
+    let code = 0;
+    for (let i = 0; i < positions; i++) {
+      const at = skip + i;
+      const rank = ranks[i * VALUES + (at < length ? bytes[offset + at]! : ABSENT) - ABSENT]!;
+      const digits = radix[i]!;
+      const digit = i === last ? rank >> (1 + shift) : rank >> 1;
+      if (digit >= digits) return this.fill(code, i, 1);
+      code = code * digits + digit;
+      // Between two values that rows have: before all rows that have the greater.
+      if ((rank & 1) === 0) return this.fill(code, i + 1, 0);
+    }
+    return code;
+  }
+
+  /** The least (0) or greatest (1) number whose first `count` digits are those of `code`. */
+  private fill(code: number, count: number, greatest: 0 | 1): number {
+    let filled = code;
+    for (let i = count; i < this.positions; i++) {
+      const digits = this.radix[i]!;
+      filled = filled * digits + greatest * (digits - 1);
+    }
+    return filled;
+  }
+}
+
 /**
  * Where blocks begin, in memory: what a leaf or root index block decodes to. An entry's key is greater than everything
  * in the block before and not greater than the first cell of its own block.
  */
-
-import { compareSlices } from '../../bytes/index.js';
-import { CacheEntry } from '../cache/cache-entry.js';
-import type { SeekKey } from '../cursor.js';
-import { readU64 } from '../encoding/block-decoder.js';
-import { sharedPrefix } from '../encoding/data-block.js';
-import { ByteSets } from '../encoding/rank-code.js';
-import { type RowPlace, RowTable } from '../encoding/row-table.js';
-import { KeyKind } from './file-format.js';
 
 /** count u32, then entries, then keys. */
 const HEAD_BYTES = 4;
@@ -143,4 +246,113 @@ export class BlockIndex extends CacheEntry {
   keyRow(i: number): Uint8Array {
     return this.bytes.subarray(this.rows[i]!, this.rows[i]! + this.rowLengths[i]!);
   }
+}
+
+const TWO_32 = 0x100000000;
+
+/** The key of a block in an index: the shortest that tells its first cell from the cell before. */
+export class IndexKey {
+  kind: KeyKind = KeyKind.Row;
+  row: Uint8Array = new Uint8Array(0);
+  qualifier: Uint8Array = new Uint8Array(0);
+  timestamp = 0;
+  type = 0;
+
+  /** The parameters are those of `BlockEncoder.append`. */
+  static between(
+    first: CellCursor,
+    sharedRow: number,
+    sameRow: boolean,
+    sharedQualifier: number,
+    sameColumn: boolean,
+  ): IndexKey {
+    const key = new IndexKey();
+    const rowLength = sameRow ? first.rowLength : Math.min(sharedRow + 1, first.rowLength);
+    key.row = first.key.slice(first.rowOffset, first.rowOffset + rowLength);
+    if (!sameRow) return key;
+    const length = sameColumn ? first.qualifierLength : sharedQualifier + 1;
+    key.qualifier = first.key.slice(first.qualifierOffset, first.qualifierOffset + length);
+    key.kind = sameColumn ? KeyKind.Cell : KeyKind.Column;
+    key.timestamp = first.timestamp;
+    key.type = first.type;
+    return key;
+  }
+
+  /** The key of a file's first block: its whole row. */
+  static ofFirst(first: CellCursor): IndexKey {
+    const key = new IndexKey();
+    key.row = first.key.slice(first.rowOffset, first.rowOffset + first.rowLength);
+    return key;
+  }
+}
+
+/** Builds index blocks: leaves and the root. */
+export class IndexBuilder {
+  private readonly keys: IndexKey[] = [];
+  private readonly offsets: number[] = [];
+  private readonly lengths: number[] = [];
+  private readonly firstBlocks: number[] = [];
+
+  get count(): number {
+    return this.keys.length;
+  }
+
+  get firstKey(): IndexKey {
+    return this.keys[0]!;
+  }
+
+  get firstBlock(): number {
+    return this.firstBlocks[0]!;
+  }
+
+  add(key: IndexKey, offset: number, length: number, firstBlock: number): void {
+    this.keys.push(key);
+    this.offsets.push(offset);
+    this.lengths.push(length);
+    this.firstBlocks.push(firstBlock);
+  }
+
+  /** The payload of the index block, and begins the next one. */
+  finish(): Uint8Array {
+    const entriesEnd = 4 + this.keys.length * ENTRY_BYTES;
+    let length = entriesEnd;
+    for (const key of this.keys) length += keyHeaderBytes(key.kind) + key.row.length + key.qualifier.length;
+    const bytes = new Uint8Array(length);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(0, this.keys.length, true);
+    let keyAt = entriesEnd;
+    for (let i = 0; i < this.keys.length; i++) {
+      const at = 4 + i * ENTRY_BYTES;
+      putU64(view, at, this.offsets[i]!);
+      view.setUint32(at + 8, this.lengths[i]!, true);
+      view.setUint32(at + 12, this.firstBlocks[i]!, true);
+      view.setUint32(at + 16, keyAt - entriesEnd, true);
+      keyAt = putKey(bytes, view, keyAt, this.keys[i]!);
+    }
+    this.keys.length = 0;
+    this.offsets.length = 0;
+    this.lengths.length = 0;
+    this.firstBlocks.length = 0;
+    return bytes;
+  }
+}
+
+function putKey(bytes: Uint8Array, view: DataView, at: number, key: IndexKey): number {
+  view.setUint8(at, key.kind);
+  view.setUint16(at + 1, key.row.length, true);
+  if (key.kind !== KeyKind.Row) view.setUint32(at + 3, key.qualifier.length, true);
+  if (key.kind === KeyKind.Cell) {
+    putU64(view, at + 7, key.timestamp);
+    view.setUint8(at + 15, key.type);
+  }
+  const rowAt = at + keyHeaderBytes(key.kind);
+  bytes.set(key.row, rowAt);
+  bytes.set(key.qualifier, rowAt + key.row.length);
+  return rowAt + key.row.length + key.qualifier.length;
+}
+
+/** Writes an integer of 0..2^53-1 in eight bytes. */
+export function putU64(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value % TWO_32, true);
+  view.setUint32(at + 4, value / TWO_32, true);
 }

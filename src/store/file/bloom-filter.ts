@@ -1,9 +1,11 @@
+import { CacheEntry } from '../cache/block-cache.js';
+import { SeekKey } from '../cursor.js';
+import { hashBytes, hashRow, lane1, lane2 } from '../encoding/row-hash.js';
+
 /**
  * Blocked bloom filters: a key's bits are all in one line of 64 bytes, so that a look-up costs one cache miss. A filter
  * holds up to {@link CHUNK_KEYS} keys; a file has as many of them as it needs, each for a range of rows.
  */
-
-import { CacheEntry } from '../cache/cache-entry.js';
 
 /** Keys that a chunk is made for: at ten bits each, about one absent key in a hundred is taken for present. */
 export const CHUNK_KEYS = 1 << 20;
@@ -118,4 +120,39 @@ export function isChunkLength(length: number): boolean {
 
 function lineOf(hash1: number, lines: number): number {
   return Math.floor(((hash1 >>> 0) * lines) / TWO_32);
+}
+
+/**
+ * What bloom filters and the tables of blocks hash. A point read hashes its row, and its column, once for all files. A
+ * column is hashed on top of its row, so that the columns of one row cost only themselves.
+ */
+
+/** The row, and maybe the column, of a point read. Reused: `setRow` forgets the column. */
+export class BloomKey {
+  /** The start of the row. */
+  readonly target = new SeekKey();
+  row1 = 0;
+  row2 = 0;
+  hasColumn = false;
+  column1 = 0;
+  column2 = 0;
+
+  /** `row` must stay as it is while the key is used. */
+  setRow(row: Uint8Array, offset = 0, length = row.length): this {
+    this.target.setRow(row, offset, length);
+    hashRow(row, offset, length);
+    this.row1 = lane1;
+    this.row2 = lane2;
+    this.hasColumn = false;
+    return this;
+  }
+
+  /** The column of the row that was set before. */
+  setColumn(qualifier: Uint8Array, offset = 0, length = qualifier.length): this {
+    hashBytes(qualifier, offset, length, this.row1, this.row2);
+    this.column1 = lane1;
+    this.column2 = lane2;
+    this.hasColumn = true;
+    return this;
+  }
 }

@@ -1,12 +1,17 @@
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../../compression/index.js';
 import { CorruptionError } from '../../errors.js';
-import type { BlockCache } from '../cache/block-cache.js';
-import type { CachePriority, CacheSlots } from '../cache/cache-entry.js';
+import type { BlockCache, CachePriority, CacheSlots } from '../cache/block-cache.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
-import { corruption, type FramedBlock, newBytes, readBlock } from './block-frame.js';
+import {
+  BLOCK_HEADER_BYTES,
+  BlockType,
+  corruption,
+  type FramedBlock,
+  newBytes,
+  readBlock,
+} from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
-import { BLOCK_HEADER_BYTES, BlockType } from './file-format.js';
 import type { FileMeta } from './file-meta.js';
 
 /** A buffer that a cursor's blocks are read into, one after another. */

@@ -1,6 +1,5 @@
 import type { FileHandle } from '../fs/file-system.js';
-import { writeHeader } from './block-frame.js';
-import { BLOCK_HEADER_BYTES, type BlockType } from './file-format.js';
+import { BLOCK_HEADER_BYTES, type BlockType, writeHeader } from './block-frame.js';
 
 const STAGING_BYTES = 1 << 18;
 

@@ -14,11 +14,10 @@
 import { crc32, equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
-import { readU64 } from '../encoding/block-decoder.js';
-import { checksumSeed, corruption } from './block-frame.js';
-import { FOOTER_BYTES, FORMAT_VERSION, MAGIC } from './file-format.js';
+import { readU64 } from '../encoding/data-block.js';
+import { checksumSeed, corruption, FOOTER_BYTES, FORMAT_VERSION, MAGIC } from './block-frame.js';
+import { putU64 } from './block-index.js';
 import type { BlockPlace } from './file-output.js';
-import { putU64 } from './index-builder.js';
 
 const CRC_AT = 52;
 const MAGIC_AT = 56;

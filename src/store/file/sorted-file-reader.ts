@@ -9,15 +9,12 @@ import type { CachedFile } from '../cache/file-handle-cache.js';
 import { type CacheEntry, CachePriority, CacheSlots } from '../cache/index.js';
 import type { SeekKey } from '../cursor.js';
 import type { DataBlock } from '../encoding/index.js';
-import { corruption, readPlainBlock } from './block-frame.js';
+import { BLOCK_HEADER_BYTES, BlockType, corruption, LEAF_ENTRIES, readPlainBlock } from './block-frame.js';
 import { BlockIndex } from './block-index.js';
-import { BloomChunk, isChunkLength } from './bloom-filter.js';
-import type { BloomKey } from './bloom-key.js';
+import { BloomChunk, type BloomKey, isChunkLength } from './bloom-filter.js';
 import { DataBlockSource } from './data-block-source.js';
-import { BLOCK_HEADER_BYTES, BlockType, LEAF_ENTRIES } from './file-format.js';
-import type { FileMeta } from './file-meta.js';
+import { type FileMeta, fileMetaFromJson } from './file-meta.js';
 import { type Footer, readFooter } from './footer.js';
-import { fileMetaFromJson } from './meta-json.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 

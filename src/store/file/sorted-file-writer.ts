@@ -1,23 +1,159 @@
+import { type BlockCodec, CODEC_IDS, preparedCodec } from '../../compression/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { type BloomFilter, CellType } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
+import type { FileHandle } from '../fs/file-system.js';
+import { BlockType, LEAF_ENTRIES } from './block-frame.js';
+import { IndexBuilder, IndexKey } from './block-index.js';
+import { BloomBuilder, BloomKey, CHUNK_KEYS } from './bloom-filter.js';
+import { type FileMeta, fileMetaToJson, type WrittenFile } from './file-meta.js';
+import { type BlockPlace, FileOutput } from './file-output.js';
+import { footerCrc, writeFooter } from './footer.js';
+import { LastKey } from './last-key.js';
+import type { SortedFileWriterOptions } from './options.js';
+
+/** The bloom filter of a file that is being written: chunks between the data blocks, and their index. */
+export class BloomWriter {
+  private readonly builder = new BloomBuilder();
+  private readonly index = new IndexBuilder();
+  private readonly key = new BloomKey();
+  private chunkKey: IndexKey | undefined;
+  /** Whether the present row is in the filter as a row. */
+  private rowAdded = false;
+  /** Keys in all chunks. */
+  keys = 0;
+
+  constructor(
+    private readonly output: FileOutput,
+    private readonly kind: BloomFilter,
+  ) {}
+
+  /** Adds what the cell at `cursor` is to be found by. */
+  add(cursor: CellCursor, sameRow: boolean, sameColumn: boolean): void {
+    const { key } = this;
+    if (!sameRow) {
+      // A row is never in two chunks: its look-up goes to one.
+      if (this.builder.keys >= CHUNK_KEYS) this.closeChunk();
+      this.chunkKey ??= IndexKey.ofFirst(cursor);
+      key.setRow(cursor.key, cursor.rowOffset, cursor.rowLength);
+      this.rowAdded = false;
+    }
+    if (this.kind === 'ROW') {
+      if (!sameRow) this.put(key.row1, key.row2);
+      return;
+    }
+    const { type } = cursor;
+    if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) {
+      // A marker of the row must be found by a look-up of any column (R57).
+      if (!this.rowAdded) this.put(key.row1, key.row2);
+      this.rowAdded = true;
+    }
+    if (sameColumn) return;
+    key.setColumn(cursor.key, cursor.qualifierOffset, cursor.qualifierLength);
+    this.put(key.column1, key.column2);
+  }
+
+  /** Writes the last chunk and the index; returns where the index is. */
+  finish(): BlockPlace {
+    this.closeChunk();
+    const bytes = this.index.finish();
+    return this.output.block(BlockType.BloomIndex, bytes, bytes.length);
+  }
+
+  private put(hash1: number, hash2: number): void {
+    this.builder.add(hash1, hash2);
+    this.keys++;
+  }
+
+  private closeChunk(): void {
+    const bits = this.builder.finish();
+    const { offset, length } = this.output.block(BlockType.BloomChunk, bits, bits.length);
+    this.index.add(this.chunkKey!, offset, length, this.index.count);
+    this.chunkKey = undefined;
+  }
+}
+
+/** Counts what a file's meta block says while its cells go by. */
+export class MetaCollector {
+  cells = 0;
+  dataBytes = 0;
+  private deletes = 0;
+  private deleteFamilyCount = 0;
+  private rows = 0;
+  private minTimestamp = Number.MAX_SAFE_INTEGER;
+  private maxTimestamp = 0;
+  private earliestPut = Number.MAX_SAFE_INTEGER;
+  private minSeq = Number.MAX_SAFE_INTEGER;
+  private maxSeq = 0;
+  private versions = 0;
+  private maxVersions = 0;
+  private hasTtl = false;
+  private rawBytes = 0;
+  private firstRow: Uint8Array = new Uint8Array(0);
+
+  constructor(private readonly options: SortedFileWriterOptions) {}
+
+  add(cursor: CellCursor, sameRow: boolean, sameColumn: boolean, bytes: number): void {
+    const { timestamp, type, seq } = cursor;
+    if (this.cells === 0)
+      this.firstRow = cursor.key.slice(cursor.rowOffset, cursor.rowOffset + cursor.rowLength);
+    this.cells++;
+    if (!sameRow) this.rows++;
+    this.versions = sameColumn ? this.versions + 1 : 1;
+    if (this.versions > this.maxVersions) this.maxVersions = this.versions;
+    if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
+    if (timestamp > this.maxTimestamp) this.maxTimestamp = timestamp;
+    if (seq < this.minSeq) this.minSeq = seq;
+    if (seq > this.maxSeq) this.maxSeq = seq;
+    if (cursor.ttl !== 0) this.hasTtl = true;
+    this.rawBytes += bytes;
+    if (type === CellType.Put) {
+      if (timestamp < this.earliestPut) this.earliestPut = timestamp;
+      return;
+    }
+    this.deletes++;
+    if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.deleteFamilyCount++;
+    // These two hide everything below their timestamp (R56).
+    if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
+  }
+
+  finish(last: LastKey, dataBlocks: number, bloomKeys: number): FileMeta {
+    const { options } = this;
+    return Object.freeze({
+      fileNo: options.fileNo,
+      cells: this.cells,
+      puts: this.cells - this.deletes,
+      deletes: this.deletes,
+      deleteFamilyCount: this.deleteFamilyCount,
+      rows: this.rows,
+      minTimestamp: this.minTimestamp,
+      maxTimestamp: this.maxTimestamp,
+      earliestPutTimestamp: this.earliestPut,
+      minSeq: this.minSeq,
+      maxSeq: this.maxSeq,
+      firstRow: this.firstRow,
+      lastRow: last.row(),
+      maxVersions: this.maxVersions,
+      hasTtl: this.hasTtl,
+      majorCompacted: options.majorCompacted ?? false,
+      bulkLoaded: options.bulkLoaded ?? false,
+      compression: options.compression,
+      encoding: options.dataBlockEncoding,
+      bloomFilter: options.bloomFilter,
+      bloomKeys,
+      blockSize: options.blockSize,
+      dataBlocks,
+      rawBytes: this.rawBytes,
+      dataBytes: this.dataBytes,
+    });
+  }
+}
+
 /**
  * Writes one sorted file, front to back, from cells that come in order. Memory is bounded whatever the file's length:
  * one data block, one leaf of the index, one chunk of the bloom filter.
  */
-
-import { type BlockCodec, CODEC_IDS, preparedCodec } from '../../compression/index.js';
-import { InvalidArgumentError } from '../../errors.js';
-import type { CellCursor } from '../cursor.js';
-import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
-import type { FileHandle } from '../fs/file-system.js';
-import { BloomWriter } from './bloom-writer.js';
-import { BlockType, LEAF_ENTRIES } from './file-format.js';
-import type { WrittenFile } from './file-meta.js';
-import { FileOutput } from './file-output.js';
-import { footerCrc, writeFooter } from './footer.js';
-import { IndexBuilder, IndexKey } from './index-builder.js';
-import { LastKey } from './last-key.js';
-import { MetaCollector } from './meta-collector.js';
-import { fileMetaToJson } from './meta-json.js';
-import type { SortedFileWriterOptions } from './options.js';
 
 const NO_KEY = new IndexKey();
 

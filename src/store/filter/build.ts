@@ -12,11 +12,11 @@ import {
 } from './column-filters.js';
 import { Comparison, FilterColumn } from './compare.js';
 import type { FilterEvaluator } from './filter-evaluator.js';
-import { AllEvaluator, AnyEvaluator } from './filter-list.js';
-import { FuzzyRowEvaluator } from './fuzzy-row.js';
-import { MultiRowRangeEvaluator } from './multi-row-range.js';
+import { AllEvaluator, AnyEvaluator, SkipEvaluator, WhileEvaluator } from './filter-list.js';
 import {
+  FuzzyRowEvaluator,
   InclusiveStopEvaluator,
+  MultiRowRangeEvaluator,
   PageEvaluator,
   PrefixEvaluator,
   RandomEvaluator,
@@ -31,7 +31,6 @@ import {
   TimestampsEvaluator,
   ValueEvaluator,
 } from './value-filters.js';
-import { SkipEvaluator, WhileEvaluator } from './wrappers.js';
 
 /** How a filter is run. */
 export interface FilterContext {

@@ -3,8 +3,6 @@
 import { compareBytes, compareSlices, startsWithBytes } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { Comparison } from './compare.js';
-import { FilterEvaluator } from './filter-evaluator.js';
-import type { FilterFamily, FilterHint } from './filter-hint.js';
 import {
   FILTER_INCLUDE,
   FILTER_INCLUDE_NEXT_COLUMN,
@@ -12,8 +10,11 @@ import {
   FILTER_NEXT_ROW,
   FILTER_SEEK_HINT,
   FILTER_SKIP,
+  FilterEvaluator,
+  type FilterFamily,
+  type FilterHint,
   type ReturnCode,
-} from './return-code.js';
+} from './filter-evaluator.js';
 
 /** `FamilyFilter`. */
 export class FamilyEvaluator extends FilterEvaluator {

@@ -1,7 +1,41 @@
-import type { Cell } from '../../table/index.js';
+import { compareBytes, compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { type Cell, LATEST_TIMESTAMP } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import type { FilterFamily, FilterHint } from './filter-hint.js';
-import { FILTER_INCLUDE, type ReturnCode } from './return-code.js';
+
+/**
+ * What a filter says of a cell (HBase `Filter.ReturnCode`), as a step and a verdict: twice how far to go on (0 the next
+ * cell, 1 the next column, 2 the next row, 3 a hint), plus 1 when the cell is left out.
+ */
+
+export const FILTER_INCLUDE = 0;
+export const FILTER_SKIP = 1;
+export const FILTER_INCLUDE_NEXT_COLUMN = 2;
+export const FILTER_NEXT_COLUMN = 3;
+export const FILTER_INCLUDE_NEXT_ROW = 4;
+export const FILTER_NEXT_ROW = 5;
+/** Left out; go on where the filter's hint says. */
+export const FILTER_SEEK_HINT = 7;
+
+export type ReturnCode = 0 | 1 | 2 | 3 | 4 | 5 | 7;
+
+/** Whether the cell passes. */
+export function isIncluded(code: ReturnCode): boolean {
+  return (code & 1) === 0;
+}
+
+/** Both filters must pass: the longer step ("maximal step rule" of `FilterListWithAND`). */
+export function mergeAnd(a: ReturnCode, b: ReturnCode): ReturnCode {
+  const step = Math.max(a >> 1, b >> 1);
+  return ((step << 1) | ((a | b) & 1)) as ReturnCode;
+}
+
+/** One filter suffices: the shorter step, and one cell when a hint meets another step (`FilterListWithOR`). */
+export function mergeOr(a: ReturnCode, b: ReturnCode): ReturnCode {
+  const left = a >> 1;
+  const right = b >> 1;
+  const step = left === right ? left : left === 3 || right === 3 ? 0 : Math.min(left, right);
+  return ((step << 1) | (a & b & 1)) as ReturnCode;
+}
 
 /**
  * One filter at work in one scan (HBase `FilterBase`). For each row a scanner calls `filterRowKey`, then `filterCell`
@@ -53,4 +87,90 @@ export abstract class FilterEvaluator {
   filterRow(): boolean {
     return false;
   }
+}
+
+/** A family as filters see it. */
+export interface FilterFamily {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The first cell that a filter wants to see next, in the words of a cell at hand (HBase `getNextCellHint`). */
+export class FilterHint {
+  /** Null: the row of the cell at hand. */
+  row: Uint8Array | null = null;
+  /** Null: before every family. */
+  family: FilterFamily | null = null;
+  qualifier: Uint8Array = EMPTY_BYTES;
+  timestamp = LATEST_TIMESTAMP;
+
+  toRow(row: Uint8Array): void {
+    this.row = row;
+    this.family = null;
+    this.qualifier = EMPTY_BYTES;
+    this.timestamp = LATEST_TIMESTAMP;
+  }
+
+  /** A column of the row at hand; -1 as the timestamp stands behind all its versions. */
+  toColumn(family: FilterFamily, qualifier: Uint8Array, timestamp = LATEST_TIMESTAMP): void {
+    this.row = null;
+    this.family = family;
+    this.qualifier = qualifier;
+    this.timestamp = timestamp;
+  }
+
+  copyFrom(other: FilterHint): void {
+    this.row = other.row;
+    this.family = other.family;
+    this.qualifier = other.qualifier;
+    this.timestamp = other.timestamp;
+  }
+}
+
+/** Where a cell stands to a hint, in the direction of the scan: negative when it comes before. */
+export function compareToHint(
+  cell: CellCursor,
+  family: FilterFamily,
+  hint: FilterHint,
+  reversed: boolean,
+): number {
+  if (hint.row !== null) {
+    const order = compareSlices(cell.key, cell.rowOffset, cell.rowLength, hint.row, 0, hint.row.length);
+    if (order !== 0) return reversed ? -order : order;
+  }
+  if (hint.family === null) return 1;
+  const order = compareBytes(family.bytes, hint.family.bytes);
+  if (order !== 0) return order;
+  const { qualifier } = hint;
+  const column = compareSlices(
+    cell.key,
+    cell.qualifierOffset,
+    cell.qualifierLength,
+    qualifier,
+    0,
+    qualifier.length,
+  );
+  if (column !== 0) return column;
+  return cell.timestamp > hint.timestamp ? -1 : 1;
+}
+
+/** Which of two hints of the same cell comes first in the direction of the scan. */
+export function compareHints(a: FilterHint, b: FilterHint, cell: CellCursor, reversed: boolean): number {
+  const row = compareHintRows(a, b, cell);
+  if (row !== 0) return reversed ? -row : row;
+  if (a.family === null || b.family === null) return a.family === b.family ? 0 : a.family === null ? -1 : 1;
+  const order = compareBytes(a.family.bytes, b.family.bytes) || compareBytes(a.qualifier, b.qualifier);
+  if (order !== 0) return order;
+  return b.timestamp - a.timestamp;
+}
+
+function compareHintRows(a: FilterHint, b: FilterHint, cell: CellCursor): number {
+  if (a.row === null && b.row === null) return 0;
+  const left = a.row ?? rowOf(cell);
+  const right = b.row ?? rowOf(cell);
+  return compareBytes(left, right);
+}
+
+function rowOf(cell: CellCursor): Uint8Array {
+  return cell.key.subarray(cell.rowOffset, cell.rowOffset + cell.rowLength);
 }

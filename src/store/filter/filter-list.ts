@@ -1,21 +1,24 @@
-/** Filters combined (HBase `FilterListWithAND`, `FilterListWithOR`). */
-
 import type { Cell } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import { ColumnBytes } from '../match/column-bytes.js';
-import { FilterEvaluator } from './filter-evaluator.js';
-import { compareHints, compareToHint, type FilterFamily, FilterHint } from './filter-hint.js';
+import { ColumnBytes } from '../match/matcher.js';
 import {
+  compareHints,
+  compareToHint,
   FILTER_INCLUDE,
   FILTER_NEXT_COLUMN,
   FILTER_NEXT_ROW,
   FILTER_SEEK_HINT,
   FILTER_SKIP,
+  FilterEvaluator,
+  type FilterFamily,
+  FilterHint,
   isIncluded,
   mergeAnd,
   mergeOr,
   type ReturnCode,
-} from './return-code.js';
+} from './filter-evaluator.js';
+
+/** Filters combined (HBase `FilterListWithAND`, `FilterListWithOR`). */
 
 abstract class ListEvaluator extends FilterEvaluator {
   constructor(protected readonly filters: readonly FilterEvaluator[]) {
@@ -193,5 +196,99 @@ export class AnyEvaluator extends ListEvaluator {
     if (code === FILTER_SEEK_HINT) part.hasHint = part.filter.hint(cell, family, part.hint);
     else if (code >> 1 === 1) part.column.copyFrom(cell);
     return code;
+  }
+}
+
+/** Filters around one other filter. */
+
+/** `WhileMatchFilter`: ends the scan at the first row or cell that does not pass. */
+export class WhileEvaluator extends FilterEvaluator {
+  private failed = false;
+
+  constructor(private readonly filter: FilterEvaluator) {
+    super();
+  }
+
+  override reset(): void {
+    this.filter.reset();
+  }
+
+  override get done(): boolean {
+    return this.failed || this.filter.done;
+  }
+
+  override filterRowKey(row: Uint8Array, offset: number, length: number): boolean {
+    if (this.done) return true;
+    const dropped = this.filter.filterRowKey(row, offset, length);
+    if (dropped) this.failed = true;
+    return dropped;
+  }
+
+  override filterCell(cell: CellCursor, family: FilterFamily): ReturnCode {
+    const code = this.filter.filterCell(cell, family);
+    if (code !== FILTER_INCLUDE) this.failed = true;
+    return code;
+  }
+
+  override hint(cell: CellCursor, family: FilterFamily, hint: FilterHint): boolean {
+    return this.filter.hint(cell, family, hint);
+  }
+
+  override get transforms(): boolean {
+    return this.filter.transforms;
+  }
+
+  override transform(value: Uint8Array): Uint8Array {
+    return this.filter.transform(value);
+  }
+
+  override get hasFilterRow(): boolean {
+    return true;
+  }
+
+  override filterRow(): boolean {
+    const dropped = this.filter.filterRow();
+    if (dropped) this.failed = true;
+    return dropped;
+  }
+}
+
+/** `SkipFilter`: drops the row when one of its cells does not pass. */
+export class SkipEvaluator extends FilterEvaluator {
+  private dropped = false;
+
+  constructor(private readonly filter: FilterEvaluator) {
+    super();
+  }
+
+  override reset(): void {
+    this.filter.reset();
+    this.dropped = false;
+  }
+
+  override filterCell(cell: CellCursor, family: FilterFamily): ReturnCode {
+    const code = this.filter.filterCell(cell, family);
+    if (code !== FILTER_INCLUDE) this.dropped = true;
+    return code;
+  }
+
+  override hint(cell: CellCursor, family: FilterFamily, hint: FilterHint): boolean {
+    return this.filter.hint(cell, family, hint);
+  }
+
+  override get transforms(): boolean {
+    return this.filter.transforms;
+  }
+
+  override transform(value: Uint8Array): Uint8Array {
+    return this.filter.transform(value);
+  }
+
+  override get hasFilterRow(): boolean {
+    return true;
+  }
+
+  override filterRow(): boolean {
+    return this.dropped;
   }
 }

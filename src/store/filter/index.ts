@@ -1,3 +1,2 @@
 export { buildFilter, type FilterContext } from './build.js';
-export { FilterEvaluator } from './filter-evaluator.js';
-export { type FilterFamily, FilterHint } from './filter-hint.js';
+export { FilterEvaluator, type FilterFamily, FilterHint } from './filter-evaluator.js';

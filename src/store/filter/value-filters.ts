@@ -3,16 +3,17 @@
 import type { Cell } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { Comparison, FilterColumn } from './compare.js';
-import { FilterEvaluator } from './filter-evaluator.js';
-import type { FilterFamily, FilterHint } from './filter-hint.js';
 import {
   FILTER_INCLUDE,
   FILTER_NEXT_COLUMN,
   FILTER_NEXT_ROW,
   FILTER_SEEK_HINT,
   FILTER_SKIP,
+  FilterEvaluator,
+  type FilterFamily,
+  type FilterHint,
   type ReturnCode,
-} from './return-code.js';
+} from './filter-evaluator.js';
 
 /** `ValueFilter`. */
 export class ValueEvaluator extends FilterEvaluator {

@@ -2,8 +2,7 @@ import * as fs from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
-import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
-import { errnoOf, ioError } from './io-error.js';
+import { type DirectoryLock, errnoOf, type FileHandle, type FileSystem, ioError } from './file-system.js';
 
 /** What a hard link cannot do on some disks and a copy can. */
 const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EMLINK']);

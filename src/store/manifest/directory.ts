@@ -1,7 +1,6 @@
 /** What is in a folder: a store, nothing yet, or something else. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
-import { CHUNK_HEADER_SIZE, FILE_HEADER_END } from '../chunk/index.js';
 import {
   CURRENT_FILE,
   type FileSystem,
@@ -12,7 +11,8 @@ import {
   sortedFileName,
   walFileName,
 } from '../fs/index.js';
-import { encodeEdits } from './edit-codec.js';
+import { CHUNK_HEADER_SIZE, FILE_HEADER_END } from '../logfile/index.js';
+import { encodeEdits } from './edit.js';
 import { applyEdits, emptyState, liveFiles, snapshotEdits, type VersionState } from './version-state.js';
 
 /** The length of the MANIFEST of a new store. */

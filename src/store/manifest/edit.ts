@@ -1,6 +1,7 @@
-/** What changes in the set of tables, regions and files of a store. Several edits logged together happen together. */
+import { CorruptionError, RowanError } from '../../errors.js';
+import { type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
-import type { TableDescriptor } from '../../table/index.js';
+/** What changes in the set of tables, regions and files of a store. Several edits logged together happen together. */
 
 /** A sorted file of one store. After a split two stores may have the same file. */
 export interface FileEntry {
@@ -81,3 +82,181 @@ export type Edit =
       /** The greatest timestamp that the store has given to a write; the next opener gives no lower one. */
       readonly clock?: number | undefined;
     };
+
+/** Edits as JSON: `{"edits":[…]}`, byte strings in base64, maps as objects. */
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The bytes of one MANIFEST record. */
+export function encodeEdits(edits: readonly Edit[]): Uint8Array {
+  return Buffer.from(JSON.stringify({ edits: edits.map(toJson) }));
+}
+
+/**
+ * The edits of one MANIFEST record.
+ * @throws CorruptionError when they are none; RowanError `ERR_FORMAT_VERSION` for a type of edit not known here.
+ */
+export function decodeEdits(bytes: Uint8Array, file: string, offset: number): Edit[] {
+  try {
+    const record = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as Json;
+    return (record['edits'] as readonly Json[]).map(fromJson);
+  } catch (error) {
+    if (error instanceof RowanError && error.code === 'ERR_FORMAT_VERSION') throw error;
+    throw new CorruptionError(
+      `The MANIFEST "${file}" has a record at byte ${offset} that is no list of edits: ${(error as Error).message} ` +
+        'Restore the store from a copy.',
+      { cause: error, details: { file, offset } },
+    );
+  }
+}
+
+function toJson(edit: Edit): Json {
+  switch (edit.type) {
+    case 'tableAdd':
+      return { ...edit, familyNumbers: Object.fromEntries(edit.familyNumbers) };
+    case 'tableAlter':
+      return {
+        ...edit,
+        familyNumbers: edit.familyNumbers === undefined ? undefined : Object.fromEntries(edit.familyNumbers),
+      };
+    case 'regionAdd':
+      return { ...edit, startKey: base64(edit.startKey), endKey: base64(edit.endKey) };
+    case 'fileAdd': {
+      const { file } = edit;
+      return { ...edit, file: { ...file, firstKey: base64(file.firstKey), lastKey: base64(file.lastKey) } };
+    }
+    default:
+      return { ...edit };
+  }
+}
+
+function fromJson(json: Json): Edit {
+  const type = text(json, 'type');
+  switch (type) {
+    case 'namespaceAdd':
+    case 'namespaceRemove':
+      return { type, name: text(json, 'name') };
+    case 'tableAdd':
+      return {
+        type,
+        id: natural(json, 'id'),
+        descriptor: descriptor(json['descriptor']),
+        familyNumbers: numbers(json['familyNumbers']),
+        enabled: json['enabled'] === true,
+      };
+    case 'tableAlter':
+      return {
+        type,
+        id: natural(json, 'id'),
+        descriptor: json['descriptor'] === undefined ? undefined : descriptor(json['descriptor']),
+        familyNumbers: json['familyNumbers'] === undefined ? undefined : numbers(json['familyNumbers']),
+        enabled: json['enabled'] === undefined ? undefined : json['enabled'] === true,
+      };
+    case 'tableDrop':
+    case 'regionRemove':
+      return { type, id: natural(json, 'id') };
+    case 'regionAdd':
+      return {
+        type,
+        id: natural(json, 'id'),
+        table: natural(json, 'table'),
+        startKey: bytes(json, 'startKey'),
+        endKey: bytes(json, 'endKey'),
+      };
+    case 'walAdd':
+    case 'walRemove':
+      return { type, number: natural(json, 'number') };
+    case 'walClosed':
+      return {
+        type,
+        number: natural(json, 'number'),
+        length: natural(json, 'length'),
+        crc: natural(json, 'crc'),
+        firstSeq: integer(json, 'firstSeq'),
+        lastSeq: integer(json, 'lastSeq'),
+      };
+    case 'counters':
+      return {
+        type,
+        nextFile: optional(json, 'nextFile'),
+        nextId: optional(json, 'nextId'),
+        lastSeq: optional(json, 'lastSeq'),
+        clock: optional(json, 'clock'),
+      };
+    default:
+      return storeEdit(type, json);
+  }
+}
+
+function storeEdit(type: string, json: Json): Edit {
+  if (type !== 'fileAdd' && type !== 'fileRemove' && type !== 'flushed') {
+    throw new RowanError(
+      'ERR_FORMAT_VERSION',
+      `The MANIFEST has an edit "${type}" that this release of Rowan does not know. Open the store with the ` +
+        'release that wrote it, or a newer one.',
+    );
+  }
+  const store = { region: natural(json, 'region'), family: natural(json, 'family') };
+  if (type === 'flushed') return { type, ...store, seq: natural(json, 'seq') };
+  if (type === 'fileRemove') return { type, ...store, number: natural(json, 'number') };
+  return { type, ...store, file: fileEntry(json['file'] as Json) };
+}
+
+function fileEntry(json: Json): FileEntry {
+  const footerCrc = optional(json, 'footerCrc');
+  const bulkSeq = optional(json, 'bulkSeq');
+  return {
+    number: natural(json, 'number'),
+    size: natural(json, 'size'),
+    ...(footerCrc === undefined ? {} : { footerCrc }),
+    ...(bulkSeq === undefined ? {} : { bulkSeq }),
+    cells: natural(json, 'cells'),
+    deletes: natural(json, 'deletes'),
+    firstKey: bytes(json, 'firstKey'),
+    lastKey: bytes(json, 'lastKey'),
+    minTimestamp: integer(json, 'minTimestamp'),
+    maxTimestamp: integer(json, 'maxTimestamp'),
+    minSeq: natural(json, 'minSeq'),
+    maxSeq: natural(json, 'maxSeq'),
+  };
+}
+
+function descriptor(json: unknown): TableDescriptor {
+  const { name, families, ...options } = json as TableDescriptor;
+  return tableDescriptor(name, families, options);
+}
+
+function numbers(json: unknown): Map<string, number> {
+  const entries = Object.keys(json as object);
+  return new Map(entries.map((name) => [name, natural(json as Json, name)]));
+}
+
+function text(json: Json, field: string): string {
+  const value = json[field];
+  if (typeof value !== 'string') throw new TypeError(`"${field}" is no text.`);
+  return value;
+}
+
+function integer(json: Json, field: string): number {
+  const value = json[field];
+  if (!Number.isSafeInteger(value)) throw new TypeError(`"${field}" is no integer.`);
+  return value as number;
+}
+
+function natural(json: Json, field: string): number {
+  const value = integer(json, field);
+  if (value < 0) throw new TypeError(`"${field}" is negative.`);
+  return value;
+}
+
+function optional(json: Json, field: string): number | undefined {
+  return json[field] === undefined ? undefined : natural(json, field);
+}
+
+function bytes(json: Json, field: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text(json, field), 'base64'));
+}
+
+function base64(value: Uint8Array): string {
+  return Buffer.from(value.buffer, value.byteOffset, value.length).toString('base64');
+}

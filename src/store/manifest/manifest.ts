@@ -1,11 +1,10 @@
 import { ClosedError, type RowanError } from '../../errors.js';
-import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../chunk/index.js';
 import { type FileSystem, joinPath, manifestFileName } from '../fs/index.js';
+import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../logfile/index.js';
 import { prepareCurrent, switchCurrent } from './current.js';
 import { makeDirectory, removeObsoleteFiles } from './directory.js';
-import type { Edit } from './edit.js';
-import { encodeEdits } from './edit-codec.js';
-import { type FoundStore, findStore } from './find-store.js';
+import { type Edit, encodeEdits } from './edit.js';
+import { type FoundStore, findStore } from './read-manifest.js';
 import { applyEdits, snapshotEdits, type VersionState } from './version-state.js';
 
 export interface ManifestOptions {

@@ -1,9 +1,15 @@
-import { CorruptionError, type RowanError } from '../../errors.js';
-import { ChunkReader, judgeBreak, logCorruption, MANIFEST_KIND, readLog } from '../chunk/index.js';
-import { type FileSystem, joinPath, manifestFileName } from '../fs/index.js';
+import { CorruptionError, RowanError } from '../../errors.js';
+import {
+  CURRENT_FILE,
+  type FileSystem,
+  joinPath,
+  manifestFileName,
+  parseStoreFileName,
+} from '../fs/index.js';
+import { ChunkReader, judgeBreak, logCorruption, MANIFEST_KIND, readLog } from '../logfile/index.js';
 import { readCurrent } from './current.js';
-import type { Edit } from './edit.js';
-import { decodeEdits } from './edit-codec.js';
+import { checkNamedFiles, checkUnnamedLogs, inspectDirectory } from './directory.js';
+import { decodeEdits, type Edit } from './edit.js';
 import { applyEdits, emptyState, type VersionState } from './version-state.js';
 
 export interface ReadManifest {
@@ -54,5 +60,102 @@ function applyRead(state: VersionState, edits: readonly Edit[], file: string, of
         `${(error as RowanError).message} Restore the store from a copy.`,
       { cause: error, details: { file, offset } },
     );
+  }
+}
+
+/** What a folder holds, found out without changing anything in it. */
+
+export interface FoundStore {
+  readonly state: VersionState;
+  /** The number of the MANIFEST; 0 where a store can be made. */
+  readonly manifest: number;
+  /** A number that no file has, be it a leftover that could not be removed. */
+  readonly nextNumber: number;
+}
+
+/**
+ * The store in `directory`; an empty one where there is none yet and one can be made.
+ * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage, for missing files, and for
+ *   writes that the MANIFEST does not know of.
+ */
+export function findStore(files: FileSystem, directory: string): FoundStore {
+  if (inspectDirectory(files, directory) === 'new')
+    return { state: emptyState(), manifest: 0, nextNumber: 1 };
+  const { state, number } = readManifest(files, directory);
+  checkNamedFiles(files, directory, state);
+  checkUnnamedLogs(files, directory, state);
+  let nextNumber = Math.max(state.nextFile, number + 1);
+  for (const name of files.readdir(directory)) {
+    nextNumber = Math.max(nextNumber, (parseStoreFileName(name)?.number ?? 0) + 1);
+  }
+  return { state, manifest: number, nextNumber };
+}
+
+/** The state of a store by as much of its MANIFEST as can be read. For repairs only: opening takes all or nothing. */
+
+export interface SalvagedManifest {
+  readonly state: VersionState;
+  readonly number: number;
+  /** What could not be read; undefined when the MANIFEST is whole. */
+  readonly lost: string | undefined;
+}
+
+/** @throws CorruptionError when no MANIFEST can be read. */
+export function salvageManifest(files: FileSystem, directory: string): SalvagedManifest {
+  const candidates: { number: number; length: number; named: boolean }[] = [];
+  try {
+    const { manifest, length } = readCurrent(files, directory);
+    candidates.push({ number: manifest, length, named: true });
+  } catch (error) {
+    if (!(error instanceof RowanError) || error.code === 'ERR_FORMAT_VERSION') throw error;
+  }
+  const others = files
+    .readdir(directory)
+    .map((name) => parseStoreFileName(name))
+    .filter((parsed) => parsed?.kind === 'manifest')
+    .sort((a, b) => b!.number - a!.number);
+  for (const parsed of others) candidates.push({ number: parsed!.number, length: 0, named: false });
+  for (const { number, length, named } of candidates) {
+    const read = readPrefix(files, directory, number, length);
+    if (read === undefined) continue;
+    const lost = named
+      ? read.lost
+      : `${CURRENT_FILE}: ${manifestFileName(number)} was taken, the newest that can be read`;
+    return { state: read.state, number, lost };
+  }
+  throw new CorruptionError(
+    `No MANIFEST in "${directory}" can be read, so nobody knows which files are of which table. Nothing was changed. ` +
+      'Restore the store from a copy.',
+    { details: { file: joinPath(directory, CURRENT_FILE), offset: 0 } },
+  );
+}
+
+/** Undefined when not even the first edit, the state that the MANIFEST began with, can be read. */
+function readPrefix(
+  files: FileSystem,
+  directory: string,
+  number: number,
+  knownSynced: number,
+): { state: VersionState; lost: string | undefined } | undefined {
+  const name = manifestFileName(number);
+  const path = joinPath(directory, name);
+  let state: VersionState | undefined;
+  let at = 0;
+  try {
+    const bytes = readLog(files, path);
+    const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
+    while (reader.next()) {
+      at = reader.recordStart;
+      const record = reader.payload.subarray(reader.offset, reader.offset + reader.length);
+      state = applyEdits(state ?? emptyState(), decodeEdits(record, path, at));
+    }
+    at = reader.goodEnd;
+    const { broken } = reader;
+    const torn = !broken || judgeBreak(bytes, broken, MANIFEST_KIND, number, knownSynced).torn;
+    const whole = torn && bytes.length >= knownSynced;
+    return state && { state, lost: whole ? undefined : `the changes of ${name} from byte ${at} on` };
+  } catch (error) {
+    if (!(error instanceof RowanError) || error.code === 'ERR_IO') throw error;
+    return state && { state, lost: `the changes of ${name} from byte ${at} on` };
   }
 }

@@ -3,10 +3,15 @@
 import { CellType, type KeepDeletedCells } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import { AllColumns } from './column-tracker.js';
-import { COLUMN_DELETED, DeleteTracker, NOT_DELETED } from './delete-tracker.js';
-import { INCLUDE, type MatchCode, SEEK_NEXT_COLUMN, SKIP } from './match-code.js';
-import { Matcher } from './matcher.js';
-import { ALIVE, DELETED, VersionHistory } from './version-history.js';
+import {
+  ALIVE,
+  COLUMN_DELETED,
+  DELETED,
+  DeleteTracker,
+  NOT_DELETED,
+  VersionHistory,
+} from './delete-tracker.js';
+import { INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } from './matcher.js';
 
 /** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that markers may go. */
 export type CompactionKind = 'flush' | 'minor' | 'major';

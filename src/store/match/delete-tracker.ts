@@ -1,8 +1,8 @@
-/** Which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
-
 import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import { ColumnBytes } from './column-bytes.js';
+import { ColumnBytes } from './matcher.js';
+
+/** Which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
 
 /** What hides a put, by what it means for the rest of the column. */
 export const NOT_DELETED = 0;
@@ -70,4 +70,141 @@ export class DeleteTracker {
     }
     return NOT_DELETED;
   }
+}
+
+/**
+ * Which puts are alive where a family counts versions at the time of writing (NEW_VERSION_BEHAVIOR, HBASE-15968,
+ * R79-R82; HBase `NewVersionBehaviorTracker`).
+ *
+ * A put lives from its seq until a marker written later hides it, or a put of its timestamp is written over it. It is
+ * gone for good once, at any moment of its life, as many newer versions are alive as the family keeps: what happens to
+ * those later does not bring it back.
+ */
+
+/** What has become of a put. */
+export const ALIVE = 0;
+/** A marker has hidden it. */
+export const DELETED = 1;
+/** Enough newer versions, or a later put of the same timestamp, have taken its place. */
+export const MASKED = 2;
+
+export type Fate = 0 | 1 | 2;
+
+interface Marker {
+  readonly timestamp: number;
+  readonly type: number;
+  readonly seq: number;
+}
+
+export class VersionHistory {
+  private readonly familyMarkers: Marker[] = [];
+  private readonly markers: Marker[] = [];
+  private readonly column = new ColumnBytes();
+  /** Of the column's versions that have been alive: their timestamps, from when, until when. */
+  private readonly timestamps: number[] = [];
+  private readonly births: number[] = [];
+  private readonly deaths: number[] = [];
+  /** Whether a marker ended them: of one change, with its one seq, the puts take effect before the markers. */
+  private readonly hidden: boolean[] = [];
+  private lastTimestamp = -1;
+  private lastSeq = 0;
+
+  constructor(private readonly maxVersions: number) {}
+
+  startRow(): void {
+    this.familyMarkers.length = 0;
+    this.column.clear();
+  }
+
+  /** Whether a marker seen in this row may concern the present column. */
+  get hasMarkers(): boolean {
+    return this.familyMarkers.length > 0 || this.markers.length > 0;
+  }
+
+  addMarker(cell: CellCursor): void {
+    this.enter(cell);
+    const marker = { timestamp: cell.timestamp, type: cell.type, seq: cell.seq };
+    const ofFamily = cell.type === CellType.DeleteFamily || cell.type === CellType.DeleteFamilyVersion;
+    (ofFamily ? this.familyMarkers : this.markers).push(marker);
+  }
+
+  /** The fate of a put. Puts and markers of a row are told in their order (R2). */
+  addPut(cell: CellCursor): Fate {
+    this.enter(cell);
+    const { timestamp, seq } = cell;
+    const deleted = this.deletionOf(timestamp, seq);
+    const overwritten = timestamp === this.lastTimestamp ? this.lastSeq : Number.POSITIVE_INFINITY;
+    const hidden = deleted < overwritten;
+    const death = hidden ? deleted : overwritten;
+    this.lastTimestamp = timestamp;
+    this.lastSeq = seq;
+    if (this.isCrowdedOut(timestamp, seq, death, hidden)) return MASKED;
+    this.timestamps.push(timestamp);
+    this.births.push(seq);
+    this.deaths.push(death);
+    this.hidden.push(hidden);
+    if (deleted !== Number.POSITIVE_INFINITY) return DELETED;
+    return overwritten === Number.POSITIVE_INFINITY ? ALIVE : MASKED;
+  }
+
+  private enter(cell: CellCursor): void {
+    if (this.column.isOf(cell)) return;
+    this.column.copyFrom(cell);
+    this.markers.length = 0;
+    this.timestamps.length = 0;
+    this.births.length = 0;
+    this.deaths.length = 0;
+    this.hidden.length = 0;
+    this.lastTimestamp = -1;
+  }
+
+  /** The seq of the first marker written with or after the put that hides it. */
+  private deletionOf(timestamp: number, seq: number): number {
+    return Math.min(
+      firstDeletion(this.familyMarkers, timestamp, seq),
+      firstDeletion(this.markers, timestamp, seq),
+    );
+  }
+
+  /** Whether enough newer versions are alive at once at any moment from `birth` until before `death`. */
+  private isCrowdedOut(timestamp: number, birth: number, death: number, hidden: boolean): boolean {
+    const { births } = this;
+    if (births.length < this.maxVersions) return false;
+    if (isAlive(birth, death, hidden) && this.aliveAt(birth, timestamp) >= this.maxVersions) return true;
+    for (let i = 0; i < births.length; i++) {
+      const moment = births[i]!;
+      if (moment <= birth || !isAlive(moment, death, hidden)) continue;
+      if (this.aliveAt(moment, timestamp) >= this.maxVersions) return true;
+    }
+    return false;
+  }
+
+  /** Versions above a timestamp that are alive at a moment. */
+  private aliveAt(moment: number, timestamp: number): number {
+    const { timestamps, births, deaths, hidden } = this;
+    let alive = 0;
+    for (let i = 0; i < births.length; i++) {
+      if (timestamps[i]! > timestamp && births[i]! <= moment && isAlive(moment, deaths[i]!, hidden[i]!))
+        alive++;
+    }
+    return alive;
+  }
+}
+
+/**
+ * Whether what ended at `death` was alive at a moment after its birth. Seqs need not be whole: those of a transaction's own
+ * writes lie between two.
+ */
+function isAlive(moment: number, death: number, hidden: boolean): boolean {
+  return hidden ? moment <= death : moment < death;
+}
+
+function firstDeletion(markers: readonly Marker[], timestamp: number, seq: number): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const marker of markers) {
+    if (marker.seq < seq || marker.seq >= first) continue;
+    const upTo = marker.type === CellType.DeleteColumn || marker.type === CellType.DeleteFamily;
+    if (upTo ? marker.timestamp >= timestamp : marker.timestamp === timestamp) first = marker.seq;
+  }
+  return first;
 }

@@ -1,12 +1,10 @@
-export { ChosenColumns } from './chosen-columns.js';
-export { AllColumns, ColumnTracker } from './column-tracker.js';
+export { AllColumns, ChosenColumns, ColumnTracker } from './column-tracker.js';
 export {
   ClassicCompactionMatcher,
   type CompactionKind,
   type CompactionMatch,
   NewVersionCompactionMatcher,
 } from './compaction-matcher.js';
-export * from './match-code.js';
+export * from './matcher.js';
 export { Matcher } from './matcher.js';
-export { NewVersionMatcher } from './new-version-matcher.js';
-export { NormalMatcher, RawMatcher, type UserMatch } from './user-matcher.js';
+export { NewVersionMatcher, NormalMatcher, RawMatcher, type UserMatch } from './user-matcher.js';

@@ -1,32 +1,34 @@
-/** What a get or a scan sees of one family (HBase `UserScanQueryMatcher` and its kinds). */
-
 import { CellType, type TimeRange } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import type { FilterEvaluator } from '../filter/filter-evaluator.js';
-import type { FilterFamily } from '../filter/filter-hint.js';
 import {
+  compareToHint,
   FILTER_INCLUDE,
   FILTER_INCLUDE_NEXT_COLUMN,
   FILTER_NEXT_COLUMN,
   FILTER_NEXT_ROW,
   FILTER_SEEK_HINT,
   FILTER_SKIP,
-} from '../filter/return-code.js';
-import { ColumnBytes } from './column-bytes.js';
+  type FilterEvaluator,
+  type FilterFamily,
+  FilterHint,
+} from '../filter/filter-evaluator.js';
 import type { ColumnTracker } from './column-tracker.js';
-import { COLUMN_DELETED, DeleteTracker, NOT_DELETED } from './delete-tracker.js';
+import { ALIVE, COLUMN_DELETED, DeleteTracker, NOT_DELETED, VersionHistory } from './delete-tracker.js';
 import {
+  ColumnBytes,
   DONE_SCAN,
   INCLUDE,
   INCLUDE_NEXT_COLUMN,
   INCLUDE_NEXT_ROW,
   type MatchCode,
+  Matcher,
   SEEK_HINT,
   SEEK_NEXT_COLUMN,
   SEEK_NEXT_ROW,
   SKIP,
-} from './match-code.js';
-import { Matcher } from './matcher.js';
+} from './matcher.js';
+
+/** What a get or a scan sees of one family (HBase `UserScanQueryMatcher` and its kinds). */
 
 export interface UserMatch {
   readonly family: FilterFamily;
@@ -172,5 +174,61 @@ export class RawMatcher extends UserMatcher {
     if (columns.isExpiredForGood(cell.timestamp)) return columns.finishColumn(cell);
     if (this.hasExpired(cell)) return SKIP;
     return this.matchColumn(cell, cell.type !== CellType.Put);
+  }
+}
+
+/**
+ * Reads of a family with NEW_VERSION_BEHAVIOR. Where a filter would seek within a row, the cells between are looked at all
+ * the same, without showing them to the filter: they decide what is alive.
+ */
+export class NewVersionMatcher extends UserMatcher {
+  private readonly history: VersionHistory;
+  private readonly hint = new FilterHint();
+  private waiting = false;
+
+  constructor(
+    match: UserMatch,
+    /** What the family keeps: what is older is gone whatever the read asks for. */
+    familyVersions: number,
+    private readonly seePastMarkers: boolean,
+    private readonly reversed: boolean,
+  ) {
+    super(match);
+    this.history = new VersionHistory(familyVersions);
+  }
+
+  override startRow(): void {
+    super.startRow();
+    this.history.startRow();
+    this.waiting = false;
+  }
+
+  override match(cell: CellCursor): MatchCode {
+    if (this.filter?.done) return DONE_SCAN;
+    if (this.columns.done) return SEEK_NEXT_ROW;
+    if (this.hasExpired(cell)) return SKIP;
+    const { timestamp } = cell;
+    if (cell.type !== CellType.Put) {
+      if (timestamp >= this.minTimestamp && !(this.seePastMarkers && timestamp >= this.maxTimestamp)) {
+        this.history.addMarker(cell);
+      }
+      return SKIP;
+    }
+    if (this.history.addPut(cell) !== ALIVE) return SKIP;
+    if (this.columns.isExpiredForGood(timestamp)) return this.columns.finishColumn(cell);
+    if (this.waiting) {
+      if (compareToHint(cell, this.family, this.hint, false) < 0) return SKIP;
+      this.waiting = false;
+    }
+    const code = this.matchColumn(cell, false);
+    return code === SEEK_HINT ? this.wait(cell) : code;
+  }
+
+  /** Instead of a seek: rows are left as usual, places in the row are waited for. */
+  private wait(cell: CellCursor): MatchCode {
+    if (!this.filter!.hint(cell, this.family, this.hint)) return SKIP;
+    if (this.hint.row !== null) return SEEK_HINT;
+    this.waiting = !this.reversed;
+    return SKIP;
   }
 }

@@ -10,13 +10,14 @@ import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } fr
 import {
   compareRefs,
   compareToKey,
+  PREFIX_BYTES,
+  prefixOf,
   prefixOfRef,
   seekPrefix,
   sharedOfRefs,
   sharedWith,
 } from './cell-order.js';
 import { LEAF_CAPACITY, Leaf } from './leaf.js';
-import { PREFIX_BYTES, prefixOf } from './row-prefix.js';
 
 /** Cells that a leaf is given of many at once: there is room for those that come between. */
 const FILLED = (LEAF_CAPACITY * 3) / 4;

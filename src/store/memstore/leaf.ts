@@ -1,8 +1,7 @@
 import { copyBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { LATEST_TIMESTAMP } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
-import type { CellArena, CellRef } from './arena.js';
-import { CELL_HEADER_BYTES, chunkOf, offsetOf } from './arena.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
 import {
   byteAt,
   byteOfRef,
@@ -10,12 +9,13 @@ import {
   compareRefs,
   compareToKey,
   differenceFrom,
+  PREFIX_BYTES,
+  prefixOf,
   prefixOfRef,
   rowLengthOf,
   seekPrefix,
   sharedOfRefs,
 } from './cell-order.js';
-import { PREFIX_BYTES, prefixOf } from './row-prefix.js';
 
 export const LEAF_CAPACITY = 256;
 /** A leaf with fewer different prefixes for each place than this takes them anew, behind what its rows share. */

@@ -5,15 +5,20 @@
 
 import { CellType } from '../../table/index.js';
 import { hashRow, lane1 } from '../encoding/row-hash.js';
-import { CELL_HEADER_BYTES, CellArena, type CellBytes, type CellRef, chunkOf, offsetOf } from './arena.js';
+import {
+  CELL_HEADER_BYTES,
+  CellArena,
+  type CellBytes,
+  type CellRef,
+  type ChunkPool,
+  chunkOf,
+  offsetOf,
+} from './arena.js';
 import { CellList } from './cell-list.js';
 import { compareInRow, rowLengthOf } from './cell-order.js';
-import type { ChunkPool } from './chunk.js';
 import { LoadedCells } from './loaded-cells.js';
-import { MemstoreCursor } from './memstore-cursor.js';
-import { MemstoreRowCursor } from './memstore-row-cursor.js';
+import { MemstoreCursor, MemstoreRowCursor, type SharedMemstore } from './memstore-cursor.js';
 import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
-import type { SharedMemstore } from './shared-memstore-cursor.js';
 
 const NONE = -1;
 

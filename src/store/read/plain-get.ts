@@ -5,15 +5,13 @@
 
 import { CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn, isInRow, SeekKey } from '../cursor.js';
-import { BloomKey } from '../file/bloom-key.js';
+import { BloomKey } from '../file/bloom-filter.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
-import { CellMaker } from '../scan/cell-maker.js';
-import { isPlainFamily, isPlainQuery, PlainRow } from '../scan/plain-row.js';
-import { RowBuilder } from '../scan/row-builder.js';
+import { isPlainFamily, isPlainQuery, PlainRow, RowRun } from '../scan/plain-row.js';
+import { CellMaker, RowBuilder } from '../scan/row-builder.js';
 import { copyRowAhead, dropRow } from '../scan/row-copy.js';
-import { RowRun } from '../scan/row-run.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 
 /** Tells the time by which cells have expired. */

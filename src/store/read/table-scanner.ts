@@ -1,18 +1,17 @@
-/**
- * A scan over the regions of a table. What it reads is settled when it is made: the regions, their memstores and files,
- * and the read point. Flushes, compactions, splits and later writes do not change its results (R53).
- */
-
 import { compareBytes } from '../../bytes/index.js';
-import { ClosedError } from '../../errors.js';
-import type { RawRow, Result, Scan, SyncResultScanner } from '../../table/index.js';
-import type { FamilyStore } from '../region/family-store.js';
+import { ClosedError, throwIfAborted } from '../../errors.js';
+import type { RawRow, Result, ResultScanner, Scan, SyncResultScanner } from '../../table/index.js';
+import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
-import { VersionSource } from '../region/store-version.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';
 import type { ScannerRegistry } from './scanner-registry.js';
+
+/**
+ * A scan over the regions of a table. What it reads is settled when it is made: the regions, their memstores and files,
+ * and the read point. Flushes, compactions, splits and later writes do not change its results (R53).
+ */
 
 /** What scans ask of the store. */
 export interface ScannerCore {
@@ -241,4 +240,56 @@ function within(scan: Scan, region: Region, limit: number | undefined): Scan {
     else part.withStopRow(endKey, false);
   }
   return part;
+}
+
+/** Results given between two turns of the event loop, so that a long scan leaves room for others. */
+const RESULTS_PER_TURN = 4096;
+
+/** A synchronous scanner as every engine gives it. */
+export class AsyncScanner implements ResultScanner {
+  private given = 0;
+  private closed = false;
+
+  constructor(
+    private readonly scanner: SyncResultScanner,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  async next(): Promise<Result | undefined> {
+    await this.pause(1);
+    return this.scanner.next();
+  }
+
+  async nextBatch(count: number): Promise<Result[]> {
+    await this.pause(count);
+    return this.scanner.nextBatch(count);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.scanner.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<Result> {
+    try {
+      for (;;) {
+        const batch = await this.nextBatch(256);
+        yield* batch;
+        if (batch.length < 256) return;
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  private async pause(count: number): Promise<void> {
+    if (this.signal?.aborted) {
+      this.scanner.close();
+      throwIfAborted(this.signal);
+    }
+    this.given += count;
+    if (this.given < RESULTS_PER_TURN || this.closed) return;
+    this.given = 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -2,12 +2,12 @@
 
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { MovedCells } from '../commit/written-cells.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
 import type { Edit } from '../manifest/index.js';
-import type { ChunkPool } from '../memstore/chunk.js';
+import type { ChunkPool } from '../memstore/arena.js';
 import type { TableState } from '../table-state.js';
-import type { MovedCells } from '../write/written-cells.js';
 import { FamilyStore } from './family-store.js';
 import { Region } from './region.js';
 import type { StoreFile } from './store-file.js';

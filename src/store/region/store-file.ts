@@ -6,7 +6,7 @@ import type { FileMeta } from '../file/file-meta.js';
 import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import type { SortedFileReader } from '../file/sorted-file-reader.js';
 import type { FileEntry } from '../manifest/index.js';
-import type { ReadHint } from '../scan/family-source.js';
+import type { ReadHint } from '../scan/store-read.js';
 
 export class StoreFile {
   private holders = 0;

@@ -3,14 +3,12 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import { ColumnBytes } from '../match/column-bytes.js';
 import {
   ClassicCompactionMatcher,
   type CompactionKind,
   NewVersionCompactionMatcher,
 } from '../match/compaction-matcher.js';
-import { INCLUDE, SEEK_NEXT_COLUMN } from '../match/match-code.js';
-import type { Matcher } from '../match/matcher.js';
+import { ColumnBytes, INCLUDE, type Matcher, SEEK_NEXT_COLUMN } from '../match/matcher.js';
 import { CellMerge } from './cell-merge.js';
 import { oldestUnexpired } from './store-read.js';
 

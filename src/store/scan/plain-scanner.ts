@@ -15,14 +15,11 @@ import {
 } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
-import { CellMaker } from './cell-maker.js';
-import type { FamilySource, ScanContext } from './family-source.js';
-import { isPlainFamily, isPlainQuery, PlainRow } from './plain-row.js';
+import { isPlainFamily, isPlainQuery, PlainRow, RowRun, type RunFamily } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { RowBuilder } from './row-builder.js';
+import { CellMaker, RowBuilder } from './row-builder.js';
 import { copyRowAhead, dropRow } from './row-copy.js';
-import { RowRun, type RunFamily } from './row-run.js';
-import { familyQuery, readHint } from './store-read.js';
+import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
 /** Rows read by a scanner of their own before the rest is left to one scanner. */
 const MOST_MATCHED = 8;

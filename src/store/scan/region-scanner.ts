@@ -5,15 +5,20 @@ import { InvalidArgumentError } from '../../errors.js';
 import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
 import { type CellCursor, isInRow } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
-import type { FilterEvaluator } from '../filter/filter-evaluator.js';
-import type { FilterFamily } from '../filter/filter-hint.js';
-import type { FamilySource, ReadHint, ScanContext } from './family-source.js';
+import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
 import { RowBuilder } from './row-builder.js';
 import { copyRow, dropRow } from './row-copy.js';
-import { familyQuery, readHint, readMatcher } from './store-read.js';
+import {
+  type FamilySource,
+  familyQuery,
+  type ReadHint,
+  readHint,
+  readMatcher,
+  type ScanContext,
+} from './store-read.js';
 import { StoreScanner } from './store-scanner.js';
 
-export type { ScanContext } from './family-source.js';
+export type { ScanContext } from './store-read.js';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 const encoder = new TextEncoder();

@@ -1,4 +1,78 @@
-import { type Cell, type RawRow, Result } from '../../table/index.js';
+import { Cell, type CellType, EndingCell, type RawRow, Result } from '../../table/index.js';
+import { type CellCursor, isInColumn } from '../cursor.js';
+import type { FilterEvaluator } from '../filter/filter-evaluator.js';
+import { slab } from './row-copy.js';
+
+/** Columns of a row whose qualifiers are remembered for the next row. */
+const REMEMBERED_COLUMNS = 64;
+
+/** Makes the cells of one family. Qualifiers are shared by cells of successive rows, as far as they are the same. */
+export class CellMaker {
+  private readonly qualifiers: Uint8Array[] = [];
+
+  constructor(
+    private readonly family: string,
+    /** Changes values; undefined: none does. */
+    private readonly transformer: FilterEvaluator | undefined,
+    /** Whether cells say how long they live. */
+    private readonly withTtl = false,
+  ) {}
+
+  /**
+   * The cell under the cursor, the `index`-th of its row. `fresh`: no cursor has been moved since the row was copied by
+   * `copyRowAhead`.
+   */
+  make(cell: CellCursor, row: Uint8Array, index: number, fresh = false): Cell {
+    if (this.withTtl && cell.ttl !== 0) {
+      const { timestamp, type } = cell;
+      const value = slab.copy(cell.value, cell.valueOffset, cell.valueLength);
+      const qualifier = this.qualifierOf(cell, index);
+      return new EndingCell(row, this.family, qualifier, timestamp, type as CellType, value, cell.ttl);
+    }
+    return new Cell(
+      row,
+      this.family,
+      this.qualifierOf(cell, index),
+      cell.timestamp,
+      cell.type as CellType,
+      this.transformer !== undefined
+        ? this.transformed(cell, this.transformer)
+        : fresh
+          ? slab.copyNext(cell.value, cell.valueOffset, cell.valueLength)
+          : slab.copy(cell.value, cell.valueOffset, cell.valueLength),
+    );
+  }
+
+  /** As `make`, into a row that holds no objects; answers the qualifier. */
+  makeRaw(cell: CellCursor, raw: RawRow, index: number): Uint8Array {
+    const qualifier = this.qualifierOf(cell, index);
+    if (this.transformer === undefined) {
+      raw.add(this.family, qualifier, cell.timestamp, cell.value, cell.valueOffset, cell.valueLength);
+    } else {
+      const value = this.transformed(cell, this.transformer);
+      raw.add(this.family, qualifier, cell.timestamp, value, 0, value.length);
+    }
+    return qualifier;
+  }
+
+  /** A copy of the cell's qualifier, which is the one given last for the `index`-th cell of a row if they are equal. */
+  qualifierOf(cell: CellCursor, index: number): Uint8Array {
+    const { key, qualifierOffset, qualifierLength } = cell;
+    const slot = index < REMEMBERED_COLUMNS ? index : REMEMBERED_COLUMNS - 1;
+    const last = this.qualifiers[slot];
+    if (last !== undefined && isInColumn(cell, last)) return last;
+    const copy = slab.copy(key, qualifierOffset, qualifierLength);
+    // Slots are filled in order, so that the array has no holes.
+    if (slot <= this.qualifiers.length) this.qualifiers[slot] = copy;
+    return copy;
+  }
+
+  private transformed(cell: CellCursor, transformer: FilterEvaluator): Uint8Array {
+    const value = cell.value.subarray(cell.valueOffset, cell.valueOffset + cell.valueLength);
+    const changed = transformer.transform(value);
+    return changed === value ? slab.copy(cell.value, cell.valueOffset, cell.valueLength) : changed;
+  }
+}
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
 

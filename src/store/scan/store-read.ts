@@ -1,5 +1,3 @@
-/** From a query and a family to what reads it: which cursors to open, and which matcher decides. */
-
 import { compareBytes } from '../../bytes/index.js';
 import {
   type FamilyDescriptor,
@@ -8,14 +6,58 @@ import {
   type Query,
   type TimeRange,
 } from '../../table/index.js';
-import type { FilterEvaluator } from '../filter/filter-evaluator.js';
-import type { FilterFamily } from '../filter/filter-hint.js';
-import { ChosenColumns } from '../match/chosen-columns.js';
-import { AllColumns, type ColumnTracker } from '../match/column-tracker.js';
+import type { CellCursor } from '../cursor.js';
+import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
+import { AllColumns, ChosenColumns, type ColumnTracker } from '../match/column-tracker.js';
 import type { Matcher } from '../match/matcher.js';
-import { NewVersionMatcher } from '../match/new-version-matcher.js';
-import { NormalMatcher, RawMatcher } from '../match/user-matcher.js';
-import type { ReadHint } from './family-source.js';
+import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
+import type { KnownColumns } from './plain-row.js';
+
+/** Where a scanner takes the cells of one family from. */
+
+/**
+ * What a read may touch. Sources leave out memstores and files that hold nothing of it (R56-R58); a source that ignores
+ * the hint gives the same answers, only later.
+ */
+export interface ReadHint {
+  /** The only row that is read, or null when rows are scanned. */
+  readonly row: Uint8Array | null;
+  /** The least row of a scan, or null from the first. Rows at the bounds count as inside. */
+  readonly startRow: Uint8Array | null;
+  /** The greatest row of a scan, or null to the last. */
+  readonly stopRow: Uint8Array | null;
+  /** The only qualifiers that are read, in byte order, or null for all. Family markers are read besides (R57). */
+  readonly columns: readonly Uint8Array[] | null;
+  /** No cell with a timestamp below matters: the time range and the time to live of the family. */
+  readonly minTimestamp: number;
+  /** No cell with a timestamp at or above matters, but for markers that reach down (R56); LATEST_TIMESTAMP: open. */
+  readonly maxTimestamp: number;
+  readonly cacheBlocks: boolean;
+  readonly reversed: boolean;
+}
+
+/** One family of a region, at one moment. */
+export interface FamilySource {
+  readonly descriptor: FamilyDescriptor;
+  readonly known: KnownColumns;
+  /**
+   * Cursors over everything that may hold what is read, none positioned yet; each `order` tells which of two equal
+   * cells of equal seq is newer. The caller closes them.
+   */
+  openCursors(hint: ReadHint): CellCursor[];
+}
+
+/** What a read is under, besides the query. */
+export interface ScanContext {
+  /** Cells of later writes are not seen. */
+  readonly readPoint: number;
+  /** The time by which cells have expired or not. */
+  readonly now: number;
+  /** 0 <= random() < 1, for the random filter. */
+  readonly random: () => number;
+}
+
+/** From a query and a family to what reads it: which cursors to open, and which matcher decides. */
 
 /** What a query asks of one family. */
 export interface FamilyQuery {

@@ -2,22 +2,24 @@
 
 import { copySlice, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { type CellCursor, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
-import type { FilterEvaluator } from '../filter/filter-evaluator.js';
-import { compareToHint, type FilterFamily, FilterHint } from '../filter/filter-hint.js';
+import {
+  compareToHint,
+  type FilterEvaluator,
+  type FilterFamily,
+  FilterHint,
+} from '../filter/filter-evaluator.js';
 import {
   DONE_SCAN,
   INCLUDE,
   INCLUDE_NEXT_COLUMN,
   INCLUDE_NEXT_ROW,
+  type Matcher,
   SEEK_HINT,
   SEEK_NEXT_COLUMN,
   SEEK_NEXT_ROW,
-} from '../match/match-code.js';
-import type { Matcher } from '../match/matcher.js';
-import { CellMaker } from './cell-maker.js';
-import { CellMerge } from './cell-merge.js';
-import { ReverseMerge } from './reverse-merge.js';
-import type { RowBuilder } from './row-builder.js';
+} from '../match/matcher.js';
+import { CellMerge, ReverseMerge } from './cell-merge.js';
+import { CellMaker, type RowBuilder } from './row-builder.js';
 
 /** Cells that are stepped over before a search is worth its while. */
 const WALK = 3;

@@ -6,16 +6,14 @@
 
 import { RowanError } from '../../errors.js';
 import { LATEST_TIMESTAMP, type RowMutation, type RowMutations } from '../../table/index.js';
+import { ownCopy, type PreparedRow } from '../commit/preparation.js';
+import { WrittenCells } from '../commit/written-cells.js';
 import type { CellCursor } from '../cursor.js';
-import type { ChunkPool } from '../memstore/chunk.js';
+import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
-import type { FamilyStore } from '../region/family-store.js';
-import { VersionSource } from '../region/store-version.js';
-import type { FamilySource, ReadHint } from '../scan/family-source.js';
+import { type FamilyStore, VersionSource } from '../region/family-store.js';
+import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
-import { ownCopy } from '../write/own-copy.js';
-import type { PreparedRow } from '../write/preparation.js';
-import { WrittenCells } from '../write/written-cells.js';
 
 /** What one transaction may change: its commit is one turn of the event loop and one record of the log. */
 const MOST_CHANGES = 200_000;

@@ -1,7 +1,7 @@
 /** Tables as a transaction sees them. */
 
 import { asRowanError, throwIfAborted, UnsupportedError } from '../../errors.js';
-import { isGet } from '../../table/get.js';
+import { isGet } from '../../table/get-and-scan.js';
 import {
   type Append,
   type AtomicStep,
@@ -28,11 +28,10 @@ import {
   type TableChange,
   type TableTransaction,
 } from '../../table/index.js';
-import { AsyncScanner } from '../read/async-scanner.js';
+import { checkRow } from '../commit/row-operations.js';
 import { plainGet } from '../read/plain-get.js';
-import { TableScanner } from '../read/table-scanner.js';
+import { AsyncScanner, TableScanner } from '../read/table-scanner.js';
 import { regionOf } from '../region/region.js';
-import { checkRow } from '../write/row-operations.js';
 import type { ScannedRange } from './read-set.js';
 import type { StoreTransaction } from './transaction.js';
 

@@ -13,17 +13,16 @@
 import { toHex } from '../../bytes/index.js';
 import { ClosedError, RowanError, SerializationError, TimeoutError } from '../../errors.js';
 import type { Get, Query, Result, RowMutation, RowMutations, Scan } from '../../table/index.js';
+import { Preparation } from '../commit/preparation.js';
+import { RowClock } from '../commit/row-clock.js';
+import type { RowReader } from '../commit/row-operations.js';
+import { UncommittedRowReader } from '../read/row-reader.js';
 import type { RegisteredScanner } from '../read/scanner-registry.js';
-import type { FamilyStore } from '../region/family-store.js';
+import type { FamilyStore, VersionSource } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
-import { UncommittedRowReader } from '../region/row-reader.js';
-import type { VersionSource } from '../region/store-version.js';
-import type { FamilySource } from '../scan/family-source.js';
+import type { FamilySource } from '../scan/store-read.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
-import { Preparation } from '../write/preparation.js';
-import { RowClock } from '../write/row-clock.js';
-import type { RowReader } from '../write/row-operations.js';
 import { type PrivateSavepoint, PrivateWrites } from './private-writes.js';
 import { ReadSet, type ScannedRange } from './read-set.js';
 

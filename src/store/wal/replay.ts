@@ -1,4 +1,5 @@
 import { crc32 } from '../../bytes/index.js';
+import { type FileSystem, joinPath, walFileName, walTemporaryName } from '../fs/index.js';
 import {
   ChunkReader,
   discardLog,
@@ -9,9 +10,8 @@ import {
   readUint32,
   readUint48,
   WAL_KIND,
-} from '../chunk/index.js';
-import { type FileSystem, joinPath, walFileName, walTemporaryName } from '../fs/index.js';
-import { type ClosedSegment, RECORD_HEADER_SIZE } from './segment.js';
+} from '../logfile/index.js';
+import { type ClosedSegment, RECORD_HEADER_SIZE } from './wal-options.js';
 
 /** A segment as the MANIFEST names it. The one that was written to last has no length and crc yet. */
 export interface SegmentToRead {

@@ -1,3 +1,5 @@
+import { writeUint32, writeUint48 } from '../logfile/index.js';
+
 const DEFAULT_STAGING_SIZE = 1024 * 1024;
 
 export interface WalOptions {
@@ -27,4 +29,39 @@ export function walSettings(options: WalOptions): Required<WalOptions> {
 /** The staging buffer of a segment: beyond `stagingSize` there must be room for the record that fills it up. */
 export function stagingRoom(stagingSize = DEFAULT_STAGING_SIZE): number {
   return stagingSize + 65536;
+}
+
+/** Told of what becomes of records, by their last number, before those who wait for it by a promise. */
+export interface LogObserver {
+  /** Records up to `seq` are with the operating system. */
+  recordsWritten(seq: number): void;
+  /** A sync of what is written begins. */
+  syncBegins(): void;
+  /** It has ended; `everything`: what was written while it ran is on the disk, too. */
+  syncEnded(everything: boolean): void;
+  /** What was staged is gone. */
+  stagedLost(error: unknown): void;
+  /** Nothing more is written, and of what is not synced nobody knows. */
+  logEnded(error: unknown): void;
+}
+
+/** What the WAL puts before the bytes of a record: first sequence number u48, count u32. */
+export const RECORD_HEADER_SIZE = 10;
+
+/** Writes the record header; `firstSeq` is in 0..2^48-1, `count` in 1..2^32-1. */
+export function writeRecordHeader(bytes: Uint8Array, firstSeq: number, count: number): void {
+  writeUint48(bytes, 0, firstSeq);
+  writeUint32(bytes, 6, count);
+}
+
+/** What is recorded of a segment that nothing more is written to. */
+export interface ClosedSegment {
+  readonly number: number;
+  /** Bytes. */
+  readonly length: number;
+  /** The crc-32 of the whole file. */
+  readonly crc: number;
+  /** The lowest and highest sequence number in it; 0 and -1 when it has no record. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
 }

@@ -1,13 +1,17 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
-import { type ChunkWriter, createLog, WAL_KIND } from '../chunk/index.js';
 import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
-import type { LogObserver } from './log-observer.js';
-import type { PreparedSegment } from './prepared-segment.js';
-import { RoomDemand } from './room-demand.js';
-import { type ClosedSegment, RECORD_HEADER_SIZE, writeRecordHeader } from './segment.js';
-import { SyncWaiters } from './sync-waiters.js';
-import { TurnShare } from './turn-share.js';
-import { stagingRoom, type WalOptions, walSettings } from './wal-options.js';
+import { type ChunkWriter, createLog, WAL_KIND } from '../logfile/index.js';
+import { type PreparedSegment, RoomDemand } from './preallocation.js';
+import { SyncWaiters, TurnShare } from './sync-waiters.js';
+import {
+  type ClosedSegment,
+  type LogObserver,
+  RECORD_HEADER_SIZE,
+  stagingRoom,
+  type WalOptions,
+  walSettings,
+  writeRecordHeader,
+} from './wal-options.js';
 
 /** The segment that the log comes from: it waits for the disk. */
 interface Leaving {

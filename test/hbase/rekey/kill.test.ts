@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { RekeyState } from '../../../src/database/rekey-record.js';
+import type { RekeyState } from '../../../src/database/rekey-strategy.js';
 import type { Database } from '../../../src/database.js';
 import { Scan } from '../../../src/table/index.js';
 import { runScript } from '../../crash/run-script.js';

@@ -4,8 +4,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HFileWriter } from '../../../src/hadoop/hfile/index.js';
 import { bulkLoad, JobBuilder, ndjsonSource } from '../../../src/job/index.js';
-import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/job/tools/bulk-load.js';
-import type { BulkFormat } from '../../../src/job/tools/bulk-reading.js';
+import {
+  type BulkFormat,
+  type BulkLoadToolOptions,
+  bulkLoadFiles,
+} from '../../../src/job/tools/bulk-load.js';
 import { exportTable } from '../../../src/job/tools/export.js';
 import { importTsv } from '../../../src/job/tools/import-tsv.js';
 import { type Engine, Get, Put, Scan, tableDescriptor } from '../../../src/table/index.js';

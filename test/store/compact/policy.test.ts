@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_COMPACTION, selectFiles } from '../../../src/store/compact/policy.js';
+import { DEFAULT_COMPACTION, selectFiles } from '../../../src/store/background/compaction-policy.js';
 
 const settings = { ...DEFAULT_COMPACTION, minSize: 10 };
 const files = (...sizes: number[]) => sizes.map((size) => ({ size, reference: false }));

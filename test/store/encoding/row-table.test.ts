@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteSets } from '../../../src/store/encoding/rank-code.js';
-import { ByteRanges, type RowNumbersMaker } from '../../../src/store/encoding/row-code.js';
-import { RowTable } from '../../../src/store/encoding/row-table.js';
+import { ByteRanges, type RowNumbersMaker, RowTable } from '../../../src/store/encoding/row-lookup.js';
+import { ByteSets } from '../../../src/store/file/block-index.js';
 import { scaled } from '../../proof/scale.js';
 
 const HEAD = Buffer.from('user');

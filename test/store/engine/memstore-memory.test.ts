@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
-import { ChunkPool } from '../../../src/store/memstore/chunk.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { CellType, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { prepareCodecs } from '../../../src/compression/index.js';
-import { LEAF_ENTRIES } from '../../../src/store/file/file-format.js';
+import { LEAF_ENTRIES } from '../../../src/store/file/block-frame.js';
 import {
   describeBlocks,
   fileMetaFromJson,

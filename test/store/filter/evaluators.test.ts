@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { InvalidArgumentError } from '../../../src/errors.js';
-import { FilterHint } from '../../../src/store/filter/filter-hint.js';
+import { FilterHint } from '../../../src/store/filter/filter-evaluator.js';
 import { Cell, CellType, type Filter, filters } from '../../../src/table/index.js';
 import type { RunCell } from '../scan/array-cursor.js';
 import { cursorAt, dropsRow, evaluator, family, seen } from './run-filter.js';

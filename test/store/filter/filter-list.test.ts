@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import * as codes from '../../../src/store/filter/return-code.js';
+import * as codes from '../../../src/store/filter/filter-evaluator.js';
 import { filters } from '../../../src/table/index.js';
 import type { RunCell } from '../scan/array-cursor.js';
 import { dropsRow, evaluator, family, seen } from './run-filter.js';

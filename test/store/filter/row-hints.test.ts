@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { InvalidArgumentError } from '../../../src/errors.js';
-import { FilterHint } from '../../../src/store/filter/filter-hint.js';
+import { FilterHint } from '../../../src/store/filter/filter-evaluator.js';
 import { type Filter, filters } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { cursorAt, evaluator, family } from './run-filter.js';

@@ -2,9 +2,8 @@
 
 import { fromLatin1 } from '../../../src/bytes/index.js';
 import { buildFilter } from '../../../src/store/filter/build.js';
-import type { FilterEvaluator } from '../../../src/store/filter/filter-evaluator.js';
-import type { FilterFamily } from '../../../src/store/filter/filter-hint.js';
-import * as codes from '../../../src/store/filter/return-code.js';
+import type { FilterEvaluator, FilterFamily } from '../../../src/store/filter/filter-evaluator.js';
+import * as codes from '../../../src/store/filter/filter-evaluator.js';
 import type { Filter } from '../../../src/table/index.js';
 import { ArrayCursor, type RunCell } from '../scan/array-cursor.js';
 

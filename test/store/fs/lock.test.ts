@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type LockCalls, lockByOpen } from '../../../src/store/fs/directory-lock.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
-import { type LockCalls, lockByOpen } from '../../../src/store/fs/lock-by-open.js';
 import { runScript } from '../../crash/run-script.js';
 
 let directory: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { crc32, toBytes, toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
-import { ChunkWriter, MANIFEST_KIND } from '../../../src/store/chunk/index.js';
+import { ChunkWriter, MANIFEST_KIND } from '../../../src/store/logfile/index.js';
 import {
   applyEdits,
   type Edit,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toBytes } from '../../../src/bytes/index.js';
 import { EmbeddedEngine } from '../../../src/store/engine.js';
-import { CellArena, chunkOf, offsetOf } from '../../../src/store/memstore/arena.js';
-import { type Chunk, ChunkPool } from '../../../src/store/memstore/chunk.js';
+import { CellArena, type Chunk, ChunkPool, chunkOf, offsetOf } from '../../../src/store/memstore/arena.js';
 import { openStore } from '../../../src/store/recovery.js';
 import { CellType } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareBytes, toBytes, toHex } from '../../../src/bytes/index.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
-import { ChunkPool } from '../../../src/store/memstore/chunk.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
-import { SharedMemstoreCursor } from '../../../src/store/memstore/shared-memstore-cursor.js';
+import { SharedMemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 

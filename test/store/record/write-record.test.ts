@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
-import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/record/write-record.js';
+import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/commit/write-record.js';
 import { CellType } from '../../../src/table/index.js';
 import { goldenBytes } from '../golden.js';
 

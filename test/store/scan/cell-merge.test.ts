@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromLatin1, toLatin1 } from '../../../src/bytes/index.js';
 import { SeekKey, TYPE_MAXIMUM } from '../../../src/store/cursor.js';
-import { CellMerge } from '../../../src/store/scan/cell-merge.js';
-import { ReverseMerge } from '../../../src/store/scan/reverse-merge.js';
+import { CellMerge, ReverseMerge } from '../../../src/store/scan/cell-merge.js';
 import { ArrayCursor, cellOf, compareRunCells, type RunCell } from './array-cursor.js';
 import { cellsArbitrary, deal } from './runs.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CorruptionError } from '../../../src/errors.js';
-import { ChunkReader, judgeBreak, WAL_KIND } from '../../../src/store/chunk/index.js';
+import { ChunkReader, judgeBreak, WAL_KIND } from '../../../src/store/logfile/index.js';
 import { type ClosedSegment, Wal } from '../../../src/store/wal/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';

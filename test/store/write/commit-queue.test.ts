@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
+import { type CommitLog, CommitQueue } from '../../../src/store/commit/commit-queue.js';
+import type { WrittenCells } from '../../../src/store/commit/written-cells.js';
 import type { LogObserver } from '../../../src/store/wal/index.js';
-import { type CommitLog, CommitQueue } from '../../../src/store/write/commit-queue.js';
-import type { WrittenCells } from '../../../src/store/write/written-cells.js';
 
 class FakeLog implements CommitLog {
   observer: LogObserver | undefined;

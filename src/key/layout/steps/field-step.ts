@@ -1,17 +1,13 @@
-/** A part that stands in the key whole: its codec's bytes, framed so that the next part can be found. */
-
 import { concatBytes } from '../../../bytes/index.js';
 import { badValue } from '../../codecs/base.js';
-import type { BaseCodec } from '../../codecs/index.js';
-import { KeyWriter } from '../../codecs/index.js';
+import { type BaseCodec, KeyWriter } from '../../codecs/index.js';
 import type { SplitOptions } from '../../types.js';
-import { queryError } from '../conditions.js';
-import type { KeyField } from '../key-field.js';
-import { type KeyValues, partError, requireValue, rowError } from '../part-values.js';
-import { fieldRanges } from '../ranges.js';
+import { type KeyValues, partError, queryError, requireValue, rowError } from '../conditions.js';
+import { fieldRanges, type KeyField } from '../ranges.js';
 import { betweenSplits, textSplits, UNIFORM_BYTES, uniformSplits } from '../split-cuts.js';
-import { type InlinePart, type SplitBehind, Step } from '../step.js';
-import type { StepWalk } from '../step-walk.js';
+import { type InlinePart, type SplitBehind, Step, type StepWalk } from '../step.js';
+
+/** A part that stands in the key whole: its codec's bytes, framed so that the next part can be found. */
 
 /** What is written into it is taken out before anything else is written. */
 const scratch = new KeyWriter(64);
@@ -253,5 +249,52 @@ function endingOf(codec: BaseCodec<unknown>, endsWithRow: boolean): Ending {
       return endsWithRow ? 'row' : 'escaped';
     case 'separated':
       return endsWithRow && !codec.endsLast ? 'row' : 'separated';
+  }
+}
+
+/** Bytes that stand in every key: literals and the record type. */
+export class ConstStep extends Step {
+  readonly derived = false;
+  readonly width: number;
+  override readonly constant: Uint8Array;
+
+  constructor(
+    private readonly bytes: Uint8Array,
+    readonly signature: string,
+    override readonly isRecordType = false,
+  ) {
+    super();
+    this.width = bytes.length;
+    this.constant = bytes;
+  }
+
+  encode(_values: KeyValues, out: KeyWriter): void {
+    out.append(this.bytes);
+  }
+
+  decode(row: Uint8Array, at: number): number {
+    const end = this.skip(row, at);
+    if (end < 0) throw rowError(`byte ${at} is not the beginning of ${this.signature}`);
+    return end;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    const { bytes, width } = this;
+    if (at + width > row.length) return -1;
+    for (let i = 0; i < width; i++) if (row[at + i] !== bytes[i]) return -1;
+    return at + width;
+  }
+
+  pass(walk: StepWalk): boolean {
+    return this.isRecordType ? walk.appendType(this.bytes) : walk.append(this.bytes);
+  }
+
+  override splits(
+    prefix: Uint8Array,
+    regions: number,
+    behind: SplitBehind,
+    _options: SplitOptions,
+  ): Uint8Array[] {
+    return behind(concatBytes(prefix, this.bytes), regions);
   }
 }

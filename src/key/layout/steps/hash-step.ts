@@ -1,14 +1,19 @@
 import { compareBytes, concatBytes, toHex } from '../../../bytes/index.js';
-import type { BaseCodec } from '../../codecs/index.js';
-import { KeyWriter } from '../../codecs/index.js';
-import { digest } from '../../digest/digest.js';
+import { type BaseCodec, KeyWriter } from '../../codecs/index.js';
 import type { HashElement } from '../../elements.js';
-import { combinations, type OrderedConditions, queryError } from '../conditions.js';
-import { type KeyValues, partError, requireValue, rowError } from '../part-values.js';
+import { digest } from '../../infer.js';
+import {
+  combinations,
+  type KeyValues,
+  type OrderedConditions,
+  partError,
+  queryError,
+  requireValue,
+  rowError,
+} from '../conditions.js';
 import { textSplits, uniformSplits } from '../split-cuts.js';
-import { type SplitBehind, Step, type StepTest } from '../step.js';
-import type { StepWalk } from '../step-walk.js';
-import { modulo } from './modulo.js';
+import { type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js';
+import { modulo } from './salt-step.js';
 
 /** What a digest is taken of. */
 export interface HashSource {

@@ -1,11 +1,58 @@
-import { equalBytes, toHex } from '../../../bytes/index.js';
+import { concatBytes, equalBytes, toHex } from '../../../bytes/index.js';
+import { KeyError } from '../../../errors.js';
+import { describe } from '../../../table/checks.js';
 import { KeyWriter } from '../../codecs/index.js';
-import { phoenixSalt } from '../../digest/digest.js';
 import { murmur3 } from '../../digest/murmur3.js';
-import type { SaltElement } from '../../elements.js';
-import { type KeyValues, rowError } from '../part-values.js';
-import type { StepWalk } from '../step-walk.js';
-import { SpreadStep } from './spread-step.js';
+import type { BucketElement, SaltElement } from '../../elements.js';
+import { phoenixSalt } from '../../infer.js';
+import type { SplitOptions } from '../../types.js';
+import { type KeyValues, requireValue, rowError } from '../conditions.js';
+import { precedesOpenPart, type SplitBehind, Step, type StepWalk } from '../step.js';
+
+/** Steps that take one of a known number of byte strings of one width: a query can ask for each. */
+export abstract class SpreadStep extends Step {
+  abstract override readonly width: number;
+  readonly derived = true;
+  /** What can stand there, in byte order. */
+  abstract readonly choices: readonly Uint8Array[];
+
+  /** The one choice that the values of a walk lead to, or undefined. */
+  protected abstract chosen(walk: StepWalk): Uint8Array | undefined;
+
+  pass(walk: StepWalk): boolean {
+    const bytes = this.chosen(walk);
+    return bytes === undefined ? walk.fanOutOver(this.choices, this.signature) : walk.appendDerived(bytes);
+  }
+
+  override disorders(later: readonly Step[], isKnown: (name: string) => boolean): boolean {
+    return precedesOpenPart(later, isKnown);
+  }
+
+  /** Between the choices, and within each when there are more regions than choices and what follows can be split. */
+  override splits(
+    prefix: Uint8Array,
+    regions: number,
+    behind: SplitBehind,
+    _options: SplitOptions,
+  ): Uint8Array[] {
+    const { choices } = this;
+    const count = choices.length;
+    const keys: Uint8Array[] = [];
+    if (regions <= count) {
+      for (let i = 1; i < regions; i++) {
+        keys.push(concatBytes(prefix, choices[Math.ceil((i * count) / regions)]!));
+      }
+      return keys;
+    }
+    choices.forEach((choice, i) => {
+      const start = concatBytes(prefix, choice);
+      if (i > 0) keys.push(start);
+      const share = Math.floor(((i + 1) * regions) / count) - Math.floor((i * regions) / count);
+      keys.push(...behind(start, share));
+    });
+    return keys;
+  }
+}
 
 /** A salt: computed over other parts of the key, or drawn at random. */
 export class SaltStep extends SpreadStep {
@@ -98,5 +145,48 @@ export class SaltStep extends SpreadStep {
     if (end > row.length) return -1;
     if (this.prefixes === undefined) return row[at]! < this.element.buckets ? end : -1;
     return this.prefixes.some((prefix) => equalBytes(prefix, row.subarray(at, end))) ? end : -1;
+  }
+}
+
+/** value mod n, 0..n-1, of a whole number, a bigint or the ms of a Date. @throws KeyError. */
+export function modulo(name: string, value: unknown, n: number): number | bigint {
+  const number = value instanceof Date ? value.getTime() : value;
+  if (typeof number === 'bigint') return ((number % BigInt(n)) + BigInt(n)) % BigInt(n);
+  if (typeof number === 'number' && Number.isSafeInteger(number)) return ((number % n) + n) % n;
+  throw new KeyError(
+    `Key part "${name}": ${describe(value)} has no modulo. Buckets go with whole numbers, bigints and Dates; spread others with salt().`,
+    { details: { property: name } },
+  );
+}
+
+/** A numeric part modulo a number. */
+export class BucketStep extends SpreadStep {
+  readonly signature: string;
+  readonly width = 1;
+  readonly choices: readonly Uint8Array[];
+
+  constructor(private readonly element: BucketElement) {
+    super();
+    this.signature = `bucket(${element.buckets},${element.of})`;
+    this.choices = Array.from({ length: element.buckets }, (_, i) => Uint8Array.of(i));
+  }
+
+  encode(values: KeyValues, out: KeyWriter): void {
+    const { of, buckets } = this.element;
+    out.push(Number(modulo(of, requireValue(values, of), buckets)));
+  }
+
+  protected chosen(walk: StepWalk): Uint8Array | undefined {
+    return walk.has(this.element.of) ? walk.bytesOf(this) : undefined;
+  }
+
+  decode(row: Uint8Array, at: number): number {
+    const end = this.skip(row, at);
+    if (end < 0) throw rowError(`byte ${at} is no bucket of ${this.signature}`);
+    return end;
+  }
+
+  skip(row: Uint8Array, at: number): number {
+    return at < row.length && row[at]! < this.element.buckets ? at + 1 : -1;
   }
 }

@@ -1,17 +1,22 @@
 import { copyBytes } from '../../../bytes/index.js';
 import { KeyError } from '../../../errors.js';
 import { describe } from '../../../table/checks.js';
-import { getInteger, putInteger } from '../../codecs/integer-bytes.js';
-import { readSafe, writeSafe } from '../../codecs/long-bytes.js';
+import { getInteger, putInteger } from '../../codecs/base.js';
+import { readSafe, writeSafe } from '../../codecs/integers.js';
 import { KeyWriter } from '../../codecs/writer.js';
 import type { TimeBucketElement } from '../../elements.js';
 import type { SplitOptions } from '../../types.js';
-import { type OrderedConditions, queryError, type SpanCondition } from '../conditions.js';
-import { type KeyValues, requireValue, rowError } from '../part-values.js';
+import {
+  type KeyValues,
+  type OrderedConditions,
+  queryError,
+  requireValue,
+  rowError,
+  type SpanCondition,
+} from '../conditions.js';
 import type { RelativeRange } from '../ranges.js';
 import { betweenSplits } from '../split-cuts.js';
-import { precedesOpenPart, type SplitBehind, Step, type StepTest } from '../step.js';
-import type { StepWalk } from '../step-walk.js';
+import { precedesOpenPart, type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js';
 import { encodedTest } from './hash-step.js';
 
 type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;

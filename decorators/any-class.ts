@@ -1,2 +1,0 @@
-/** Any class at all. */
-export type AnyClass = abstract new (...args: never[]) => object;

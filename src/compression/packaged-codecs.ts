@@ -1,0 +1,202 @@
+import { type BlockCodec, badBlock, checkRatio, plainView } from './block-codec.js';
+
+/** What is used of the package `lz4-napi`: blocks with their raw length, a little-endian u32, in front. */
+export interface Lz4Package {
+  compressSync(data: Buffer): Uint8Array;
+  uncompressSync(data: Uint8Array): Uint8Array;
+}
+
+const LENGTH_BYTES = 4;
+/** A byte of a match's length stands for at most 255. */
+const MOST_LZ4 = 255;
+
+/** LZ4: a raw LZ4 block. The block header has its raw length. */
+export class Lz4Codec implements BlockCodec {
+  readonly name = 'LZ4';
+  private scratch = Buffer.alloc(0);
+
+  constructor(private readonly lz4: Lz4Package) {}
+
+  compress(source: Uint8Array, offset: number, length: number): Uint8Array {
+    const input = Buffer.from(source.buffer as ArrayBuffer, source.byteOffset + offset, length);
+    return plainView(this.lz4.compressSync(input)).subarray(LENGTH_BYTES);
+  }
+
+  decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
+    checkRatio(this.name, length, rawLength, MOST_LZ4);
+    const input = this.withLength(source, offset, length, rawLength);
+    let raw: Uint8Array;
+    try {
+      raw = this.lz4.uncompressSync(input);
+    } catch (error) {
+      throw badBlock(this.name, (error as Error).message, error);
+    }
+    if (raw.length !== rawLength)
+      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
+    return plainView(raw);
+  }
+
+  private withLength(source: Uint8Array, offset: number, length: number, rawLength: number): Buffer {
+    if (this.scratch.length < length + LENGTH_BYTES)
+      this.scratch = Buffer.allocUnsafeSlow((length + LENGTH_BYTES) * 2);
+    const input = this.scratch;
+    input.writeUInt32LE(rawLength, 0);
+    input.set(source.subarray(offset, offset + length), LENGTH_BYTES);
+    return input.subarray(0, length + LENGTH_BYTES);
+  }
+}
+
+/**
+ * What a raw LZ4 block unpacks to: the lengths of its literals and matches are added up, nothing is unpacked.
+ * @throws CorruptionError when it ends within a sequence.
+ */
+export function lz4Length(source: Uint8Array): number {
+  let raw = 0;
+  let at = 0;
+  const lengthOf = (nibble: number): number => {
+    let length = nibble;
+    if (nibble < 15) return length;
+    for (;;) {
+      if (at >= source.length) throw badBlock('LZ4', 'it ends within a length');
+      const byte = source[at++]!;
+      length += byte;
+      if (byte < 255) return length;
+    }
+  };
+  while (at < source.length) {
+    const token = source[at++]!;
+    const literals = lengthOf(token >>> 4);
+    raw += literals;
+    at += literals;
+    // The last sequence has literals only.
+    if (at >= source.length) break;
+    at += 2;
+    raw += lengthOf(token & 15) + 4;
+  }
+  if (at > source.length) throw badBlock('LZ4', 'it ends within a sequence');
+  return raw;
+}
+
+interface SnappyOptions {
+  readonly copyOutputData: boolean;
+}
+
+/** What is used of the package `snappy`. */
+export interface SnappyPackage {
+  compressSync(input: Uint8Array, options: SnappyOptions): Uint8Array;
+  uncompressSync(input: Uint8Array, options: SnappyOptions): Uint8Array | string;
+}
+
+/** Results in memory of V8's own: a buffer of the package's costs three times as much to make as to copy. */
+const OPTIONS: SnappyOptions = { copyOutputData: true };
+
+/** A snappy copy of 64 bytes takes three. */
+const MOST_SNAPPY = 32;
+
+/** SNAPPY: a raw snappy block, which begins with its raw length as a varint. */
+export class SnappyCodec implements BlockCodec {
+  readonly name = 'SNAPPY';
+
+  constructor(private readonly snappy: SnappyPackage) {}
+
+  compress(source: Uint8Array, offset: number, length: number): Uint8Array {
+    return plainView(this.snappy.compressSync(source.subarray(offset, offset + length), OPTIONS));
+  }
+
+  decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
+    checkRatio(this.name, length, rawLength, MOST_SNAPPY);
+    // The package allocates what the block says of itself, so that is read first.
+    const said = saidLength(source, offset, offset + length);
+    if (said !== rawLength) throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
+    try {
+      return plainView(
+        this.snappy.uncompressSync(source.subarray(offset, offset + length), OPTIONS) as Uint8Array,
+      );
+    } catch (error) {
+      throw badBlock(this.name, (error as Error).message, error);
+    }
+  }
+}
+
+/** What a block says that it unpacks to, -1 when it says nothing. */
+export function saidLength(source: Uint8Array, offset: number, end: number): number {
+  let length = 0;
+  for (let i = 0; i < 5 && offset + i < end; i++) {
+    const byte = source[offset + i]!;
+    length += (byte & 0x7f) * 2 ** (7 * i);
+    if (byte < 0x80) return length;
+  }
+  return -1;
+}
+
+/** The two ways to zstd, which read each other's frames: Node's own since 22.15 and 23.8, else a package in wasm. */
+export interface ZstdFunctions {
+  compress(data: Uint8Array): Uint8Array;
+  /** Allocates at most `rawLength` bytes for the result. */
+  decompress(data: Uint8Array, rawLength: number): Uint8Array;
+}
+
+/** The level of both ways. */
+export const ZSTD_LEVEL = 3;
+/** A block of 128 KiB of one byte takes four bytes. */
+const MOST_ZSTD = 1 << 15;
+/** Larger blocks stay uncompressed: the package's memory is limited, and files are to be readable both ways. */
+const MAX_BYTES = 1 << 26;
+/** The first four bytes of a frame, little-endian. */
+export const FRAME_MAGIC = 0xfd2fb528;
+
+/** ZSTD: one frame that says its content size. */
+export class ZstdCodec implements BlockCodec {
+  readonly name = 'ZSTD';
+
+  constructor(private readonly zstd: ZstdFunctions) {}
+
+  compress(source: Uint8Array, offset: number, length: number): Uint8Array {
+    if (length > MAX_BYTES) return source.subarray(offset, offset + length);
+    return plainView(this.zstd.compress(source.subarray(offset, offset + length)));
+  }
+
+  decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
+    checkRatio(this.name, length, rawLength, MOST_ZSTD);
+    if (rawLength > MAX_BYTES || length > MAX_BYTES)
+      throw badBlock(this.name, `${rawLength} bytes are too many`);
+    const said = contentSize(source, offset, length);
+    // A frame without a size is what Node's streaming compressor writes.
+    if (said !== undefined && said !== rawLength)
+      throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
+    let raw: Uint8Array;
+    try {
+      raw = this.zstd.decompress(source.subarray(offset, offset + length), rawLength);
+    } catch (error) {
+      throw badBlock(this.name, (error as Error).message, error);
+    }
+    if (raw.length !== rawLength)
+      throw badBlock(this.name, `it has ${raw.length} bytes instead of ${rawLength}`);
+    return plainView(raw);
+  }
+}
+
+/** The size of the content that the frame's header says (RFC 8878, 3.1.1.1), undefined when it says none. @throws CorruptionError */
+export function contentSize(source: Uint8Array, offset: number, length: number): number | undefined {
+  const view = new DataView(source.buffer, source.byteOffset + offset, length);
+  if (length < 6 || view.getUint32(0, true) !== FRAME_MAGIC)
+    throw badBlock('ZSTD', 'it does not begin as a frame');
+  const descriptor = view.getUint8(4);
+  const single = (descriptor & 0x20) !== 0;
+  const sizeCode = descriptor >>> 6;
+  const sizeBytes = sizeCode === 0 ? (single ? 1 : 0) : 1 << sizeCode;
+  const at = 5 + (single ? 0 : 1) + [0, 1, 2, 4][descriptor & 3]!;
+  if (at + sizeBytes > length) throw badBlock('ZSTD', 'it ends inside its header');
+  switch (sizeBytes) {
+    case 0:
+      return undefined;
+    case 1:
+      return view.getUint8(at);
+    case 2:
+      return view.getUint16(at, true) + 256;
+    case 4:
+      return view.getUint32(at, true);
+    default:
+      return Number(view.getBigUint64(at, true));
+  }
+}

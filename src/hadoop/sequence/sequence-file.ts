@@ -1,0 +1,277 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { deflate, gunzip, gzip, inflate } from 'node:zlib';
+import { CorruptionError, UnsupportedError } from '../../errors.js';
+import type { Result } from '../../table/index.js';
+import { ByteBuilder, ByteParser, naming, readAt, vintLength } from '../writable.js';
+import { RecordBuilder, resultOf } from './result-message.js';
+
+/**
+ * Sequence files of Hadoop, version 6, as HBase's Export writes them: rows by their keys (docs/bulk-load.md). FROZEN.
+ *
+ *     head     "SEQ" 06 | class of keys | class of values | compressed (1) | in blocks (1) | [codec's class] | metadata: pairs (4), texts | sync (16)
+ *     record   length (4) | length of the key (4) | key | value, packed if compressed
+ *     block    -1 (4) | sync (16) | records, vint | lengths of keys | keys | lengths of values | values; each: bytes, vint | packed bytes
+ *
+ * Between records stands now and then -1 (4) | sync (16). A key is a length (4) and bytes, a value the message `Result` behind its
+ * length; classes and texts are a length (vint) and UTF-8. Numbers are big-endian.
+ */
+
+export const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
+export const SYNC_BYTES = 16;
+export const KEY_CLASS = 'org.apache.hadoop.hbase.io.ImmutableBytesWritable';
+export const VALUE_CLASS = 'org.apache.hadoop.hbase.client.Result';
+
+/** What a block, or a record, unpacks to at the most. */
+export const LARGEST_UNPACKED = 256 << 20;
+
+type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
+type Pack = (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
+
+/** The codecs that are known here, by their classes. */
+const CODECS: Readonly<Record<string, { readonly pack: Pack; readonly unpack: Unpack }>> = {
+  'org.apache.hadoop.io.compress.DefaultCodec': { pack: promisify(deflate), unpack: promisify(inflate) },
+  'org.apache.hadoop.io.compress.DeflateCodec': { pack: promisify(deflate), unpack: promisify(inflate) },
+  'org.apache.hadoop.io.compress.GzipCodec': { pack: promisify(gzip), unpack: promisify(gunzip) },
+};
+export const CODEC_CLASSES: readonly string[] = Object.keys(CODECS);
+/** What is written with: deflate, as Hadoop does by default. */
+export const WRITTEN_CODEC = CODEC_CLASSES[0]!;
+
+export function pack(bytes: Uint8Array): Promise<Buffer> {
+  return CODECS[WRITTEN_CODEC]!.pack(bytes, { level: 1 });
+}
+
+/** @throws CorruptionError when it is nothing that the codec packed, or more than {@link LARGEST_UNPACKED}. */
+export async function unpack(codec: string, bytes: Uint8Array): Promise<Buffer> {
+  try {
+    return await CODECS[codec]!.unpack(bytes, { maxOutputLength: LARGEST_UNPACKED });
+  } catch (cause) {
+    throw new CorruptionError(`it cannot be unpacked (${(cause as Error).message})`, { cause });
+  }
+}
+
+/** Writes sequence files (format.ts): blocks packed by deflate. */
+
+/** Bytes of rows after which a block ends. */
+const BLOCK_BYTES = 1 << 20;
+const ESCAPE = -1;
+
+/** What the bytes of one file are. `sync` marks where its blocks begin: 16 bytes that stand nowhere else in it. */
+export class SequenceWriter {
+  private readonly records = new RecordBuilder();
+
+  constructor(private readonly sync: Uint8Array) {
+    if (sync.length !== SYNC_BYTES) throw new RangeError(`a mark has ${SYNC_BYTES} bytes`);
+  }
+
+  header(): Buffer {
+    const text = (value: string): Buffer => Buffer.from(value);
+    return new ByteBuilder()
+      .bytes(MAGIC)
+      .vbytes(text(KEY_CLASS))
+      .vbytes(text(VALUE_CLASS))
+      .byte(1)
+      .byte(1)
+      .vbytes(text(WRITTEN_CODEC))
+      .int(0)
+      .bytes(this.sync)
+      .copy();
+  }
+
+  /** Whole blocks of all these rows, in their order. */
+  async blocks(rows: readonly Result[]): Promise<Buffer> {
+    const blocks: Buffer[] = [];
+    for (const [at, row] of rows.entries()) {
+      this.records.add(row);
+      if (this.records.size >= BLOCK_BYTES || at === rows.length - 1) blocks.push(await this.takeBlock());
+    }
+    return Buffer.concat(blocks);
+  }
+
+  private async takeBlock(): Promise<Buffer> {
+    const { records, keyLengths, keys, valueLengths, values } = this.records;
+    const parts = await Promise.all(
+      [keyLengths, keys, valueLengths, values].map((each) => pack(each.view())),
+    );
+    const block = new ByteBuilder(256).int(ESCAPE).bytes(this.sync).vint(records);
+    for (const part of parts) block.vbytes(part);
+    this.records.clear();
+    return block.copy();
+  }
+}
+
+/** Reads sequence files of rows, in parts that stand by themselves. What lengths say is held against the file first. */
+
+const KIND = 'a sequence file';
+/** A head is no longer than this. */
+const LARGEST_HEAD = 1 << 20;
+/** Bytes that are read at once, if they are there. */
+const CHUNK = 1 << 20;
+/** Rows of a part, about. */
+const ROWS_OF_PART = 1000;
+const LONGEST_VINT = 9;
+
+/** Rows of a block, or of records one behind the other. */
+export interface SequencePart {
+  readonly offset: number;
+  /** Where the part behind it begins. */
+  readonly next: number;
+  readonly rows: readonly Result[];
+}
+
+interface Head {
+  readonly codec: string | undefined;
+  readonly inBlocks: boolean;
+  readonly sync: Buffer;
+  readonly end: number;
+}
+
+export class SequenceReader {
+  private buffer: Buffer = Buffer.alloc(0);
+  private base = 0;
+
+  private constructor(
+    readonly path: string,
+    private readonly handle: FileHandle,
+    private readonly size: number,
+    private readonly head: Head,
+  ) {}
+
+  /**
+   * @throws CorruptionError naming the file when it is no sequence file of version 6; UnsupportedError for one that holds no rows
+   * of HBase, or is packed by a codec that is not known here.
+   */
+  static async open(path: string): Promise<SequenceReader> {
+    const handle = await open(path, 'r');
+    try {
+      const { size } = await handle.stat();
+      const bytes = await readAt(handle, 0, Math.min(size, LARGEST_HEAD));
+      const head = await naming({ path, offset: 0, kind: KIND }, async () => parseHead(bytes));
+      return new SequenceReader(path, handle, size, head);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /**
+   * The part that begins at `offset`; undefined at the end. `offset` is 0, or `next` of a part.
+   * @throws CorruptionError naming file and byte.
+   */
+  part(offset: number): Promise<SequencePart | undefined> {
+    const at = Math.max(offset, this.head.end);
+    if (at >= this.size) return Promise.resolve(undefined);
+    return naming({ path: this.path, offset: at, kind: KIND }, () =>
+      this.head.inBlocks ? this.block(at) : this.records(at),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
+
+  private async block(offset: number): Promise<SequencePart> {
+    let at = await this.pastMark(offset);
+    const count = await this.vint(at);
+    at = count.end;
+    const parts: ByteParser[] = [];
+    for (let i = 0; i < 4; i++) {
+      const length = await this.vint(at);
+      const packed = await this.bytes(length.end, length.value);
+      parts.push(new ByteParser(await unpack(this.head.codec!, packed)));
+      at = length.end + length.value;
+    }
+    const [keyLengths, keys, valueLengths, values] = parts as [
+      ByteParser,
+      ByteParser,
+      ByteParser,
+      ByteParser,
+    ];
+    const rows: Result[] = [];
+    // Each record has a length of a byte at the least: no more are believed.
+    if (count.value > keyLengths.left) throw new CorruptionError('a block has fewer records than it says');
+    for (let record = 0; record < count.value; record++) {
+      rows.push(resultOf(keys.take(keyLengths.vint()), values.take(valueLengths.vint())));
+    }
+    if (keys.left + values.left > 0) throw new CorruptionError('a block has more than its records');
+    return { offset, next: at, rows };
+  }
+
+  private async records(offset: number): Promise<SequencePart> {
+    let at = offset;
+    const rows: Result[] = [];
+    const begin = at;
+    while (at < this.size && rows.length < ROWS_OF_PART && at - begin < CHUNK) {
+      const length = (await this.bytes(at, 4)).readInt32BE(0);
+      if (length === ESCAPE) {
+        at = await this.pastMark(at);
+        continue;
+      }
+      const keyLength = (await this.bytes(at + 4, 4)).readInt32BE(0);
+      if (keyLength < 0 || keyLength > length) throw new CorruptionError('a key is longer than its record');
+      const record = await this.bytes(at + 8, length);
+      const value = record.subarray(keyLength);
+      const { codec } = this.head;
+      rows.push(
+        resultOf(record.subarray(0, keyLength), codec === undefined ? value : await unpack(codec, value)),
+      );
+      at += 8 + length;
+    }
+    return { offset, next: at, rows };
+  }
+
+  private async pastMark(offset: number): Promise<number> {
+    const mark = await this.bytes(offset, 4 + SYNC_BYTES);
+    if (mark.readInt32BE(0) === ESCAPE && mark.subarray(4).equals(this.head.sync))
+      return offset + 4 + SYNC_BYTES;
+    throw new CorruptionError('there is no mark where a block or record begins');
+  }
+
+  private async vint(at: number): Promise<{ readonly value: number; readonly end: number }> {
+    const bytes = await this.bytes(at, Math.min(LONGEST_VINT, this.size - at));
+    const length = bytes.length === 0 ? 1 : vintLength(bytes[0]!);
+    return { value: new ByteParser(bytes).vint(), end: at + length };
+  }
+
+  /** @throws CorruptionError when there are not so many: before room is made for them. */
+  private async bytes(at: number, length: number): Promise<Buffer> {
+    if (!(length >= 0) || at + length > this.size) {
+      throw new CorruptionError(`${length} bytes are said to stand at byte ${at} of ${this.size}`);
+    }
+    if (at < this.base || at + length > this.base + this.buffer.length) {
+      this.buffer = await readAt(this.handle, at, Math.min(Math.max(length, CHUNK), this.size - at));
+      this.base = at;
+    }
+    return this.buffer.subarray(at - this.base, at - this.base + length);
+  }
+}
+
+function parseHead(bytes: Buffer): Head {
+  const parser = new ByteParser(bytes);
+  if (!parser.take(MAGIC.length).equals(MAGIC))
+    throw new CorruptionError('it is no sequence file of version 6');
+  const [keys, values] = [parser.vbytes().toString(), parser.vbytes().toString()];
+  if (keys !== KEY_CLASS || values !== VALUE_CLASS) {
+    throw new UnsupportedError(
+      `it holds ${values.slice(0, 100)} by ${keys.slice(0, 100)}, and only rows of HBase (${VALUE_CLASS} by ${KEY_CLASS}) can be read. ` +
+        "Name files of HBase's Export.",
+    );
+  }
+  const [compressed, inBlocks] = [parser.byte() !== 0, parser.byte() !== 0];
+  const codec = compressed ? parser.vbytes().toString() : undefined;
+  if (codec !== undefined && !CODEC_CLASSES.includes(codec)) {
+    throw new UnsupportedError(
+      `it is packed by ${codec.slice(0, 100)}. Export it without, or with -D ` +
+        `mapreduce.output.fileoutputformat.compress.codec=${CODEC_CLASSES[0]!}.`,
+    );
+  }
+  if (inBlocks && !compressed) throw new CorruptionError('it has blocks that are not packed');
+  // Each pair has two bytes at the least.
+  const pairs = parser.int();
+  if (pairs < 0 || pairs > parser.left / 2)
+    throw new CorruptionError('it says more of itself than it has bytes');
+  for (let i = 0; i < 2 * pairs; i++) parser.vbytes();
+  const sync = Buffer.from(parser.take(SYNC_BYTES));
+  return { codec, inBlocks, sync, end: parser.at };
+}

@@ -1,0 +1,175 @@
+import { SchemaError } from '../../errors.js';
+import { describe } from '../../table/checks.js';
+import {
+  BaseCodec,
+  badBytes,
+  badValue,
+  getInteger,
+  putInteger,
+  type ScalarCodec,
+  wrongLength,
+} from './base.js';
+import type { KeyWriter } from './writer.js';
+
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+/** The value of a lower-case hex digit's character code, or -1. */
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  if (code >= 0x61 && code <= 0x66) return code - 0x57;
+  return -1;
+}
+
+class UuidCodec extends BaseCodec<string> {
+  readonly name = 'uuid';
+  readonly fixedLength = 16;
+  override readonly uniform = 'bytes';
+
+  write(value: string, out: KeyWriter): void {
+    out.ensure(16);
+    const { buffer } = out;
+    let at = out.length;
+    let valid = typeof value === 'string' && value.length === 36;
+    for (let i = 0; valid && i < 36; ) {
+      if (i === 8 || i === 13 || i === 18 || i === 23) {
+        valid = value.charCodeAt(i++) === 0x2d;
+      } else {
+        const high = hexDigit(value.charCodeAt(i));
+        const low = hexDigit(value.charCodeAt(i + 1));
+        valid = high >= 0 && low >= 0;
+        buffer[at++] = (high << 4) | low;
+        i += 2;
+      }
+    }
+    if (!valid) {
+      throw badValue(
+        this.name,
+        value,
+        'written as 8-4-4-4-12 lower-case hex digits (letters are never folded)',
+      );
+    }
+    out.length = at;
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): string {
+    if (end - start !== 16) throw wrongLength(this, bytes, start, end);
+    let text = '';
+    for (let i = 0; i < 16; i++) {
+      if (i === 4 || i === 6 || i === 8 || i === 10) text += '-';
+      text += HEX[bytes[start + i]!];
+    }
+    return text;
+  }
+}
+
+/** A UUID as text in lower case; 16 bytes in the order of the text. Split evenly, as random UUIDs are. */
+export const uuid: ScalarCodec<string> = new UuidCodec();
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+class UlidCodec extends BaseCodec<string> {
+  readonly name = 'ulid';
+  readonly fixedLength = 16;
+
+  write(value: string, out: KeyWriter): void {
+    if (typeof value !== 'string' || !/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(value)) {
+      throw badValue(this.name, value, '26 upper-case characters of Crockford base 32, the first 0-7');
+    }
+    out.ensure(16);
+    let bits = 0;
+    let held = -2;
+    for (let i = 0; i < 26; i++) {
+      bits = (bits << 5) | CROCKFORD.indexOf(value[i]!);
+      held += 5;
+      if (held >= 8) {
+        held -= 8;
+        out.buffer[out.length++] = bits >> held;
+        bits &= (1 << held) - 1;
+      }
+    }
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): string {
+    if (end - start !== 16) throw wrongLength(this, bytes, start, end);
+    let text = '';
+    let bits = 0;
+    let held = 2;
+    for (let i = start; i < end; i++) {
+      bits = (bits << 8) | bytes[i]!;
+      held += 8;
+      while (held >= 5) {
+        held -= 5;
+        text += CROCKFORD[bits >> held];
+        bits &= (1 << held) - 1;
+      }
+    }
+    if (text.length !== 26) throw badBytes(this.name, bytes, start, end, 'it is cut short');
+    return text;
+  }
+}
+
+/** A ULID as text; 16 bytes in the order of the text, so in the order of time. */
+export const ulid: ScalarCodec<string> = new UlidCodec();
+
+class EnumerationCodec<Name extends string> extends BaseCodec<Name> {
+  readonly name: string;
+  private readonly names: ReadonlyMap<number, Name>;
+
+  constructor(
+    readonly fixedLength: number,
+    private readonly ids: ReadonlyMap<Name, number>,
+  ) {
+    super();
+    this.names = new Map([...ids].map(([name, id]) => [id, name]));
+    const list = [...ids].sort((a, b) => a[1] - b[1]).map(([name, id]) => `${JSON.stringify(name)}=${id}`);
+    this.name = `enumeration(${list.join(',')}${fixedLength === 1 ? '' : `;${fixedLength}`})`;
+  }
+
+  write(value: Name, out: KeyWriter): void {
+    const id = this.ids.get(value);
+    if (id === undefined) throw badValue('enumeration', value, `one of ${[...this.ids.keys()].join(', ')}`);
+    out.ensure(this.fixedLength);
+    putInteger(out.buffer, out.length, this.fixedLength, id);
+    out.length += this.fixedLength;
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): Name {
+    if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
+    const id = getInteger(bytes, start, this.fixedLength);
+    const name = this.names.get(id);
+    if (name === undefined) throw badBytes('enumeration', bytes, start, end, `no name has the id ${id}`);
+    return name;
+  }
+}
+
+/**
+ * One of some names, by ids that never change: `enumeration({ open: 1, shipped: 2 })`. One byte, or `bytes: 2` for ids
+ * above 255. The order is that of the ids.
+ */
+export function enumeration<const Name extends string>(
+  ids: Readonly<Record<Name, number>>,
+  options: { readonly bytes?: 1 | 2 } = {},
+): ScalarCodec<Name> {
+  if (typeof ids !== 'object' || ids === null || typeof options !== 'object' || options === null) {
+    throw new SchemaError(
+      `enumeration() takes names and their ids, { open: 1, shipped: 2 }, not ${describe(ids)}.`,
+    );
+  }
+  const size = options.bytes ?? 1;
+  if (size !== 1 && size !== 2) {
+    throw new SchemaError(`enumeration(): bytes is 1 or 2, not ${describe(size)}.`);
+  }
+  const entries = Object.entries(ids) as [Name, number][];
+  if (entries.length === 0) throw new SchemaError('enumeration(): it has no names.');
+  for (const [name, id] of entries) {
+    if (!Number.isInteger(id) || id < 0 || id >= 256 ** size) {
+      throw new SchemaError(
+        `enumeration(): the id of "${name}" must be a whole number from 0 to ${256 ** size - 1}.`,
+      );
+    }
+  }
+  if (new Set(entries.map(([, id]) => id)).size !== entries.length) {
+    throw new SchemaError('enumeration(): two names have the same id.');
+  }
+  return new EnumerationCodec(size, new Map(entries));
+}

@@ -1,0 +1,203 @@
+import type { OpenRange, RangeSource } from './range-source.js';
+import { comparePlaced, type ReadPlan } from './read-plan.js';
+import type { RowCursor } from './row.js';
+
+/** One range after the other. */
+export class SequenceCursor implements RowCursor {
+  private index = 0;
+  private source: RangeSource | undefined;
+
+  constructor(
+    private readonly ranges: readonly OpenRange[],
+    private readonly open: (range: OpenRange, left: number | undefined) => RangeSource,
+    private left: number | undefined,
+  ) {}
+
+  get row(): RangeSource['row'] {
+    return this.source?.row;
+  }
+
+  get entity(): number {
+    return this.source?.entity ?? 0;
+  }
+
+  advance(): boolean | Promise<boolean> {
+    for (;;) {
+      if (this.source === undefined) {
+        if (this.index >= this.ranges.length) return false;
+        this.source = this.open(this.ranges[this.index++]!, this.left);
+      }
+      const more = this.source.advance();
+      if (typeof more !== 'boolean') return this.advanceLater(more);
+      if (more) return this.gave();
+      const closing = this.finish();
+      if (closing !== undefined) return closing.then(() => this.advance());
+    }
+  }
+
+  private async advanceLater(more: Promise<boolean>): Promise<boolean> {
+    if (await more) return this.gave();
+    await this.finish();
+    return this.advance();
+  }
+
+  private gave(): true {
+    if (this.left !== undefined) this.left = Math.max(this.left - 1, 1);
+    return true;
+  }
+
+  private finish(): Promise<void> | undefined {
+    const { source } = this;
+    this.source = undefined;
+    return source?.close() ?? undefined;
+  }
+
+  async close(): Promise<void> {
+    this.index = this.ranges.length;
+    await this.finish();
+  }
+}
+
+/** The ranges of a merge by their next rows: a binary heap. */
+
+/** What stands at a row, or at none any more. */
+export interface HeapSource {
+  readonly row: unknown;
+}
+
+export class RangeHeap<S extends HeapSource> {
+  private readonly sources: S[];
+
+  constructor(
+    sources: readonly S[],
+    private readonly isBefore: (a: S, b: S) => boolean,
+  ) {
+    this.sources = sources.filter((source) => source.row !== undefined);
+    for (let i = (this.sources.length >> 1) - 1; i >= 0; i--) this.siftDown(i);
+  }
+
+  /** The range with the row that comes first. */
+  get top(): S | undefined {
+    return this.sources[0];
+  }
+
+  /** Puts the top in its place after it went on to its next row, or takes it out when it has none. */
+  settleTop(): void {
+    const { sources } = this;
+    if (sources[0]!.row === undefined) {
+      const last = sources.pop()!;
+      if (sources.length === 0) return;
+      sources[0] = last;
+    }
+    this.siftDown(0);
+  }
+
+  private siftDown(start: number): void {
+    const { sources } = this;
+    const moving = sources[start]!;
+    let index = start;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= sources.length) break;
+      if (child + 1 < sources.length && this.isBefore(sources[child + 1]!, sources[child]!)) child++;
+      if (!this.isBefore(sources[child]!, moving)) break;
+      sources[index] = sources[child]!;
+      index = child;
+    }
+    sources[index] = moving;
+  }
+}
+
+/**
+ * Merges ranges that are each in order. Every range is asked for its first rows before one row is given, at most
+ * `concurrency` at a time; after that only the range whose rows ran out is asked again.
+ */
+export class MergeCursor implements RowCursor {
+  private heap: RangeHeap<RangeSource> | undefined;
+  private readonly sources: RangeSource[] = [];
+
+  constructor(
+    private readonly plan: ReadPlan,
+    private readonly open: readonly (() => RangeSource)[],
+    private readonly concurrency: number,
+  ) {}
+
+  get row(): RangeSource['row'] {
+    return this.heap?.top?.row;
+  }
+
+  get entity(): number {
+    return this.heap?.top?.entity ?? 0;
+  }
+
+  advance(): boolean | Promise<boolean> {
+    const { heap } = this;
+    if (heap === undefined) return this.start();
+    const { top } = heap;
+    if (top === undefined) return false;
+    const more = top.advance();
+    return typeof more === 'boolean' ? this.settle() : more.then(() => this.settle());
+  }
+
+  private settle(): boolean {
+    this.heap!.settleTop();
+    return this.heap!.top !== undefined;
+  }
+
+  private start(): boolean | Promise<boolean> {
+    for (const open of this.open) this.sources.push(open());
+    const { sources, concurrency } = this;
+    let next = 0;
+    const work = (): Promise<void> | undefined => {
+      while (next < sources.length) {
+        const more = sources[next++]!.advance();
+        if (typeof more !== 'boolean') return more.then(work);
+      }
+      return undefined;
+    };
+    const waiting: Promise<void>[] = [];
+    for (let i = 0; i < concurrency && next < sources.length; i++) {
+      const working = work();
+      if (working !== undefined) waiting.push(working);
+    }
+    return waiting.length === 0 ? this.ready() : Promise.all(waiting).then(() => this.ready());
+  }
+
+  private ready(): boolean {
+    const { plan } = this;
+    this.heap = new RangeHeap(
+      this.sources,
+      plan.reversed ? (a, b) => comparePlaced(plan, a, b) > 0 : (a, b) => comparePlaced(plan, a, b) < 0,
+    );
+    return this.heap.top !== undefined;
+  }
+
+  async close(): Promise<void> {
+    this.heap = new RangeHeap<RangeSource>([], () => false);
+    await Promise.all(this.sources.splice(0).map((source) => source.close()));
+  }
+}
+
+/** Ends behind so many rows. */
+export class LimitedCursor implements RowCursor {
+  constructor(
+    private readonly inner: RowCursor,
+    private left: number,
+  ) {}
+
+  get row(): RowCursor['row'] {
+    return this.inner.row;
+  }
+
+  get entity(): number {
+    return this.inner.entity;
+  }
+
+  advance(): boolean | Promise<boolean> {
+    return this.left-- > 0 ? this.inner.advance() : false;
+  }
+
+  close(): void | Promise<void> {
+    return this.inner.close();
+  }
+}

@@ -1,2 +1,0 @@
-/** What is done to an entity before it is handed out. */
-export type Finish = (entity: Record<string, unknown>) => void;

@@ -1,0 +1,77 @@
+/**
+ * What becomes of the notes of eventual indexes on the embedded engine: each says that an entry is to be looked at, and in
+ * the step in which that is done the row says whether there is such an entry. So it does not matter in which order notes
+ * are worked, how often, or beside which writers.
+ */
+
+import { equalBytes, startsWithBytes } from '../bytes/index.js';
+import { dataRowOf, type EntityIndexes, notePrefix, noteRow } from '../indexes/index.js';
+import { applyReadSet, type ReadSet, readColumns } from '../query/projection.js';
+import { type AtomicStep, Get, Scan } from '../table/index.js';
+import { deleteOf, putOf } from './entry-planner.js';
+import { EntryLife } from './expiry.js';
+
+/** The notes of one entity's eventual indexes. */
+export class EntryNotes {
+  /** What the notes of each index begin with, by the place of the index; undefined where entries are written with the rows. */
+  private readonly prefixes: readonly (Uint8Array | undefined)[];
+  private readonly life: EntryLife;
+  private readonly read: ReadSet;
+
+  constructor(
+    readonly indexes: EntityIndexes,
+    private readonly now: () => number,
+  ) {
+    const { schema, all, columns } = indexes;
+    this.prefixes = all.map(({ index }) => (index.eventual ? notePrefix(index.id) : undefined));
+    this.life = new EntryLife(schema);
+    this.read = readColumns(schema, [], columns, undefined);
+  }
+
+  /** Whether a row of the index table is a note of one of the indexes. */
+  has(row: Uint8Array): boolean {
+    return this.placeOf(row) >= 0;
+  }
+
+  /** The rows of notes of an index behind `after`, `most` at the most. */
+  waiting(step: AtomicStep, place: number, after: Uint8Array | undefined, most: number): Uint8Array[] {
+    const scan = new Scan().setStartStopRowForPrefix(this.prefixes[place]!).setLimit(most);
+    if (after !== undefined) scan.withStartRow(after, false);
+    return step.scan(scan, this.indexes.tableName).map(({ row }) => row);
+  }
+
+  /** The places of the eventual indexes among those of the entity. */
+  get places(): readonly number[] {
+    return this.prefixes.flatMap((prefix, place) => (prefix === undefined ? [] : [place]));
+  }
+
+  /** Makes the entries of these notes what their rows say, and removes the notes. How many there were. */
+  settle(step: AtomicStep, notes: readonly Uint8Array[]): number {
+    let settled = 0;
+    for (const note of notes) if (this.settleOne(step, note)) settled++;
+    return settled;
+  }
+
+  private settleOne(step: AtomicStep, note: Uint8Array): boolean {
+    const { tableName: table, schema, all } = this.indexes;
+    const place = this.placeOf(note);
+    if (place < 0 || step.read(new Get(note), table).isEmpty) return false;
+    const index = all[place]!;
+    const entry = noteRow(note);
+    const get = new Get(dataRowOf(index.index, entry));
+    applyReadSet(get, this.read);
+    const stored = step.read(get, schema.table.descriptor.name);
+    const is = this.indexes.entriesOf(stored)[place]!.find(({ row }) => equalBytes(row, entry));
+    const cellOf = (family: string, qualifier: Uint8Array) => stored.getLatest(family, qualifier);
+    const change =
+      is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index, cellOf, this.now()));
+    // What is lost of it with the power is lost with the note's removal, and done again.
+    step.apply({ table, change: change.setDurability('ASYNC_WAL') });
+    step.apply({ table, change: deleteOf(note).setDurability('ASYNC_WAL') });
+    return true;
+  }
+
+  private placeOf(row: Uint8Array): number {
+    return this.prefixes.findIndex((prefix) => prefix !== undefined && startsWithBytes(row, prefix));
+  }
+}

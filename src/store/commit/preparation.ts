@@ -1,0 +1,321 @@
+import { copyBytes } from '../../bytes/index.js';
+import { InvalidArgumentError, type RowanError } from '../../errors.js';
+import { isGet } from '../../table/get-and-scan.js';
+import {
+  Append,
+  type BatchAction,
+  Cell,
+  CheckAndMutate,
+  Delete,
+  type Durability,
+  Increment,
+  LATEST_TIMESTAMP,
+  type MutationCell,
+  Put,
+  Result,
+  type RowMutation,
+  RowMutations,
+} from '../../table/index.js';
+import { isCheckAndMutate } from '../../table/row-mutations.js';
+import { noLabels } from '../labels.js';
+import { type Region, regionOf } from '../region/region.js';
+import type { TableState } from '../table-state.js';
+import type { SettledDurability } from './commit-queue.js';
+import type { RowClock } from './row-clock.js';
+import {
+  nextTimestamp,
+  type PreparedCell,
+  prepareDelete,
+  prepareDelta,
+  type RowReader,
+} from './row-operations.js';
+
+/** Copies of what a caller has given, for writes that cannot be made in the turn of the call. */
+
+/** The same action in bytes of its own: the caller may use his again. Gets are kept: a read changes nothing. */
+export function ownCopy<T extends BatchAction>(action: T): T {
+  return copyOf(action) as T;
+}
+
+function copyOf(action: BatchAction): BatchAction {
+  if (isGet(action)) return action;
+  if (action instanceof RowMutations) {
+    return new RowMutations(copyBytes(action.row)).add(...action.mutations.map(copyOfMutation));
+  }
+  if (!isCheckAndMutate(action)) return copyOfMutation(action);
+  const own = copyOf(action.action) as RowMutation | RowMutations;
+  const { condition } = action;
+  if (condition.kind === 'filter') return CheckAndMutate.ifFilter(condition.filter, own, condition.timeRange);
+  const qualifier = copyBytes(condition.qualifier);
+  return CheckAndMutate.ifMatches(
+    { ...condition, qualifier, value: condition.value && copyBytes(condition.value) },
+    own,
+  );
+}
+
+function copyOfMutation(mutation: RowMutation): RowMutation {
+  const row = copyBytes(mutation.row);
+  let copy: RowMutation;
+  if (mutation.kind === 'put') {
+    copy = new Put(row, mutation.timestamp);
+    copy.cells.push(...mutation.cells.map(copyOfCell));
+  } else if (mutation.kind === 'delete') {
+    copy = new Delete(row, mutation.timestamp);
+    copy.cells.push(...mutation.cells.map(copyOfCell));
+  } else {
+    copy = mutation.kind === 'increment' ? new Increment(row) : new Append(row);
+    for (const column of mutation.columns) {
+      const qualifier = copyBytes(column.qualifier);
+      if (copy.kind === 'increment')
+        copy.addColumn(column.family, qualifier, (column as { amount: bigint }).amount);
+      else copy.addColumn(column.family, qualifier, copyBytes((column as { value: Uint8Array }).value));
+    }
+    copy.timeRange = mutation.timeRange;
+    copy.setReturnResults(mutation.returnResults);
+  }
+  copy.visibility = mutation.visibility;
+  return copy.setTtl(mutation.ttl).setDurability(mutation.durability) as RowMutation;
+}
+
+function copyOfCell(cell: MutationCell): MutationCell {
+  return { ...cell, qualifier: copyBytes(cell.qualifier), value: copyBytes(cell.value) };
+}
+
+/**
+ * Puts of one column of many rows, as so many rows of a step: what they have in common is kept once, and of each only its
+ * row, its value and its time.
+ */
+
+/** What of a run stands in one region. */
+interface RunPart {
+  readonly region: Region;
+  rows: number;
+  /** Of their values. */
+  bytes: number;
+}
+
+export class PreparedRun {
+  /** Filled when its cells are put into the memstores. */
+  readonly parts: RunPart[] = [];
+
+  constructor(
+    readonly state: TableState,
+    readonly family: string,
+    readonly qualifier: Uint8Array,
+    readonly durability: SettledDurability,
+    /** In their order; of equal ones the later was given later. */
+    readonly rows: readonly Uint8Array[],
+    readonly values: readonly Uint8Array[],
+    readonly times: readonly number[],
+  ) {}
+}
+
+/** From a change that somebody asks for to cells that can be written: all that may refuse a change happens here. */
+
+/** One row's cells, ready to be written. They are the caller's own until they are copied, in the same turn. */
+export class PreparedRow {
+  constructor(
+    readonly state: TableState,
+    readonly region: Region,
+    readonly row: Uint8Array,
+    readonly cells: readonly MutationCell[],
+    /** Takes the place of LATEST_TIMESTAMP. */
+    readonly now: number,
+    readonly durability: SettledDurability,
+    /** The time to live of all cells, unless each has its own in `ttls`. */
+    readonly ttl: number,
+    readonly ttls: readonly number[] | undefined,
+    /** Which cells take the place of older ones in memory, for their families have one version (R70). */
+    readonly upserts: readonly boolean[] | undefined,
+    readonly result: Result,
+  ) {}
+}
+
+const RANK: Readonly<Record<SettledDurability, number>> = {
+  SKIP_WAL: 0,
+  ASYNC_WAL: 1,
+  SYNC_WAL: 2,
+  FSYNC_WAL: 3,
+};
+
+/** The strictest of some mutations' durabilities (R87). */
+export function strictest(a: SettledDurability, b: SettledDurability): SettledDurability {
+  return RANK[a] >= RANK[b] ? a : b;
+}
+
+/** How far counters with several versions may run ahead of the clock: milliseconds. */
+const MAX_AHEAD = 1_000;
+
+/** What changes are prepared against: the store, or a transaction's view of it. */
+export interface PreparationCore {
+  readonly rowClock: RowClock;
+  readonly settings: { readonly durability: SettledDurability };
+  /** Reads the row with every write so far. */
+  rowReader(state: TableState, row: Uint8Array): RowReader;
+}
+
+export class Preparation {
+  constructor(private readonly core: PreparationCore) {}
+
+  /**
+   * Checks a change and settles its cells, with every write so far in view. A put without a timestamp gets none below
+   * `notBefore`; `time` is that of the row mutations it is part of.
+   * @throws RowanError when it cannot be applied; nothing has happened then.
+   */
+  prepare(state: TableState, change: RowMutation | RowMutations, notBefore = 0, time?: number): PreparedRow {
+    if (change instanceof RowMutations) return this.rowMutations(state, change, notBefore);
+    if (change.visibility !== undefined) throw noLabels('A cell visibility');
+    if (change.kind === 'increment' || change.kind === 'append') return this.delta(state, change, time);
+    const { row } = change;
+    const region = regionOf(state.regions, row);
+    const { rowClock } = this.core;
+    let cells: readonly MutationCell[] = change.cells;
+    let now: number;
+    if (change.kind === 'put') {
+      if (cells.length === 0) throw empty('put', 'addColumn');
+      state.checkCells(row, cells);
+      now = time ?? rowClock.ofPut(state.id, row);
+      if (notBefore > now) now = notBefore;
+    } else {
+      now = time ?? rowClock.ofDelete(state.id, row);
+      cells = this.deletion(state, change, now);
+    }
+    const durability = this.durabilityOf(state, change.durability);
+    const ttl = change.ttl ?? 0;
+    return new PreparedRow(
+      state,
+      region,
+      row,
+      cells,
+      now,
+      durability,
+      ttl,
+      undefined,
+      undefined,
+      Result.EMPTY,
+    );
+  }
+
+  /** Puts of one cell each, which the table has taken already: one of the column, without a time of its own. */
+  run(
+    state: TableState,
+    family: string,
+    qualifier: Uint8Array,
+    asked: Durability,
+    rows: readonly Uint8Array[],
+    values: readonly Uint8Array[],
+  ): PreparedRun {
+    const { rowClock } = this.core;
+    const times = rows.map((row) => rowClock.ofPut(state.id, row));
+    const durability = this.durabilityOf(state, asked);
+    return new PreparedRun(state, family, qualifier, durability, rows, values, times);
+  }
+
+  private deletion(state: TableState, del: Delete, now: number): MutationCell[] {
+    state.checkCells(del.row, del.cells);
+    const cells = prepareDelete(del, this.core.rowReader(state, del.row), now);
+    for (let i = 0; i < cells.length; i++) {
+      const { timestamp } = cells[i]!;
+      // A version that was found in the future has a timestamp that was given to it: it counts for nobody else.
+      if ((del.cells[i] ?? del).timestamp === LATEST_TIMESTAMP && timestamp <= now)
+        this.core.rowClock.deleted(state.id, del.row, timestamp);
+    }
+    return cells;
+  }
+
+  private delta(state: TableState, change: Increment | Append, time: number | undefined): PreparedRow {
+    if (change.columns.length === 0) throw empty(change.kind, 'addColumn');
+    for (const { family } of change.columns) state.checkFamily(family);
+    const region = regionOf(state.regions, change.row);
+    const now = time ?? this.core.rowClock.ofPut(state.id, change.row);
+    const timeAfter = (cell: Cell): number => this.timeAfter(state, region, cell, now);
+    const cells = prepareDelta(change, this.core.rowReader(state, change.row), now, timeAfter);
+    state.checkCells(change.row, cells);
+    return new PreparedRow(
+      state,
+      region,
+      change.row,
+      cells,
+      now,
+      this.durabilityOf(state, change.durability),
+      0,
+      cells.map((cell) => cell.ttl),
+      cells.map((cell) => region.byFamily.get(cell.family)!.descriptor.versions === 1),
+      change.returnResults ? resultOf(state, change.row, cells) : Result.EMPTY,
+    );
+  }
+
+  /**
+   * The time of a new value of `cell`'s column: later than `cell`, as in HBase (R67). But of cells with times of this
+   * store only as far as the family keeps more than one version, and within {@link MAX_AHEAD}: of two values of one
+   * time the later stands, and a counter must not run away from the clock.
+   */
+  private timeAfter(state: TableState, region: Region, cell: Cell, now: number): number {
+    if (cell.timestamp < now) return now;
+    const next = nextTimestamp(cell);
+    if (cell.timestamp > now) return next;
+    const { rowClock } = this.core;
+    if (region.byFamily.get(cell.family)!.descriptor.versions === 1 || next > rowClock.time + MAX_AHEAD)
+      return now;
+    rowClock.written(state.id, cell.row, next);
+    return next;
+  }
+
+  private rowMutations(state: TableState, { row, mutations }: RowMutations, notBefore: number): PreparedRow {
+    if (mutations.length === 0) throw empty('row mutations', 'add');
+    const now = this.core.rowClock.ofPut(state.id, row);
+    const parts = mutations.map((mutation) => this.prepare(state, mutation, notBefore, now));
+    let durability: SettledDurability = 'SKIP_WAL';
+    const cells: MutationCell[] = [];
+    const ttls: number[] = [];
+    const upserts: boolean[] = [];
+    const results: Cell[] = [];
+    for (const part of parts) {
+      durability = strictest(durability, part.durability);
+      part.cells.forEach((cell, index) => {
+        cells.push(cell.timestamp === LATEST_TIMESTAMP ? { ...cell, timestamp: part.now } : cell);
+        ttls.push(part.ttls?.[index] ?? part.ttl);
+        upserts.push(part.upserts?.[index] ?? false);
+      });
+      results.push(...part.result.cells);
+    }
+    return new PreparedRow(
+      state,
+      parts[0]!.region,
+      row,
+      cells,
+      now,
+      durability,
+      0,
+      ttls,
+      upserts.includes(true) ? upserts : undefined,
+      results.length > 0 ? new Result(results[0]!.row, results) : Result.EMPTY,
+    );
+  }
+
+  private durabilityOf(state: TableState, asked: Durability): SettledDurability {
+    if (asked !== 'USE_DEFAULT') return asked;
+    const ofTable = state.descriptor.durability;
+    return ofTable !== 'USE_DEFAULT' ? ofTable : this.core.settings.durability;
+  }
+}
+
+function empty(what: string, call: string): RowanError {
+  return new InvalidArgumentError(`The ${what} has nothing in it. Call ${call} at least once.`);
+}
+
+/** The new cells as an increment or append answers them: in the order of families and qualifiers, in bytes of its own. */
+function resultOf(state: TableState, row: Uint8Array, cells: readonly PreparedCell[]): Result {
+  const own = copyBytes(row);
+  const answers = cells.map(
+    ({ family, qualifier, timestamp, type, value }) =>
+      new Cell(own, family, copyBytes(qualifier), timestamp, type, copyBytes(value)),
+  );
+  if (answers.length > 1) {
+    const order = new Map(state.descriptor.families.map((family, index) => [family.name, index]));
+    answers.sort(
+      (a, b) => order.get(a.family)! - order.get(b.family)! || Buffer.compare(a.qualifier, b.qualifier),
+    );
+  }
+  return new Result(own, answers);
+}

@@ -1,0 +1,384 @@
+import { toStringBinary } from '../../bytes/index.js';
+import { asRowanError, InvalidArgumentError } from '../../errors.js';
+import {
+  CellType,
+  type CheckAndMutate,
+  type CheckAndMutateResult,
+  type CommitOutcome,
+  LATEST_TIMESTAMP,
+  type Put,
+  type Result,
+  type RowMutation,
+  type RowMutations,
+} from '../../table/index.js';
+import type { Pressure } from '../pressure.js';
+import type { Region } from '../region/region.js';
+import type { TableState } from '../table-state.js';
+import type { CommitHealth, SettledDurability } from './commit-queue.js';
+import { placeRow } from './deferred-puts.js';
+import { Preparation, type PreparedRow, PreparedRun, strictest } from './preparation.js';
+import { checkRow } from './row-operations.js';
+import type { WriteRecordBuilder } from './write-record.js';
+import { type StepCore, WriteStep } from './write-step.js';
+import { WrittenCells } from './written-cells.js';
+
+/** What several changes that share a record of the log must keep to. */
+
+/** A change of one row, with its table. */
+export interface StateChange {
+  readonly state: TableState;
+  readonly change: RowMutation | RowMutations;
+}
+
+/** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
+export function checkIndependent(changes: readonly StateChange[]): void {
+  if (changes.every(({ change }) => change.kind === 'put')) return;
+  const readers = new Set<string>();
+  const seen = new Set<string>();
+  for (const { state, change } of changes) {
+    const row = `${state.id}:${Buffer.from(change.row).toString('latin1')}`;
+    const reads = readsItsRow(change);
+    if (readers.has(row) || (reads && seen.has(row))) {
+      throw new InvalidArgumentError(
+        `An atomic batch has several changes of row ${toStringBinary(change.row)}, one of which reads it ` +
+          '(increment, append, row mutations). Put all changes of that row into one RowMutations.',
+      );
+    }
+    seen.add(row);
+    if (reads) readers.add(row);
+  }
+}
+
+function readsItsRow(mutation: RowMutation | RowMutations): boolean {
+  if (mutation.kind === 'put') return false;
+  if (mutation.kind === 'rowMutations') return mutation.mutations.some(readsItsRow);
+  if (mutation.kind !== 'delete') return true;
+  return mutation.cells.some((cell) => cell.type === CellType.Delete && cell.timestamp === LATEST_TIMESTAMP);
+}
+
+/**
+ * How changes enter a store: checked, numbered, appended to the log, put into the memstores, and acknowledged when the
+ * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
+ */
+
+/** What the log can take, and read again, in one record. */
+const MAX_RECORD_BYTES = 2 ** 30;
+
+/** What the writer asks of the store. */
+export interface WriterCore extends StepCore {
+  readonly journal: CommitHealth;
+  readonly pressure: Pressure;
+  readonly recordBuilder: WriteRecordBuilder;
+  /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
+  appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
+}
+
+/** The numbers that rows were given in the log. */
+interface Logged {
+  readonly first: number;
+  readonly last: number;
+  readonly durability: SettledDurability;
+}
+
+const NOTHING_DONE = { prepared: 0, rows: 0, cells: 0, upserts: 0, waiting: 0, made: 0 };
+
+export class TableWriter {
+  private readonly preparation: Preparation;
+  /** The clock of the store as the log has it, unless records were lost since. */
+  private clockInLog = 0;
+  private losses = 0;
+  /** A step's function runs. */
+  private stepping = false;
+
+  constructor(private readonly core: WriterCore) {
+    this.preparation = new Preparation(core);
+  }
+
+  /** Applies one change; resolves when it is as durable as it asks to be. */
+  async mutate(state: TableState, change: RowMutation | RowMutations): Promise<Result> {
+    if (this.isObserved(state)) return this.step(state, (step) => step.applyTo(state, change));
+    this.core.rowClock.now();
+    const prepared = this.preparation.prepare(state, change);
+    await this.write([prepared]);
+    return prepared.result;
+  }
+
+  async checkAndMutate(state: TableState, check: CheckAndMutate): Promise<CheckAndMutateResult> {
+    const reader = this.core.rowReader(state, check.row);
+    if (check.condition.kind === 'column' && !state.familyNumbers.has(check.condition.family)) {
+      throw state.noSuchFamily(check.condition.family);
+    }
+    const outcome = checkRow(check.row, check.condition, reader);
+    if (!outcome.matches) {
+      // What was compared may not be durable yet; the answer must not outlive it.
+      await this.core.commits.confirmed();
+      return { success: false, result: undefined };
+    }
+    let result: Result;
+    if (this.isObserved(state)) {
+      result = await this.step(state, (step) => step.applyTo(state, check.action, outcome.timestamp));
+    } else {
+      this.core.rowClock.now();
+      const prepared = this.preparation.prepare(state, check.action, outcome.timestamp);
+      await this.write([prepared]);
+      ({ result } = prepared);
+    }
+    return { success: true, result: result.isEmpty ? undefined : result };
+  }
+
+  /** Puts, each for itself, in one record of the log: what became of each, undefined when it was written. */
+  async putEach(state: TableState, puts: readonly Put[]): Promise<(unknown | undefined)[]> {
+    if (this.isObserved(state)) {
+      const outcomes = await this.commitInStep(puts.map((change) => [{ state, change }]));
+      return outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error));
+    }
+    this.core.rowClock.now();
+    const rows: PreparedRow[] = [];
+    const errors: (unknown | undefined)[] = new Array(puts.length);
+    for (let i = 0; i < puts.length; i++) {
+      try {
+        rows.push(this.preparation.prepare(state, puts[i]!));
+      } catch (error) {
+        errors[i] = error;
+      }
+    }
+    if (rows.length === 0) return errors;
+    try {
+      await this.write(rows);
+      return errors;
+    } catch (error) {
+      return errors.fill(error);
+    }
+  }
+
+  /**
+   * Changes of several rows in one record of the log: all of them are applied, or none.
+   * @throws InvalidArgumentError when one reads what another of them writes: it would not see it.
+   */
+  async mutateAll(state: TableState, changes: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
+    checkIndependent(changes.map((change) => ({ state, change })));
+    if (this.isObserved(state)) {
+      return this.step(state, (step) => changes.map((change) => step.applyTo(state, change)));
+    }
+    this.core.rowClock.now();
+    const rows = changes.map((change) => this.preparation.prepare(state, change));
+    if (rows.length > 0) await this.write(rows);
+    return rows.map((row) => row.result);
+  }
+
+  /**
+   * Groups of changes, of any tables, in one record of the log: a group is applied whole or, when one of its changes is
+   * refused, not at all.
+   * @throws InvalidArgumentError as {@link mutateAll}; what the log throws: nothing was written.
+   */
+  async commit(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
+    checkIndependent(groups.flat());
+    if (groups.some((group) => group.some(({ state }) => this.isObserved(state)))) {
+      return this.commitInStep(groups);
+    }
+    this.core.rowClock.now();
+    const rows: PreparedRow[] = [];
+    const outcomes = groups.map((group): CommitOutcome => {
+      try {
+        const own = group.map(({ state, change }) => this.preparation.prepare(state, change));
+        rows.push(...own);
+        return { ok: true, results: own.map(({ result }) => result) };
+      } catch (error) {
+        return { ok: false, error: asRowanError(error) };
+      }
+    });
+    // What was decided on may not be durable yet; the answer must not outlive it.
+    if (rows.length === 0) await this.core.commits.confirmed();
+    else await this.write(rows);
+    return outcomes;
+  }
+
+  /**
+   * Runs `decide` in this turn: what it applies is one record of the log, whole or not at all. What it throws is thrown
+   * when what it may have read is durable, and nothing was written then.
+   */
+  async step<T>(state: TableState, decide: (step: WriteStep) => T): Promise<T> {
+    const { core } = this;
+    core.journal.checkWritable();
+    this.checkAlone();
+    core.rowClock.now();
+    const step = new WriteStep(core, this.preparation, state);
+    let answer: T;
+    this.stepping = true;
+    try {
+      answer = decide(step);
+      if (answer instanceof Promise) throw stepWaits(answer);
+      step.record();
+    } catch (error) {
+      step.backTo(NOTHING_DONE);
+      this.stepping = false;
+      step.end();
+      await core.commits.confirmed();
+      throw error;
+    }
+    this.stepping = false;
+    step.end();
+    if (step.rows === 0) await core.commits.confirmed();
+    else {
+      await this.finish(step);
+      step.committed();
+    }
+    return answer;
+  }
+
+  /** Groups of changes, each whole or not at all, with what observers add to them. */
+  private commitInStep(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
+    const own = groups.find((group) => group.length > 0)?.[0]?.state;
+    if (own === undefined) return Promise.resolve(groups.map(() => ({ ok: true, results: [] })));
+    return this.step(own, (step) =>
+      groups.map((group): CommitOutcome => {
+        const before = step.savepoint();
+        try {
+          return { ok: true, results: group.map(({ state, change }) => step.applyTo(state, change)) };
+        } catch (error) {
+          step.backTo(before);
+          return { ok: false, error: asRowanError(error) };
+        }
+      }),
+    );
+  }
+
+  private isObserved(state: TableState): boolean {
+    const { observers, recorders } = this.core;
+    return observers.of(state.name) !== undefined || recorders.of(state.name) !== undefined;
+  }
+
+  /** Has the log take what stands in memory already. */
+  private finish(step: WriteStep): Promise<void> {
+    const { prepared, cells, upserts } = step;
+    let logged: Logged;
+    try {
+      logged = this.log(prepared, step.rows);
+    } catch (error) {
+      step.backTo(NOTHING_DONE);
+      throw error;
+    }
+    for (let i = 0; i < prepared.length; i++) {
+      const each = prepared[i]!;
+      if (each instanceof PreparedRun) {
+        for (const { region, rows, bytes } of each.parts) this.wrote(region, rows, bytes);
+      } else this.wrote(each.region, 1, step.bytes[i]!);
+    }
+    return this.core.commits.commit(
+      logged.last,
+      logged.durability,
+      cells,
+      upserts.count > 0 ? upserts : undefined,
+    );
+  }
+
+  private wrote(region: Region, rows: number, bytes: number): void {
+    region.writeRequests += rows;
+    this.core.pressure.wrote(region, rows, bytes);
+  }
+
+  /**
+   * Writes the rows in this turn; resolves when they are acknowledged.
+   * @throws RowanError when the log cannot take them: nothing was written.
+   */
+  private write(rows: readonly PreparedRow[]): Promise<void> {
+    const core = this.core;
+    core.journal.checkWritable();
+    const { first, last, durability } = this.log(rows, rows.length);
+    const cells = new WrittenCells();
+    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
+    try {
+      for (let i = 0; i < rows.length; i++) {
+        const row = rows[i]!;
+        this.wrote(row.region, 1, placeRow(row, first + i, cells, upserts));
+      }
+    } catch (error) {
+      cells.takeBack();
+      throw error;
+    }
+    return core.commits.commit(last, durability, cells, upserts);
+  }
+
+  /** Numbers the rows and appends them to the log. @throws RowanError when it cannot take them. */
+  private log(prepared: readonly (PreparedRow | PreparedRun)[], rows: number): Logged {
+    const { core } = this;
+    this.checkAlone();
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
+    const { highest } = core.rowClock;
+    const tellsClock =
+      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
+    const count = tellsClock ? rows + 1 : rows;
+    const first = core.commits.allocate(count);
+    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, tellsClock ? highest : undefined);
+    return { first, last: first + count - 1, durability };
+  }
+
+  /** The numbers of a step's rows are not given yet: another write would take them. */
+  private checkAlone(): void {
+    if (!this.stepping) return;
+    throw new InvalidArgumentError(
+      'A write was begun inside a step of writes. Apply it to the step (`apply`), or answer it from the observer.',
+    );
+  }
+
+  private append(
+    prepared: readonly (PreparedRow | PreparedRun)[],
+    first: number,
+    count: number,
+    clock: number | undefined,
+  ): void {
+    const builder = this.core.recordBuilder;
+    builder.reset();
+    for (let i = 0; i < prepared.length; i++) {
+      const each = prepared[i]!;
+      if (each instanceof PreparedRun) recordRun(builder, each);
+      else recordRow(builder, each);
+    }
+    if (clock !== undefined) builder.clock(clock);
+    if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
+    this.core.appendToLog(first, count, builder);
+    if (clock === undefined) return;
+    this.clockInLog = clock;
+    this.losses = this.core.commits.losses;
+  }
+}
+
+function recordRow(builder: WriteRecordBuilder, { state, row, cells, now, ttls, ttl }: PreparedRow): void {
+  builder.beginMutation(state.id, row, cells.length);
+  let last = '';
+  let familyNumber = 0;
+  for (let i = 0; i < cells.length; i++) {
+    const { family, qualifier, timestamp, type, value } = cells[i]!;
+    if (family !== last) {
+      last = family;
+      familyNumber = state.familyNumbers.get(family)!;
+    }
+    const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
+    builder.cell(familyNumber, qualifier, time, type, ttls ? ttls[i]! : ttl, value);
+  }
+}
+
+function recordRun(
+  builder: WriteRecordBuilder,
+  { state, family, qualifier, rows, values, times }: PreparedRun,
+): void {
+  const familyNumber = state.familyNumbers.get(family)!;
+  for (let i = 0; i < rows.length; i++) {
+    builder.beginMutation(state.id, rows[i]!, 1);
+    builder.cell(familyNumber, qualifier, times[i]!, CellType.Put, 0, values[i]!);
+  }
+}
+
+function stepWaits(answer: Promise<unknown>): InvalidArgumentError {
+  answer.catch(() => undefined);
+  return new InvalidArgumentError(
+    'The function of an atomic step answered a promise. It runs in one turn: read and apply in it without waiting.',
+  );
+}
+
+function tooLarge(bytes: number): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `The changes have ${bytes} bytes together; one write may have ${MAX_RECORD_BYTES}. Send them in several batches.`,
+  );
+}

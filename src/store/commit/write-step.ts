@@ -1,0 +1,348 @@
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import {
+  type AtomicStep,
+  Cell,
+  CellType,
+  type CommitRecorder,
+  type CommitRecorders,
+  type CommittedRow,
+  EndingCell,
+  Get,
+  LATEST_TIMESTAMP,
+  Put,
+  type Result,
+  type Scan,
+  type TableChange,
+  type WaitingPut,
+  type WriteObservers,
+} from '../../table/index.js';
+import type { TableState } from '../table-state.js';
+import type { CommitQueue, SettledDurability } from './commit-queue.js';
+import { placeRow, placeRun, WaitingPuts } from './deferred-puts.js';
+import {
+  type Preparation,
+  type PreparationCore,
+  type PreparedRow,
+  type PreparedRun,
+  strictest,
+} from './preparation.js';
+import type { RowReader } from './row-operations.js';
+import { WrittenCells } from './written-cells.js';
+
+/** What a step of writes changes of recorded tables: the rows as they were, and at its end as it leaves them. */
+
+interface Touched {
+  readonly state: TableState;
+  readonly row: Uint8Array;
+  readonly before: Result;
+}
+
+export class CommitRecording {
+  private readonly touched = new Map<string, Touched>();
+  private readonly told = new Set<CommitRecorder>();
+
+  constructor(private readonly rowReader: (state: TableState, row: Uint8Array) => RowReader) {}
+
+  /** Called before each change of a row. What is taken back later leaves the row as it was noted. */
+  note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
+    const key = `${state.id} ${toLatin1(row)}`;
+    if (this.touched.has(key) || !recorders.some((recorder) => recorder.wants(state.name, row))) return;
+    for (const recorder of recorders) this.told.add(recorder);
+    this.touched.set(key, { state, row: row.slice(), before: this.read(state, row) });
+  }
+
+  /** What the recorders add. */
+  *finish(number: number, durability: SettledDurability): Generator<TableChange> {
+    const rows: CommittedRow[] = [];
+    for (const { state, row, before } of this.touched.values()) {
+      const after = this.read(state, row);
+      if (!isSame(before, after)) rows.push({ table: state.name, row, before, after });
+    }
+    if (rows.length === 0) return;
+    for (const recorder of this.told) {
+      const wanted = rows.filter(({ table, row }) => recorder.wants(table, row));
+      if (wanted.length > 0) yield* recorder.record({ number, durability, rows: wanted });
+    }
+  }
+
+  /** The step can be read. */
+  committed(): void {
+    for (const recorder of this.told) recorder.committed();
+  }
+
+  private read(state: TableState, row: Uint8Array): Result {
+    return this.rowReader(state, row).read(new Get(row));
+  }
+}
+
+/** Whether both have the same columns and values, whenever they were written. */
+function isSame(a: Result, b: Result): boolean {
+  return (
+    a.cells.length === b.cells.length &&
+    a.cells.every((cell, i) => {
+      const other = b.cells[i]!;
+      return (
+        cell.family === other.family &&
+        equalBytes(cell.qualifier, other.qualifier) &&
+        equalBytes(cell.value, other.value)
+      );
+    })
+  );
+}
+
+/**
+ * A step of writes: changes of any rows and tables that are made one after the other in one turn of the event loop, each
+ * seen by what is read and changed behind it, and that are one record of the log. They stand in the memstores at once,
+ * with numbers that no reader's read point has reached; what is taken back leaves nothing behind.
+ */
+
+/** What steps ask of the store. */
+export interface StepCore extends PreparationCore {
+  readonly commits: CommitQueue;
+  readonly observers: WriteObservers;
+  readonly recorders: CommitRecorders;
+  /** @throws RowanError when there is no such table, or none that takes writes now. */
+  writableTable(name: string): TableState;
+  /** The rows of a scan with every write so far, durable or not. */
+  scanUncommitted(state: TableState, scan: Scan): Result[];
+}
+
+/** Observers that answer each other's changes for ever are stopped here. */
+const MOST_NESTED = 16;
+
+/** How far a step had come. */
+interface Savepoint {
+  readonly prepared: number;
+  readonly rows: number;
+  readonly cells: number;
+  readonly upserts: number;
+  readonly waiting: number;
+  readonly made: number;
+}
+
+export class WriteStep implements AtomicStep {
+  readonly prepared: (PreparedRow | PreparedRun)[] = [];
+  /** How many rows they are. */
+  rows = 0;
+  readonly cells = new WrittenCells();
+  readonly upserts = new WrittenCells();
+  /** Of the values of each that is one row. */
+  readonly bytes: number[] = [];
+  private readonly first: number;
+  private recording: CommitRecording | undefined;
+  /** Of the table that was asked for last. */
+  private waiting: WaitingPuts | undefined;
+  private depth = 0;
+  private ended = false;
+
+  constructor(
+    private readonly core: StepCore,
+    private readonly preparation: Preparation,
+    /** The table that is meant where none is named. */
+    private readonly own: TableState,
+  ) {
+    this.first = core.commits.lastSeq + 1;
+  }
+
+  readonly read = (get: Get, table?: string): Result => {
+    this.checkRunning();
+    return this.core.rowReader(this.lookedAt(table), get.row).read(get);
+  };
+
+  readonly scan = (scan: Scan, table?: string): readonly Result[] => {
+    this.checkRunning();
+    return this.core.scanUncommitted(this.lookedAt(table), scan);
+  };
+
+  apply({ table, change, settled }: TableChange): Result {
+    this.checkRunning();
+    const state = this.lookedAt(table);
+    const result = this.applyTo(state, change);
+    if (settled === true) this.noteTimes(state, change);
+    return result;
+  }
+
+  putLater(put: WaitingPut): void {
+    this.checkRunning();
+    const { observers, recorders } = this.core;
+    const state = this.stateOf(put.table);
+    if (observers.of(state.name) === undefined && recorders.of(state.name) === undefined) {
+      this.waiting ??= new WaitingPuts(state);
+      if (this.waiting.state === state && this.waiting.add(put)) return;
+    }
+    const { table, row, family, qualifier, value, durability } = put;
+    const change = new Put(row).setDurability(durability).addColumn(family, qualifier, value);
+    this.apply({ table, change });
+  }
+
+  /** The table, with what waited for somebody to look at it. */
+  private lookedAt(table: string | undefined): TableState {
+    const state = this.stateOf(table);
+    if (this.waiting?.state === state) this.makeWaiting(this.waiting);
+    return state;
+  }
+
+  private makeWaiting(waiting: WaitingPuts): void {
+    if (waiting.made === waiting.count) return;
+    // All of them or none: they would be lost, else, for who goes on behind the error.
+    this.attempt(() => {
+      const run = waiting.take(this.preparation);
+      this.prepared.push(run);
+      this.bytes.push(0);
+      placeRun(run, this.first + this.rows, this.cells);
+      this.rows += run.rows.length;
+    });
+  }
+
+  private noteTimes(state: TableState, change: TableChange['change']): void {
+    const { rowClock } = this.core;
+    for (const mutation of change.kind === 'rowMutations' ? change.mutations : [change]) {
+      if (!('cells' in mutation)) continue;
+      for (const { type, timestamp } of mutation.cells) {
+        if (type === CellType.Put) rowClock.written(state.id, change.row, timestamp);
+        else rowClock.deleted(state.id, change.row, timestamp);
+      }
+    }
+  }
+
+  attempt<T>(work: () => T): T {
+    const before = this.savepoint();
+    try {
+      return work();
+    } catch (error) {
+      this.backTo(before);
+      throw error;
+    }
+  }
+
+  /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
+  applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
+    const observers = this.core.observers.told(state.name, change);
+    if (observers === undefined) return this.write(state, change, notBefore).result;
+    if (this.depth === MOST_NESTED) throw tooDeep(state.name);
+    this.depth++;
+    const write = {
+      table: state.name,
+      change,
+      read: (get: Get, table = state.name) => this.read(get, table),
+    };
+    for (const { before } of observers) this.applyAll(before?.(write));
+    const prepared = this.write(state, change, notBefore);
+    const behind = { ...write, stored: () => storedCells(prepared) };
+    for (const { after } of observers) this.applyAll(after?.(behind));
+    this.depth--;
+    return prepared.result;
+  }
+
+  private applyAll(changes: unknown): void {
+    if (changes === undefined) return;
+    if (!Array.isArray(changes)) throw asynchronous();
+    for (const change of changes as readonly TableChange[]) this.apply(change);
+  }
+
+  private write(state: TableState, change: TableChange['change'], notBefore: number): PreparedRow {
+    const recorders = this.core.recorders.of(state.name);
+    if (recorders !== undefined) this.note(state, change.row, recorders);
+    const row = this.preparation.prepare(state, change, notBefore);
+    const { cells, upserts } = this;
+    const cellsBefore = cells.count;
+    const upsertsBefore = upserts.count;
+    try {
+      this.bytes.push(placeRow(row, this.first + this.rows, cells, row.upserts && upserts));
+    } catch (error) {
+      this.takeBack(this.prepared.length, this.rows, cellsBefore, upsertsBefore);
+      throw error;
+    }
+    this.prepared.push(row);
+    this.rows++;
+    return row;
+  }
+
+  private note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
+    this.recording ??= new CommitRecording((table, key) => this.core.rowReader(table, key));
+    this.recording.note(state, row, recorders);
+  }
+
+  /** Has what was changed recorded, behind all of it. @throws what recorders throw. */
+  record(): void {
+    if (this.waiting !== undefined) this.makeWaiting(this.waiting);
+    if (this.recording === undefined) return;
+    let durability: SettledDurability = 'SKIP_WAL';
+    for (const each of this.prepared) durability = strictest(durability, each.durability);
+    for (const change of this.recording.finish(this.first, durability)) this.apply(change);
+  }
+
+  /** Tells recorders that what they added can be read. */
+  committed(): void {
+    this.recording?.committed();
+  }
+
+  savepoint(): Savepoint {
+    return {
+      prepared: this.prepared.length,
+      rows: this.rows,
+      cells: this.cells.count,
+      upserts: this.upserts.count,
+      waiting: this.waiting?.count ?? 0,
+      made: this.waiting?.made ?? 0,
+    };
+  }
+
+  /** Takes back what was applied since. */
+  backTo(point: Savepoint): void {
+    this.waiting?.backTo(point.waiting, point.made);
+    this.takeBack(point.prepared, point.rows, point.cells, point.upserts);
+  }
+
+  private takeBack(prepared: number, rows: number, cells: number, upserts: number): void {
+    this.cells.takeBackTo(cells, this.first + rows - 1);
+    this.upserts.forgetTo(upserts);
+    this.prepared.length = prepared;
+    this.rows = rows;
+    this.bytes.length = prepared;
+    this.depth = 0;
+  }
+
+  /** Nothing more can be read or applied through it. */
+  end(): void {
+    this.ended = true;
+  }
+
+  private stateOf(table: string | undefined): TableState {
+    return table === undefined || table === this.own.name ? this.own : this.core.writableTable(table);
+  }
+
+  private checkRunning(): void {
+    if (!this.ended) return;
+    throw new InvalidArgumentError(
+      'This step of writes has ended. Read and apply in the function that it was given to, before it returns.',
+    );
+  }
+}
+
+/** What a row was given: the caller's own bytes, until the turn has ended. */
+function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
+  return cells.map(({ family, qualifier, timestamp, type, value }, index) => {
+    const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
+    const lives = ttls?.[index] ?? ttl;
+    return lives === 0
+      ? new Cell(row, family, qualifier, time, type, value)
+      : new EndingCell(row, family, qualifier, time, type, value, lives);
+  });
+}
+
+function tooDeep(table: string): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `Observers of writes have answered each other's changes ${MOST_NESTED} deep, the last of table "${table}". ` +
+      'An observer must not add changes that lead back to it.',
+    { details: { table } },
+  );
+}
+
+function asynchronous(): InvalidArgumentError {
+  return new InvalidArgumentError(
+    'An observer of writes answers a list of changes, or nothing, and on the embedded engine at once: what it adds is ' +
+      'one step with the write. Do not give it async functions.',
+  );
+}

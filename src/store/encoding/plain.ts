@@ -1,0 +1,476 @@
+import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { CellType } from '../../table/index.js';
+import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
+import {
+  ABSENT,
+  BEHIND,
+  BlockDecoder,
+  BlockEncoder,
+  badPayload,
+  DataBlock,
+  EMPTY_VIEW,
+  FOUND,
+  type InRow,
+  readU64,
+  sharedPrefix,
+} from './data-block.js';
+import { isRowAt, RowSlots, RowTable } from './row-lookup.js';
+
+/**
+ * The cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats.md:
+ *
+ *     0   timestamp         u64
+ *     8   seq               u64
+ *     16  value length      u32
+ *     20  qualifier length  u32
+ *     24  row length        u16
+ *     26  type              u8
+ *     27  flags             u8   1: a time to live follows the value   2: the row is that of the cell before
+ *     28  row (unless flag 2), qualifier, value, time to live u64 (with flag 1)
+ */
+
+export const CELL_HEADER_BYTES = 28;
+export const FLAG_TTL = 1;
+export const FLAG_SAME_ROW = 2;
+export const TTL_BYTES = 8;
+
+/** What a cell takes in the encoding NONE: the measure of block sizes. */
+export function plainCellBytes(
+  rowLength: number,
+  qualifierLength: number,
+  valueLength: number,
+  ttl: number,
+): number {
+  return CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + (ttl === 0 ? 0 : TTL_BYTES);
+}
+
+/**
+ * NONE: cells as they are, then the table of their places, u32 each, and the number of cells, u32.
+ *
+ * ROW_INDEX_V1: a row's bytes stand in its first cell of the block alone; behind the table of places there is the table
+ * of rows, u32 each, the number of each row's first cell, then the numbers of rows and of cells.
+ */
+export class PlainEncoder extends BlockEncoder {
+  private offsets = new Uint32Array(256);
+  private rowStarts = new Uint32Array(64);
+  private rows = 0;
+
+  constructor(private readonly rowIndex: boolean) {
+    super();
+  }
+
+  override append(cursor: CellCursor, _sharedRow: number, sameRow: boolean): void {
+    const { rowLength, qualifierLength, valueLength, ttl } = cursor;
+    this.reserve(CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + TTL_BYTES);
+    const omitRow = this.rowIndex && sameRow && this.count > 0;
+    this.note(omitRow);
+    const at = this.length;
+    const view = this.view;
+    this.putU64(at, cursor.timestamp);
+    this.putU64(at + 8, cursor.seq);
+    view.setUint32(at + 16, valueLength, true);
+    view.setUint32(at + 20, qualifierLength, true);
+    const flags = (ttl === 0 ? 0 : FLAG_TTL) | (omitRow ? FLAG_SAME_ROW : 0);
+    view.setUint32(at + 24, rowLength | (cursor.type << 16) | (flags << 24), true);
+    let end = at + CELL_HEADER_BYTES;
+    if (!omitRow) end = this.putBytes(end, cursor.key, cursor.rowOffset, rowLength);
+    end = this.putBytes(end, cursor.key, cursor.qualifierOffset, qualifierLength);
+    end = this.putBytes(end, cursor.value, cursor.valueOffset, valueLength);
+    if (ttl !== 0) {
+      this.putU64(end, ttl);
+      end += TTL_BYTES;
+    }
+    this.length = end;
+  }
+
+  /** Puts the cell that begins at `length` into the tables. */
+  private note(omitRow: boolean): void {
+    if (this.count === this.offsets.length) this.offsets = grown(this.offsets);
+    this.offsets[this.count] = this.length;
+    if (this.rowIndex && !omitRow) {
+      if (this.rows === this.rowStarts.length) this.rowStarts = grown(this.rowStarts);
+      this.rowStarts[this.rows++] = this.count;
+    }
+    this.count++;
+  }
+
+  override finish(): void {
+    this.reserve(4 * (this.count + this.rows + 2));
+    for (let i = 0; i < this.count; i++) this.putU32(this.offsets[i]!);
+    for (let i = 0; i < this.rows; i++) this.putU32(this.rowStarts[i]!);
+    if (this.rowIndex) this.putU32(this.rows);
+    this.putU32(this.count);
+  }
+
+  override reset(): void {
+    super.reset();
+    this.rows = 0;
+  }
+
+  private putU32(value: number): void {
+    this.view.setUint32(this.length, value, true);
+    this.length += 4;
+  }
+}
+
+function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}
+
+/** Checks a payload of the encoding NONE, so that no cursor need check it again. */
+export function parsePlain(bytes: Uint8Array, start: number, end: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const count = end - start >= 4 ? view.getUint32(end - 4, true) : 0;
+  const cellsEnd = end - 4 - 4 * count;
+  if (count === 0 || cellsEnd < start) throw badPayload(`it has no room for ${count} cells`, end - start);
+  let at = start;
+  for (let i = 0; i < count; i++) {
+    const next = at + CELL_HEADER_BYTES;
+    if (next > cellsEnd || view.getUint32(cellsEnd + 4 * i, true) !== at - start)
+      throw badPayload(`cell ${i} is not where the table says`, at - start);
+    const word = view.getUint32(at + 24, true);
+    if ((word & 0xffff) === 0 || word >>> 24 > FLAG_TTL)
+      throw badPayload(`cell ${i} has a bad header`, at - start);
+    at = next + (word & 0xffff) + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
+    if (word >>> 24 === FLAG_TTL) at += TTL_BYTES;
+  }
+  if (at !== cellsEnd) throw badPayload('its cells do not end where the table begins', at - start);
+  const last = start + view.getUint32(cellsEnd + 4 * (count - 1), true);
+  const shared = sharedPrefix(
+    bytes,
+    start + CELL_HEADER_BYTES,
+    view.getUint16(start + 24, true),
+    bytes,
+    last + CELL_HEADER_BYTES,
+    view.getUint16(last + 24, true),
+  );
+  return new DataBlock(bytes, start, cellsEnd, count, 0, shared);
+}
+
+/** Cells of a row that are looked at one by one before a search. */
+const WALK = 16;
+
+/** Reads blocks of the encoding NONE in place. */
+export class PlainDecoder extends BlockDecoder {
+  private block: DataBlock | null = null;
+  private bytes = EMPTY_BYTES;
+  private view: DataView = EMPTY_VIEW;
+  private start = 0;
+  /** Where the cells end, and the table of their places begins. */
+  private cellsEnd = 0;
+  private count = 0;
+  private shared = 0;
+  /** Where the present cell begins. */
+  private at = 0;
+  /** Where the cell after the present one begins. */
+  private after = 0;
+
+  override open(cursor: CellCursor, block: DataBlock): void {
+    if (this.block !== block) {
+      this.block = block;
+      this.bytes = block.bytes;
+      this.view = block.view;
+      this.start = block.start;
+      this.cellsEnd = block.cellsEnd;
+      this.count = block.count;
+      this.shared = block.sharedRow;
+    }
+    cursor.key = block.bytes;
+    cursor.value = block.bytes;
+  }
+
+  override close(): void {
+    this.block = null;
+    this.bytes = EMPTY_BYTES;
+    this.view = EMPTY_VIEW;
+  }
+
+  override first(cursor: CellCursor): void {
+    this.load(cursor, this.start);
+  }
+
+  override last(cursor: CellCursor): void {
+    this.settle(cursor, this.count - 1);
+  }
+
+  override next(cursor: CellCursor): boolean {
+    if (this.after === this.cellsEnd) return false;
+    this.load(cursor, this.after);
+    return true;
+  }
+
+  override giveRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+    const { view, bytes, cellsEnd } = this;
+    const { rowOffset, rowLength } = cursor;
+    const { readPoint } = taker;
+    for (let { at } = this; ; ) {
+      const valueLength = view.getUint32(at + 16, true);
+      const qualifierLength = view.getUint32(at + 20, true);
+      const qualifierAt = at + CELL_HEADER_BYTES + rowLength;
+      // Without flags.
+      if (view.getUint16(at + 26, true) !== CellType.Put) return false;
+      if (
+        (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
+        !taker.take(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
+      )
+        return false;
+      at = qualifierAt + qualifierLength + valueLength;
+      // The row may go on in the next block.
+      if (at === cellsEnd) return false;
+      const rowAt = at + CELL_HEADER_BYTES;
+      if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
+        this.load(cursor, at);
+        return true;
+      }
+    }
+  }
+
+  override seek(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, 0);
+  }
+
+  override seekInRow(cursor: CellCursor, target: SeekKey, hash: number): InRow {
+    const block = this.block!;
+    let slots = block.rowSlots;
+    if (slots === null) {
+      if (!RowSlots.fits(this.count, this.cellsEnd) || !block.isLookedIntoOften())
+        return super.seekInRow(cursor, target, hash);
+      slots = this.makeSlots();
+    }
+    const { view, bytes } = this;
+    let slot = slots.first(hash);
+    while (slot >= 0) {
+      const at = slots.entry(slot);
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target))
+        return this.seekFrom(cursor, target, at, hash);
+      slot = slots.after(slot, hash);
+    }
+    return ABSENT;
+  }
+
+  /** `first`: where the target's row begins in the block. */
+  private seekFrom(cursor: CellCursor, target: SeekKey, first: number, hash: number): InRow {
+    const { view, bytes, cellsEnd } = this;
+    let at = first;
+    for (let i = 0; i < WALK; i++) {
+      if (!this.isBeforeInRow(at, target)) {
+        this.load(cursor, at);
+        return FOUND;
+      }
+      at = this.behind(at);
+      if (at === cellsEnd) return BEHIND;
+      if (!isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target)) return ABSENT;
+    }
+    return super.seekInRow(cursor, target, hash);
+  }
+
+  override forward(cursor: CellCursor, target: SeekKey): boolean {
+    return this.search(cursor, target, this.presentIndex());
+  }
+
+  override isFirst(): boolean {
+    return this.at === this.start;
+  }
+
+  override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = this.place(middle);
+      const rowLength = this.view.getUint16(at + 24, true);
+      if (compareSlices(this.bytes, at + CELL_HEADER_BYTES, rowLength, row, 0, row.length) < 0)
+        low = middle + 1;
+      else high = middle;
+    }
+    if (low === 0) return false;
+    this.settle(cursor, low - 1);
+    return true;
+  }
+
+  private search(cursor: CellCursor, target: SeekKey, from: number): boolean {
+    const block = this.block!;
+    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
+    let low = from;
+    let high = this.count;
+    let head = this.start;
+    if (table !== null) {
+      const code = table.codeOf(target.row, target.rowOffset, target.rowLength);
+      low = table.lowerBound(code, from);
+      high = table.has(low, code) ? table.upperBound(code, low) : low;
+      // Every row of the block has the head; this one is about to be read anyway.
+      head = table.place(low < this.count ? low : low - 1);
+    }
+    const order = this.compareHead(head, target);
+    if (order < 0) return false;
+    if (order > 0) {
+      this.settle(cursor, from);
+      return true;
+    }
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = table === null ? this.place(middle) : table.place(middle);
+      if (this.isBefore(at, target)) low = middle + 1;
+      else high = middle;
+    }
+    if (low === this.count) return false;
+    this.settle(cursor, low);
+    return true;
+  }
+
+  /** Where what all rows begin with, read from the cell at `at`, stands in relation to the beginning of the target. */
+  private compareHead(at: number, target: SeekKey): number {
+    const { shared, bytes } = this;
+    const { row, rowOffset, rowLength } = target;
+    const length = shared < rowLength ? shared : rowLength;
+    const rowAt = at + CELL_HEADER_BYTES;
+    for (let i = 0; i < length; i++) {
+      const difference = bytes[rowAt + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  }
+
+  private makeTable(): RowTable {
+    const { count, view, bytes, shared } = this;
+    const firstRow = this.start + CELL_HEADER_BYTES;
+    const table = new RowTable(count, bytes.slice(firstRow, firstRow + shared), (i, row) => {
+      const at = this.place(i);
+      row.bytes = bytes;
+      row.offset = at + CELL_HEADER_BYTES;
+      row.length = view.getUint16(at + 24, true);
+      row.place = at;
+    });
+    this.block!.rowTable = table;
+    return table;
+  }
+
+  private makeSlots(): RowSlots {
+    const { count, cellsEnd, view, bytes } = this;
+    let at = this.start;
+    let before = -1;
+    let beforeLength = 0;
+    const slots = new RowSlots(count, (_, row) => {
+      for (; at < cellsEnd; at = this.behind(at)) {
+        const rowAt = at + CELL_HEADER_BYTES;
+        const length = view.getUint16(at + 24, true);
+        if (compareSlices(bytes, before, beforeLength, bytes, rowAt, length) !== 0) {
+          before = rowAt;
+          beforeLength = length;
+          row.bytes = bytes;
+          row.offset = rowAt;
+          row.length = length;
+          row.place = at;
+          return true;
+        }
+      }
+      return false;
+    });
+    this.block!.rowSlots = slots;
+    return slots;
+  }
+
+  /** Whether the cell at `at` sorts before `target`, whose row begins as all rows of the block do, as far as it goes. */
+  private isBefore(at: number, target: SeekKey): boolean {
+    const { view, bytes } = this;
+    const rowLength = view.getUint16(at + 24, true);
+    const rowAt = at + CELL_HEADER_BYTES;
+    const row = target.row;
+    const rowOffset = target.rowOffset;
+    const length = rowLength < target.rowLength ? rowLength : target.rowLength;
+    for (let i = this.shared; i < length; i++) {
+      const difference = bytes[rowAt + i]! - row[rowOffset + i]!;
+      if (difference !== 0) return difference < 0;
+    }
+    if (rowLength !== target.rowLength) return rowLength < target.rowLength;
+    return this.isBeforeInRow(at, target);
+  }
+
+  /** Whether the cell at `at`, of the target's row, sorts before it. */
+  private isBeforeInRow(at: number, target: SeekKey): boolean {
+    const { view } = this;
+    const qualifierLength = view.getUint32(at + 20, true);
+    // To the start of a row.
+    if (target.qualifierLength === 0 && qualifierLength > 0) return false;
+    const difference = compareSlices(
+      this.bytes,
+      at + CELL_HEADER_BYTES + target.rowLength,
+      qualifierLength,
+      target.qualifier,
+      target.qualifierOffset,
+      target.qualifierLength,
+    );
+    if (difference !== 0) return difference < 0;
+    const timestamp = readU64(view, at);
+    if (timestamp !== target.timestamp) return timestamp > target.timestamp;
+    return view.getUint8(at + 26) > target.type;
+  }
+
+  private place(index: number): number {
+    return this.start + this.view.getUint32(this.cellsEnd + 4 * index, true);
+  }
+
+  private settle(cursor: CellCursor, index: number): void {
+    const table = this.block!.rowTable;
+    this.load(cursor, table === null ? this.place(index) : table.place(index));
+  }
+
+  /** The number of the present cell. */
+  private presentIndex(): number {
+    let low = 0;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.place(middle) < this.at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where the cell at `at` ends. */
+  private behind(at: number): number {
+    const { view } = this;
+    const word = view.getUint32(at + 24, true);
+    const keyBytes = (word & 0xffff) + view.getUint32(at + 20, true);
+    return (
+      at + CELL_HEADER_BYTES + keyBytes + view.getUint32(at + 16, true) + (word >>> 24 === 0 ? 0 : TTL_BYTES)
+    );
+  }
+
+  private load(cursor: CellCursor, at: number): void {
+    const view = this.view;
+    this.at = at;
+    const word = view.getUint32(at + 24, true);
+    const rowLength = word & 0xffff;
+    const qualifierLength = view.getUint32(at + 20, true);
+    const valueLength = view.getUint32(at + 16, true);
+    const rowAt = at + CELL_HEADER_BYTES;
+    const valueAt = rowAt + rowLength + qualifierLength;
+    const end = valueAt + valueLength;
+    cursor.rowOffset = rowAt;
+    cursor.rowLength = rowLength;
+    cursor.qualifierOffset = rowAt + rowLength;
+    cursor.qualifierLength = qualifierLength;
+    cursor.timestamp = readU64(view, at);
+    cursor.type = (word >>> 16) & 0xff;
+    cursor.seq = readU64(view, at + 8);
+    cursor.valueOffset = valueAt;
+    cursor.valueLength = valueLength;
+    if (word >>> 24 === 0) {
+      cursor.ttl = 0;
+      this.after = end;
+    } else {
+      cursor.ttl = readU64(view, end);
+      this.after = end + TTL_BYTES;
+    }
+  }
+}
+
+/** Whether two rows of a block are the same: those next to each other differ mostly at their ends. */
+function isSameRow(bytes: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
+  if (aLength !== bLength) return false;
+  for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;
+  return true;
+}

@@ -1,0 +1,6 @@
+export * from './format.js';
+export * from './reader.js';
+export * from './reader.js';
+export * from './reader.js';
+export * from './writer.js';
+export * from './writer.js';

@@ -1,0 +1,370 @@
+import { crc32 } from '../../bytes/index.js';
+import { CorruptionError, RowanError } from '../../errors.js';
+import type { FileSystem } from '../fs/index.js';
+import {
+  BLOCK_SIZE,
+  CHUNK_END,
+  CHUNK_FILE_HEADER,
+  CHUNK_FIRST,
+  CHUNK_FULL,
+  CHUNK_HEADER_SIZE,
+  CHUNK_LAST,
+  CHUNK_MARK,
+  CHUNK_MIDDLE,
+  FILE_HEADER_PAYLOAD,
+  fileSeed,
+  headerCheck,
+  LAST_CHUNK_TYPE,
+  type LogKind,
+  MIN_CHUNK_ROOM,
+  readUint32,
+  readUint48,
+} from './format.js';
+
+/** More than any log grows to: a longer file is not what was written, and is not read into memory. */
+const MAX_LOG_SIZE = 2 ** 31;
+
+/** All bytes of a log. @throws CorruptionError when there is no such file: whoever names it says it is there. */
+export function readLog(files: FileSystem, path: string): Uint8Array {
+  if (!files.exists(path)) {
+    throw new CorruptionError(
+      `The file "${path}" is missing, and the store needs it. Put it back, or restore the store from a copy.`,
+      { details: { file: path, offset: 0 } },
+    );
+  }
+  const file = files.openRead(path);
+  try {
+    const size = file.size;
+    if (size > MAX_LOG_SIZE) {
+      throw new CorruptionError(
+        `The file "${path}" has ${size} bytes, more than any file of its kind. Restore it from a copy.`,
+        { details: { file: path, offset: MAX_LOG_SIZE } },
+      );
+    }
+    // No Buffer: parts of it that are views of their own kind take several times as long to make, and replay makes millions.
+    const bytes = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
+    const count = file.read(bytes, 0, size, 0);
+    return count === size ? bytes : bytes.subarray(0, count);
+  } finally {
+    file.close();
+  }
+}
+
+/** Why a chunk cannot be read. The first two are what the end of a file may be like after a loss of power. */
+export type BreakReason = 'cut header' | 'cut payload' | 'bad header' | 'bad payload' | 'cut record';
+
+/** Where reading stopped because of bytes that are no whole record. */
+export interface Break {
+  readonly reason: BreakReason;
+  /** Where the unreadable chunk begins; of a cut record, the end of the file. */
+  readonly offset: number;
+}
+
+const EMPTY = new Uint8Array(0);
+const ZEROS = Buffer.alloc(4096);
+
+/**
+ * Reads the records of one log whose bytes are in memory. It never reads or allocates by a length that a check has not
+ * vouched for. Bytes that no writer makes, whatever happens to the disk's end, throw; the rest ends as a {@link Break}
+ * for {@link judgeBreak} to judge.
+ */
+export class ChunkReader {
+  /** The record: `length` bytes of `payload` from `offset`, until the next `next`. */
+  payload: Uint8Array = EMPTY;
+  offset = 0;
+  length = 0;
+  /** Where the record begins in the file. */
+  recordStart = 0;
+  /** Where the last whole record or mark ends: what comes after may be cut off. */
+  goodEnd = 0;
+  /** Why there is no next record; undefined at a clean end. */
+  broken: Break | undefined;
+  /** The highest synced offset that a chunk promised. */
+  syncedOffset = 0;
+  /** The log goes on in another file: its END was met. */
+  ended = false;
+
+  private readonly bytes: Uint8Array;
+  private readonly kind: LogKind;
+  private readonly path: string;
+  private readonly seed: number;
+  private position = 0;
+  private scratch: Uint8Array = EMPTY;
+  private scratchLength = 0;
+  private inRecord = false;
+  private version = 0;
+
+  /**
+   * @throws CorruptionError when the file does not begin as a log of this kind, number and a known version does;
+   *   RowanError `ERR_FORMAT_VERSION` when its version is newer.
+   */
+  constructor(bytes: Uint8Array, kind: LogKind, fileNumber: number, path: string) {
+    this.bytes = bytes;
+    this.kind = kind;
+    this.path = path;
+    this.seed = fileSeed(kind, fileNumber);
+    this.readFileHeader();
+  }
+
+  /** To the next record. False at the end, clean or `broken`. */
+  next(): boolean {
+    if (this.broken !== undefined || this.ended) return false;
+    while (this.skipPadding()) {
+      const at = this.position;
+      const reason = this.checkChunk(at);
+      if (reason !== undefined) {
+        if (!this.inRecord && this.isPrepared(at)) return false;
+        return this.stop(reason, at);
+      }
+      const type = this.bytes[at + 10]!;
+      const length = this.bytes[at + 8]! | (this.bytes[at + 9]! << 8);
+      this.position = at + CHUNK_HEADER_SIZE + length;
+      if (this.take(type, at, length)) {
+        this.goodEnd = this.position;
+        if (type === CHUNK_END) return this.end();
+        if (type !== CHUNK_MARK) return true;
+      }
+    }
+    if (this.inRecord) return this.stop('cut record', this.bytes.length);
+    return false;
+  }
+
+  /** A CorruptionError about this file. */
+  corruption(what: string, offset: number): CorruptionError {
+    return logCorruption(this.kind, this.path, what, offset);
+  }
+
+  private readFileHeader(): void {
+    if (this.bytes.length < CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD)
+      throw this.corruption(`it has ${this.bytes.length} bytes, less than its header`, 0);
+    const reason = this.checkChunk(0);
+    if (reason !== undefined || this.bytes[10] !== CHUNK_FILE_HEADER || this.bytes[8] !== FILE_HEADER_PAYLOAD)
+      throw this.corruption('its header is damaged, or it is a file of another number or kind', 0);
+    const magic = String.fromCharCode(...this.bytes.subarray(CHUNK_HEADER_SIZE, CHUNK_HEADER_SIZE + 8));
+    if (magic !== this.kind.magic) throw this.corruption('its magic is wrong', CHUNK_HEADER_SIZE);
+    const version = this.bytes[CHUNK_HEADER_SIZE + 8]! | (this.bytes[CHUNK_HEADER_SIZE + 9]! << 8);
+    this.version = version;
+    if (version < 1 || version > this.kind.version) {
+      throw new RowanError(
+        'ERR_FORMAT_VERSION',
+        `The ${this.kind.name} "${this.path}" has format version ${version}; this release of Rowan reads versions up to ` +
+          `${this.kind.version}. Open the store with the release that wrote it, or a newer one.`,
+        { details: { file: this.path, version } },
+      );
+    }
+    this.position = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
+    this.goodEnd = this.position;
+  }
+
+  private end(): false {
+    this.ended = true;
+    if (!this.isPrepared(this.position))
+      throw this.corruption('something stands behind its end', this.position);
+    return false;
+  }
+
+  /** Whether from `at` on there is only room that was prepared. */
+  private isPrepared(at: number): boolean {
+    if (this.version < this.kind.preparedSince) return at >= this.bytes.length;
+    return isZero(this.bytes, at);
+  }
+
+  /** To the next place where a chunk may begin. False at the end of the file. */
+  private skipPadding(): boolean {
+    const { bytes } = this;
+    const room = BLOCK_SIZE - (this.position % BLOCK_SIZE);
+    if (room < MIN_CHUNK_ROOM) {
+      const end = Math.min(this.position + room, bytes.length);
+      for (let at = this.position; at < end; at++) {
+        if (bytes[at] !== 0) throw this.corruption('the unused end of a block is not zero', at);
+      }
+      this.position = end;
+    }
+    return this.position < bytes.length;
+  }
+
+  /** Why the chunk at `at` cannot be trusted; undefined when it can. */
+  private checkChunk(at: number): BreakReason | undefined {
+    const { bytes } = this;
+    if (at + CHUNK_HEADER_SIZE > bytes.length) return 'cut header';
+    if (readUint32(bytes, at) !== headerCheck(bytes, at, this.seed, at)) return 'bad header';
+    const length = bytes[at + 8]! | (bytes[at + 9]! << 8);
+    if (length > BLOCK_SIZE - (at % BLOCK_SIZE) - CHUNK_HEADER_SIZE)
+      throw this.corruption(`a chunk of ${length} bytes leaves its block`, at);
+    const synced = readUint48(bytes, at + 11);
+    if (synced > at) throw this.corruption('a chunk says that bytes after it were synced', at);
+    if (at + CHUNK_HEADER_SIZE + length > bytes.length) return 'cut payload';
+    if (crc32(bytes, at + CHUNK_HEADER_SIZE, length) !== readUint32(bytes, at + 4)) return 'bad payload';
+    if (synced > this.syncedOffset) this.syncedOffset = synced;
+    return undefined;
+  }
+
+  /** Adds a good chunk to the record. True when it completes a record, or is a mark. */
+  private take(type: number, at: number, length: number): boolean {
+    const fits =
+      type === CHUNK_MIDDLE || type === CHUNK_LAST
+        ? this.inRecord
+        : !this.inRecord &&
+          type !== CHUNK_FILE_HEADER &&
+          (type !== CHUNK_END || this.version >= this.kind.preparedSince);
+    const empty = type === CHUNK_MARK || type === CHUNK_END;
+    if (!fits || (length === 0) !== empty || type === 0 || type > LAST_CHUNK_TYPE)
+      throw this.corruption(`a chunk of type ${type} and ${length} bytes does not belong here`, at);
+    if (empty) return true;
+    if (type === CHUNK_FULL || type === CHUNK_FIRST) this.recordStart = at;
+    if (type === CHUNK_FULL) {
+      this.payload = this.bytes;
+      this.offset = at + CHUNK_HEADER_SIZE;
+      this.length = length;
+      return true;
+    }
+    if (type === CHUNK_FIRST) this.scratchLength = 0;
+    this.gather(at + CHUNK_HEADER_SIZE, length);
+    this.inRecord = type !== CHUNK_LAST;
+    if (this.inRecord) return false;
+    this.payload = this.scratch;
+    this.offset = 0;
+    this.length = this.scratchLength;
+    return true;
+  }
+
+  private gather(from: number, length: number): void {
+    const needed = this.scratchLength + length;
+    if (needed > this.scratch.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.scratch.length));
+      grown.set(this.scratch.subarray(0, this.scratchLength));
+      this.scratch = grown;
+    }
+    this.scratch.set(this.bytes.subarray(from, from + length), this.scratchLength);
+    this.scratchLength = needed;
+  }
+
+  private stop(reason: BreakReason, offset: number): false {
+    this.broken = { reason, offset };
+    return false;
+  }
+}
+
+/** Whether all bytes from `at` on are zeros. */
+export function isZero(bytes: Uint8Array, at: number): boolean {
+  const end = Math.min(bytes.length, Math.ceil(at / ZEROS.length) * ZEROS.length);
+  for (let i = at; i < end; i++) if (bytes[i] !== 0) return false;
+  for (let i = Math.max(at, end); i < bytes.length; i += ZEROS.length) {
+    const length = Math.min(ZEROS.length, bytes.length - i);
+    if (ZEROS.compare(bytes, i, i + length, 0, length) !== 0) return false;
+  }
+  return true;
+}
+
+export function logCorruption(kind: LogKind, path: string, what: string, offset: number): CorruptionError {
+  return new CorruptionError(
+    `The ${kind.name} "${path}" is damaged at byte ${offset}: ${what}. Nothing was changed. ` +
+      'Restore the store from a copy.',
+    { details: { file: path, offset } },
+  );
+}
+
+/**
+ * Torn or damaged? A log that was being written when the power went may end in bytes that are no record, and must open
+ * all the same; a log whose acknowledged bytes changed must not. The rules, in this order, for a break at offset X:
+ *
+ * 1. Bytes that were known to be synced when something else was written (the header of a file that is named by the
+ *    MANIFEST, a promise in any chunk) cannot be torn: X before them is damage. The promise may stand in a chunk after X,
+ *    so every later byte is tried as the start of a chunk.
+ * 2. When one flipped bit explains a failed check, and the bit lies in a sector that was written, it is damage.
+ * 3. A file that ends inside the chunk is torn: appends grow the file. So is one in whose prepared room the chunk stops: from
+ *    the last byte of the chunk, or of its header where that is all that is known, to the end of the file there are zeros.
+ * 4. A chunk that lies wholly in the file is torn if one of its 512-byte sectors is all zeros from where the chunk
+ *    enters it: never written. (Disks write sectors whole; room is prepared by zeros and never used again, so what was
+ *    not written reads as zeros.)
+ * 5. Everything else is damage.
+ *
+ * What stays open: damage to the last group of records, before any later chunk reached the disk, that also zeroes a
+ * whole sector or cuts the file, looks like a torn end.
+ */
+
+const SECTOR = 512;
+
+export type Verdict = { readonly torn: true } | { readonly torn: false; readonly why: string };
+
+const TORN: Verdict = { torn: true };
+
+/** Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been safe. */
+export function judgeBreak(
+  bytes: Uint8Array,
+  broken: Break,
+  kind: LogKind,
+  fileNumber: number,
+  knownSynced: number,
+): Verdict {
+  const { offset, reason } = broken;
+  if (offset < knownSynced) return damage(`${knownSynced} bytes of it were known to be on the disk`);
+  const seed = fileSeed(kind, fileNumber);
+  const witness = findWitness(bytes, seed, offset);
+  if (witness >= 0) return damage(`the chunk at byte ${witness} shows that what stood there had been synced`);
+  if (reason === 'cut header' || reason === 'cut payload' || reason === 'cut record') return TORN;
+  const header = reason === 'bad header';
+  const length = header ? 0 : bytes[offset + 8]! | (bytes[offset + 9]! << 8);
+  const end = offset + CHUNK_HEADER_SIZE + length;
+  const flipped = header ? flippedHeaderBit(bytes, offset, seed) : flippedPayloadBit(bytes, offset, length);
+  if (flipped >= 0 && !unwritten(bytes, offset, flipped))
+    return damage(`one bit is flipped at byte ${flipped}`);
+  if (kind.preparedSince !== Number.POSITIVE_INFINITY && isZero(bytes, end - 1)) return TORN;
+  for (let at = offset; at < end; at = (Math.floor(at / SECTOR) + 1) * SECTOR) {
+    if (unwritten(bytes, offset, at)) return TORN;
+  }
+  return damage(`the check of its ${header ? 'header' : 'payload'} fails`);
+}
+
+function damage(why: string): Verdict {
+  return { torn: false, why };
+}
+
+/** Whether the sector that holds byte `at` is all zeros from where the chunk that begins at `start` enters it. */
+function unwritten(bytes: Uint8Array, start: number, at: number): boolean {
+  const sector = Math.floor(at / SECTOR) * SECTOR;
+  const end = Math.min(sector + SECTOR, bytes.length);
+  for (let i = Math.max(start, sector); i < end; i++) if (bytes[i] !== 0) return false;
+  return true;
+}
+
+/** The offset of a chunk after `broken` that promises more than `broken` bytes to have been synced; -1 for none. */
+function findWitness(bytes: Uint8Array, seed: number, broken: number): number {
+  const last = bytes.length - CHUNK_HEADER_SIZE;
+  for (let at = broken + 1; at <= last; at++) {
+    const type = bytes[at + 10]!;
+    if (type === 0 || type > LAST_CHUNK_TYPE) continue;
+    const synced = readUint48(bytes, at + 11);
+    if (synced <= broken || synced > at) continue;
+    if ((bytes[at + 8]! | (bytes[at + 9]! << 8)) > BLOCK_SIZE - CHUNK_HEADER_SIZE) continue;
+    if (readUint32(bytes, at) === headerCheck(bytes, at, seed, at)) return at;
+  }
+  return -1;
+}
+
+/** The byte whose one flipped bit makes the header's check fail; -1 when no single bit does. */
+function flippedHeaderBit(bytes: Uint8Array, offset: number, seed: number): number {
+  const header = Uint8Array.from(bytes.subarray(offset, offset + CHUNK_HEADER_SIZE));
+  for (let bit = 0; bit < 8 * CHUNK_HEADER_SIZE; bit++) {
+    const at = bit >> 3;
+    header[at] = header[at]! ^ (1 << (bit & 7));
+    if (readUint32(header, 0) === headerCheck(header, 0, seed, offset)) return offset + at;
+    header[at] = header[at]! ^ (1 << (bit & 7));
+  }
+  return -1;
+}
+
+/**
+ * The byte of the payload whose one flipped bit makes its crc fail; -1 when no single bit does. A flipped bit changes
+ * the crc by a pattern that depends only on its distance from the end: walk the distances until the pattern is met.
+ */
+function flippedPayloadBit(bytes: Uint8Array, offset: number, length: number): number {
+  const from = offset + CHUNK_HEADER_SIZE;
+  const pattern = crc32(bytes, from, length) ^ readUint32(bytes, offset + 4);
+  let walk = 1;
+  for (let distance = 0; distance < 8 * length; distance++) {
+    walk = (walk & 1) !== 0 ? (walk >>> 1) ^ 0xedb88320 : walk >>> 1;
+    if (walk === pattern) return from + length - 1 - (distance >> 3);
+  }
+  return -1;
+}

@@ -1,0 +1,334 @@
+import { crc32 } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import { type FileHandle, type FileSystem, parentPath } from '../fs/index.js';
+import {
+  BLOCK_SIZE,
+  CHUNK_END,
+  CHUNK_FILE_HEADER,
+  CHUNK_FIRST,
+  CHUNK_FULL,
+  CHUNK_HEADER_SIZE,
+  CHUNK_LAST,
+  CHUNK_MARK,
+  CHUNK_MIDDLE,
+  FILE_HEADER_PAYLOAD,
+  fileSeed,
+  type LogKind,
+  MIN_CHUNK_ROOM,
+  writeChunkHeader,
+} from './format.js';
+
+const EMPTY = new Uint8Array(0);
+
+/**
+ * Frames records into chunks and appends them to one file.
+ *
+ * 1. `append` only fills the staging buffer; `flush` hands it to the file in one write.
+ * 2. The file never keeps part of a failed flush: it is cut back to where it was. If even that fails the writer is
+ *    poisoned, for what follows a half-written chunk could never be read.
+ * 3. A failed sync poisons too: the kernel may have dropped the pages, and a second sync would prove nothing.
+ * 4. A poisoned writer writes nothing ever again; every call throws the same `ERR_READONLY`.
+ */
+export class ChunkWriter {
+  readonly file: FileHandle;
+  private readonly seed: number;
+  private readonly stagingSize: number;
+  private staging: Uint8Array;
+  private stagedLength = 0;
+  /** The length of the file without what is staged. */
+  private written = 0;
+  private recordsEndStaged = 0;
+  private recordsEndWritten = 0;
+  private runningCrc = 0;
+  private synced = 0;
+  private poison: RowanError | undefined;
+  private preparedEnd = 0;
+
+  /** `file` is new and empty. Nothing is written before the first `flush`. */
+  constructor(file: FileHandle, kind: LogKind, fileNumber: number, stagingSize = 65536) {
+    this.file = file;
+    this.seed = fileSeed(kind, fileNumber);
+    this.stagingSize = Math.max(stagingSize, 2 * BLOCK_SIZE);
+    this.staging = Buffer.allocUnsafeSlow(this.stagingSize);
+    const header = new Uint8Array(FILE_HEADER_PAYLOAD);
+    for (let i = 0; i < 8; i++) header[i] = kind.magic.charCodeAt(i);
+    header[8] = kind.version;
+    header[9] = kind.version >>> 8;
+    this.putChunk(CHUNK_FILE_HEADER, EMPTY, header, 0, 0, FILE_HEADER_PAYLOAD);
+    this.recordsEndStaged = this.stagedLength;
+  }
+
+  /** The length of the file once all that is staged is written. */
+  get end(): number {
+    return this.written + this.stagedLength;
+  }
+
+  get staged(): number {
+    return this.stagedLength;
+  }
+
+  /** The length of the file, which a torn flush never changes. */
+  get writtenLength(): number {
+    return this.written;
+  }
+
+  /** Where the last record that was written ends; what follows are marks. */
+  get recordsEnd(): number {
+    return this.recordsEndWritten;
+  }
+
+  /** Everything before it is known to be on the disk. */
+  get syncedOffset(): number {
+    return this.synced;
+  }
+
+  /** The crc-32 of the first `writtenLength` bytes of the file. */
+  get crc(): number {
+    return this.runningCrc;
+  }
+
+  /** Why nothing can be written any more; undefined while all is well. */
+  get poisoned(): RowanError | undefined {
+    return this.poison;
+  }
+
+  /** Stages one record: `prefix`, then `length` bytes of `payload` from `offset`; together at least one byte. */
+  append(prefix: Uint8Array, payload: Uint8Array, offset: number, length: number): void {
+    this.checkUsable();
+    const total = prefix.length + length;
+    this.reserve(total);
+    let done = 0;
+    do {
+      this.padBlock();
+      const room = BLOCK_SIZE - (this.end % BLOCK_SIZE) - CHUNK_HEADER_SIZE;
+      const part = total - done <= room ? total - done : room;
+      const last = done + part === total;
+      const type = done === 0 ? (last ? CHUNK_FULL : CHUNK_FIRST) : last ? CHUNK_LAST : CHUNK_MIDDLE;
+      this.putChunk(type, prefix, payload, offset, done, part);
+      done += part;
+    } while (done < total);
+    this.recordsEndStaged = this.end;
+  }
+
+  /** Stages a mark that carries the synced offset. */
+  appendMark(): void {
+    this.appendEmpty(CHUNK_MARK);
+  }
+
+  /** Stages what says that the log goes on in another file; the last of this one. */
+  appendEnd(): void {
+    this.appendEmpty(CHUNK_END);
+    this.recordsEndStaged = this.end;
+  }
+
+  private appendEmpty(type: number): void {
+    this.checkUsable();
+    this.reserve(0);
+    this.padBlock();
+    this.putChunk(type, EMPTY, EMPTY, 0, 0, 0);
+  }
+
+  /**
+   * Makes room for `length` bytes behind what is written, before anything but the header is: off the thread, and not yet
+   * on the disk.
+   */
+  async prepare(length: number): Promise<void> {
+    await this.file.prepare(length);
+    this.preparedEnd = Math.max(this.preparedEnd, this.written) + length;
+  }
+
+  /** Bytes that can be written until the file has to grow. */
+  get prepared(): number {
+    return Math.max(0, this.preparedEnd - this.written);
+  }
+
+  /** Gives back the room that was prepared and is not needed. */
+  trim(): void {
+    if (this.prepared === 0) return;
+    this.file.truncate(this.written);
+    this.preparedEnd = 0;
+  }
+
+  /**
+   * Writes what is staged. When it throws `ERR_IO` the file is as it was and what was staged is gone; the writer can
+   * be used on.
+   */
+  flush(): void {
+    this.checkUsable();
+    const length = this.stagedLength;
+    if (length === 0) return;
+    this.stagedLength = 0;
+    try {
+      this.file.write(this.staging, 0, length);
+    } catch (error) {
+      this.recordsEndStaged = this.recordsEndWritten;
+      this.takeBack(error);
+      throw error;
+    }
+    this.runningCrc = crc32(this.staging, 0, length, this.runningCrc);
+    this.written += length;
+    this.recordsEndWritten = this.recordsEndStaged;
+    // One huge record must not hold its memory for the rest of the run.
+    if (this.staging.length > 4 * this.stagingSize) this.staging = Buffer.allocUnsafeSlow(this.stagingSize);
+  }
+
+  /** Writes what is staged and returns when the file is on the disk. */
+  sync(): void {
+    this.flush();
+    try {
+      this.file.sync();
+    } catch (error) {
+      throw this.fail(error);
+    }
+    this.synced = this.written;
+  }
+
+  /** As `sync`, off the thread; it covers what was appended before the call. */
+  async syncAsync(): Promise<void> {
+    this.flush();
+    const target = this.written;
+    try {
+      await this.file.syncAsync();
+    } catch (error) {
+      throw this.fail(error);
+    }
+    if (target > this.synced) this.synced = target;
+  }
+
+  /** Makes the writer refuse everything from now on. Returns the error that every call gets. */
+  fail(cause: unknown): RowanError {
+    this.poison ??= new RowanError(
+      'ERR_READONLY',
+      `Writing to "${this.file.path}" failed in a way that leaves unknown what is on the disk, so nothing more is ` +
+        'written. Reads go on. Look at the cause, mend the disk, and open the store again: it recovers by itself.',
+      { cause, details: { file: this.file.path } },
+    );
+    return this.poison;
+  }
+
+  private checkUsable(): void {
+    if (this.poison !== undefined) throw this.poison;
+  }
+
+  private takeBack(cause: unknown): void {
+    this.preparedEnd = 0;
+    try {
+      this.file.truncate(this.written);
+    } catch {
+      throw this.fail(cause);
+    }
+  }
+
+  /** Makes room for a record of `total` bytes with all the headers and padding it may need. */
+  private reserve(total: number): void {
+    const chunks = Math.ceil(total / (BLOCK_SIZE - CHUNK_HEADER_SIZE)) + 2;
+    const needed = total + chunks * (CHUNK_HEADER_SIZE + MIN_CHUNK_ROOM);
+    if (this.stagedLength + needed <= this.staging.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(this.stagedLength + needed, 2 * this.staging.length));
+    grown.set(this.staging.subarray(0, this.stagedLength));
+    this.staging = grown;
+  }
+
+  private padBlock(): void {
+    const room = BLOCK_SIZE - (this.end % BLOCK_SIZE);
+    if (room >= MIN_CHUNK_ROOM) return;
+    this.staging.fill(0, this.stagedLength, this.stagedLength + room);
+    this.stagedLength += room;
+  }
+
+  /** Stages the `part` bytes from `from` of the record that is `prefix` and `payload` one after the other. */
+  private putChunk(
+    type: number,
+    prefix: Uint8Array,
+    payload: Uint8Array,
+    offset: number,
+    from: number,
+    part: number,
+  ): void {
+    const { staging } = this;
+    const at = this.stagedLength;
+    let to = at + CHUNK_HEADER_SIZE;
+    let payloadFrom = from - prefix.length;
+    let left = part;
+    if (payloadFrom < 0) {
+      const count = Math.min(left, -payloadFrom);
+      for (let i = 0; i < count; i++) staging[to + i] = prefix[from + i]!;
+      to += count;
+      left -= count;
+      payloadFrom = 0;
+    }
+    if (left > 0) copyPart(payload, offset + payloadFrom, left, staging, to);
+    writeChunkHeader(staging, at, this.seed, this.written + at, type, part, this.synced);
+    this.stagedLength = at + CHUNK_HEADER_SIZE + part;
+  }
+}
+
+function copyPart(source: Uint8Array, from: number, length: number, target: Uint8Array, to: number): void {
+  if (length < 24) {
+    for (let i = 0; i < length; i++) target[to + i] = source[from + i]!;
+  } else if (length === source.length) {
+    target.set(source, to);
+  } else {
+    target.set(source.subarray(from, from + length), to);
+  }
+}
+
+/**
+ * A new log with its header, and `firstRecord` if there is one, on the disk and its name safe. Where that fails, there
+ * is no such file (or a leftover that the next opener removes), and the error is an `ERR_IO`: nothing has happened.
+ */
+export function createLog(
+  files: FileSystem,
+  path: string,
+  kind: LogKind,
+  fileNumber: number,
+  stagingSize: number,
+  firstRecord?: Uint8Array,
+): ChunkWriter {
+  const file = files.create(path);
+  try {
+    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize);
+    if (firstRecord !== undefined) writer.append(new Uint8Array(0), firstRecord, 0, firstRecord.length);
+    writer.sync();
+    files.syncDirectory(parentPath(path));
+    return writer;
+  } catch (error) {
+    discardLog(files, file);
+    throw failureOf(error);
+  }
+}
+
+/** As {@link createLog}, with the disk's work off the thread. */
+export async function createLogAsync(
+  files: FileSystem,
+  path: string,
+  kind: LogKind,
+  fileNumber: number,
+  stagingSize: number,
+): Promise<ChunkWriter> {
+  const file = files.create(path);
+  try {
+    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize);
+    await writer.syncAsync();
+    await files.syncDirectoryAsync(parentPath(path));
+    return writer;
+  } catch (error) {
+    discardLog(files, file);
+    throw failureOf(error);
+  }
+}
+
+/** What is to be told of a new log: its writer calls a failed sync ERR_READONLY, for what it may have lost; here there was nothing to lose. */
+export function failureOf(error: unknown): unknown {
+  return error instanceof RowanError && error.code === 'ERR_READONLY' ? error.cause : error;
+}
+
+/** Closes and removes a file that nothing names. Where that fails, the next opener removes it. */
+export function discardLog(files: FileSystem, file: FileHandle): void {
+  file.close();
+  try {
+    files.unlink(file.path);
+  } catch {
+    // Whatever led here is what is to be reported.
+  }
+}
