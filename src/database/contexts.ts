@@ -13,6 +13,7 @@ import {
 import {
   type ChangeExecutor,
   ChangeFlow,
+  type ChangeIntents,
   type ChangeParticipant,
   type CommittingTable,
   type Deferred,
@@ -25,8 +26,7 @@ import {
   Repository,
   type RepositoryContext,
   type RowFollowing,
-  RowGate,
-  type RowTelling,
+  RowLock,
   SETTLED,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
@@ -53,7 +53,7 @@ export interface ContextSource {
   /** What follows the rows of an entity where one step is one row; undefined: nothing does. */
   following(schema: EntitySchema): RowFollowing | undefined;
   /** What tells of its rows' changes where one step is one row; undefined: nothing does. */
-  telling(schema: EntitySchema): RowTelling | undefined;
+  telling(schema: EntitySchema): ChangeIntents | undefined;
   /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
   readonly deferred?: Deferred;
 }
@@ -62,7 +62,7 @@ export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
   private readonly ofEntities = new Map<EntityClass, ChangeExecutor>();
-  private readonly gates = new Map<string, RowGate>();
+  private readonly gates = new Map<string, RowLock>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly participants = new Map<EntityClass, readonly ChangeParticipant[]>();
   /** Applies changes of any entity's rows with what takes part in them. */
@@ -133,8 +133,8 @@ export class Contexts {
   }
 
   /** One for each table. */
-  private gate(name: string): RowGate {
-    const gate = this.gates.get(name) ?? new RowGate();
+  private gate(name: string): RowLock {
+    const gate = this.gates.get(name) ?? new RowLock();
     this.gates.set(name, gate);
     return gate;
   }

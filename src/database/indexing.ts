@@ -3,7 +3,7 @@ import { checkIndexes, ensureIndexes, type IndexStates, type LiveTables } from '
 import { QueryError, RowanError, SchemaError, UnsupportedError } from '../errors.js';
 import { type EntityIndexes, SHADOW_QUALIFIER } from '../indexes/index.js';
 import { entityIndexes, type IndexAccess, type IndexState } from '../query/index.js';
-import { type CommittingTable, EntryNotes } from '../repository/index.js';
+import { type CommittingTable, EventualIndexQueue } from '../repository/index.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Engine } from '../table/index.js';
@@ -34,7 +34,7 @@ export class EventualEntries {
     const known = this.byEntity.get(schema.name);
     if (known?.notes.indexes === indexes) return known;
     known?.end();
-    const notes = new EntryNotes(indexes, () => this.engine.now());
+    const notes = new EventualIndexQueue(indexes, () => this.engine.now());
     const own = new EntityNotes(notes, table as CommittingTable, this.onFailure);
     if (!this.ended) own.listen(this.engine);
     this.byEntity.set(schema.name, own);
@@ -59,7 +59,7 @@ export class EntityNotes implements WaitingNotes {
   private ended = false;
 
   constructor(
-    readonly notes: EntryNotes,
+    readonly notes: EventualIndexQueue,
     private readonly table: CommittingTable,
     private readonly onFailure: (error: RowanError) => void,
   ) {}

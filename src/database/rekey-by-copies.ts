@@ -17,7 +17,7 @@ import {
   type NoteCut,
   type RekeyRecord,
   type RekeyRun,
-  type RekeyWay,
+  type RekeyStrategy,
   SUCCESSION,
 } from './rekey-strategy.js';
 
@@ -32,7 +32,7 @@ const MARGIN = 120_000;
 const EMPTIED_MS = 120_000;
 const LOOK_MS = 50;
 
-export class RekeyByCopies implements RekeyWay {
+export class RekeyByCopies implements RekeyStrategy {
   readonly first = 'backfill';
   readonly leadsBack = false;
   readonly runsAgain = true;

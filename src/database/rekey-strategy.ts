@@ -103,7 +103,7 @@ export interface CleanupOptions extends JobRunOptions {
 /** Notes the cut-over. @throws ConflictError when something differs, or another process has gone on with the change. */
 export type NoteCut = (differences: RekeyDifferences | undefined) => Promise<RekeyRecord>;
 
-export interface RekeyWay {
+export interface RekeyStrategy {
   /** The state behind `planned`. */
   readonly first: RekeyState;
   /** Why it cannot be on this engine, each a sentence. */

@@ -20,7 +20,7 @@ import {
   type RekeyRecord,
   type RekeyRun,
   type RekeyState,
-  type RekeyWay,
+  type RekeyStrategy,
 } from './rekey-strategy.js';
 
 export interface RekeyPlan {
@@ -42,7 +42,7 @@ export class Rekey {
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
     private readonly mirror: Mirror,
-    private readonly way: RekeyWay,
+    private readonly way: RekeyStrategy,
     private readonly declared: () => readonly EntitySchema[],
   ) {
     this.keeper = new RekeyKeeper(engine, from, to);

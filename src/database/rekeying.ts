@@ -21,7 +21,7 @@ import {
   type NoteCut,
   type RekeyRecord,
   type RekeyRun,
-  type RekeyWay,
+  type RekeyStrategy,
 } from './rekey-strategy.js';
 
 /** Changes of keys where a write and its copy are one step: both layouts are right at any moment from the verification on. */
@@ -33,7 +33,7 @@ export interface RekeyedIndex {
   verify(options: { readonly run: JobRunOptions }): Promise<IndexReport>;
 }
 
-export class RekeyInSteps implements RekeyWay {
+export class RekeyInSteps implements RekeyStrategy {
   readonly first = 'dual-write';
   readonly leadsBack = true;
   readonly runsAgain = false;

@@ -95,7 +95,7 @@ export class Transaction implements Deferred {
   }
 
   /** It has failed: puts back what was set on the caller's objects, the last first. */
-  takeBack(): void {
+  rollback(): void {
     for (const { undo } of this.endings.reverse()) undo?.();
     this.endings.length = 0;
   }
@@ -188,12 +188,12 @@ export async function runTransaction<T>(
   let answer: T;
   try {
     answer = await engine.transaction(async (tables) => {
-      current?.takeBack();
+      current?.rollback();
       current = begin(tables);
       return run(current);
     }, options);
   } catch (error) {
-    current?.takeBack();
+    current?.rollback();
     throw error;
   }
   await current?.settle();

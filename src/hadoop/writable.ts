@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { compareSlices } from '../bytes/index.js';
 import { CorruptionError, UnsupportedError } from '../errors.js';
 import { checkRow } from '../table/checks.js';
-import { Cell, CellType, EndingCell } from '../table/index.js';
+import { Cell, CellType, CellWithTtl } from '../table/index.js';
 
 /** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
 
@@ -266,7 +266,7 @@ export function cellOf({ row, family, qualifier, timestamp, type, value, tags }:
   const ttl = tags === undefined || tags.length === 0 ? undefined : ttlOf(tags);
   return ttl === undefined
     ? new Cell(row, family, qualifier, timestamp, type as CellType, value)
-    : new EndingCell(row, family, qualifier, timestamp, type as CellType, value, ttl);
+    : new CellWithTtl(row, family, qualifier, timestamp, type as CellType, value, ttl);
 }
 
 /** The time to live among tags; others (labels, access rights) are HBase's own and are not read. */

@@ -3,9 +3,9 @@
 import {
   type Cell,
   CellType,
+  CellWithTtl,
   Delete,
   type Durability,
-  EndingCell,
   Put,
   type RowMutation,
   RowMutations,
@@ -38,7 +38,7 @@ export function mutationsOf(
   for (const cell of cells) {
     const { family, qualifier, timestamp, type, value } = cell;
     if (type === CellType.Put) {
-      const ttl = cell instanceof EndingCell ? cell.ttl : 0;
+      const ttl = cell instanceof CellWithTtl ? cell.ttl : 0;
       let put = puts.get(ttl);
       if (put === undefined) {
         put = new Put(row).setTtl(ttl === 0 ? undefined : ttl).setDurability(durability);
@@ -55,5 +55,5 @@ export function mutationsOf(
 }
 
 function isLastingPut(cell: Cell): boolean {
-  return cell.type === CellType.Put && !(cell instanceof EndingCell);
+  return cell.type === CellType.Put && !(cell instanceof CellWithTtl);
 }

@@ -28,7 +28,7 @@ import type {
   TableChange,
 } from '../table/index.js';
 import { isCheckAndMutate } from '../table/row-mutations.js';
-import { moveCounts, settleRow, unsettled, upgradeChecked, upgradeOf } from './settle-row.js';
+import { migrateRow, moveCounts, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { type Change, TableMoves } from './table-moves.js';
 
 /** A table as its entities are declared: nobody above it sees where moved columns stand yet. */
@@ -201,7 +201,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
     const rows = items.filter((item) => this.moves.mustSettle(item)).map(({ row }) => row);
     if (rows.length === 0) return;
     await this.inner.atomic!((step) => {
-      for (const row of rows) settleRow(step, this.name, this.moves, row);
+      for (const row of rows) migrateRow(step, this.name, this.moves, row);
     });
   }
 
@@ -213,7 +213,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
 
   protected override async writeBack(rows: readonly Uint8Array[]): Promise<void> {
     await this.inner.atomic!((step) => {
-      for (const row of rows) settleRow(step, this.name, this.moves, row);
+      for (const row of rows) migrateRow(step, this.name, this.moves, row);
     });
   }
 
@@ -302,7 +302,7 @@ class MovedStep implements AtomicStep {
 
   readonly read: RowRead = (get, table = this.own) => {
     const moves = this.movesOf(table);
-    if (moves?.mustSettle(get)) settleRow(this.inner, table, moves, get.row);
+    if (moves?.mustSettle(get)) migrateRow(this.inner, table, moves, get.row);
     return declaredRead(this.inner.read, moves, get, table);
   };
 
@@ -316,7 +316,7 @@ class MovedStep implements AtomicStep {
   apply({ table, change }: TableChange): Result {
     const moves = this.movesOf(table);
     if (moves === undefined) return this.inner.apply({ table, change });
-    if (moves.mustSettle(change)) settleRow(this.inner, table, moves, change.row);
+    if (moves.mustSettle(change)) migrateRow(this.inner, table, moves, change.row);
     return this.inner.apply({ table, change: moves.settled(change) });
   }
 

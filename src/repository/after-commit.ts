@@ -6,7 +6,7 @@ import type { VersionLock } from './version-lock.js';
 
 type Entity = Record<string, unknown>;
 
-export class Sequel {
+export class AfterCommit {
   private readonly lifecycle: EntityLifecycle;
 
   constructor(

@@ -12,7 +12,7 @@ import { checkEntity } from './input-copy.js';
 import type { CheckOutcome, WriteOptions } from './options.js';
 import { keyText, type RepositoryContext, rowOfKey } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import { Unmet } from './version-lock.js';
+import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 /** A put that takes effect only if the entity with a key is there and meets a condition. */
@@ -115,14 +115,14 @@ export class ConditionalWrite<C extends KeyedClass> {
     );
   }
 
-  private readonly mismatch = (): RowanError => new Unmet();
+  private readonly mismatch = (): RowanError => new ConditionFailed();
 
   private async run(change: Change, options?: WriteOptions): Promise<CheckOutcome<C>> {
     try {
       await this.context.executor.run(change, options);
     } catch (error) {
       change.failed?.();
-      if (error instanceof Unmet) return this.readCurrent();
+      if (error instanceof ConditionFailed) return this.readCurrent();
       throw error;
     }
     await settle(change);

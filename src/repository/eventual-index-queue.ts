@@ -12,7 +12,7 @@ import { deleteOf, putOf } from './entry-planner.js';
 import { EntryLife } from './expiry.js';
 
 /** The notes of one entity's eventual indexes. */
-export class EntryNotes {
+export class EventualIndexQueue {
   /** What the notes of each index begin with, by the place of the index; undefined where entries are written with the rows. */
   private readonly prefixes: readonly (Uint8Array | undefined)[];
   private readonly life: EntryLife;

@@ -15,7 +15,7 @@ export { ConditionalWrite } from './conditional.js';
 export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export { deleteOf, IndexParticipant, putOf } from './entry-planner.js';
-export { EntryNotes } from './eventual-index-queue.js';
+export { EventualIndexQueue } from './eventual-index-queue.js';
 export type {
   ChangeExecutor,
   ChangeImage,
@@ -31,9 +31,9 @@ export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './ran
 export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';
 export * from './references/index.js';
 export {
+  ChangeIntents,
   type Intent,
   type IntentMark,
-  RowTelling,
   readIntent,
   removeIntents,
 } from './remote/change-intents.js';
@@ -53,6 +53,6 @@ export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
-export { RowGate } from './row-lock.js';
+export { RowLock } from './row-lock.js';
 export * from './summaries/index.js';
 export { TablesReader } from './tables-reader.js';

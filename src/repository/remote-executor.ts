@@ -17,7 +17,7 @@ import {
 } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { RowImage } from './row-image.js';
-import { RowGate } from './row-lock.js';
+import { RowLock } from './row-lock.js';
 
 /** How often a change is read and tried again when other processes write its row at the same time. */
 const ATTEMPTS = 64;
@@ -27,7 +27,7 @@ const LONGEST_WAIT = 100;
 export class RemoteExecutor implements ChangeExecutor {
   constructor(
     private readonly table: Table,
-    private readonly gate: RowGate = new RowGate(),
+    private readonly gate: RowLock = new RowLock(),
   ) {}
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {

@@ -5,8 +5,8 @@ import type { Delete, Filter, Put } from '../table/index.js';
 import { type Change, settle } from './change.js';
 import { Expiry } from './expiry.js';
 import type { RepositoryContext } from './row-access.js';
-import { Presence } from './row-marker.js';
-import { Unmet } from './version-lock.js';
+import { RowMarker } from './row-marker.js';
+import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 /** The writing half of `deleteAll` and `updateAll`. */
@@ -25,7 +25,7 @@ export class BulkChanges implements RowChanger {
   ): Promise<number> {
     const condition: Condition = {
       expects: filter === undefined ? [] : [{ kind: 'filter', filter }],
-      mismatch: () => new Unmet(),
+      mismatch: () => new ConditionFailed(),
     };
     const changes: Change[] = [];
     for (const found of rows) changes.push(await this.compile(found, action, condition));
@@ -36,7 +36,7 @@ export class BulkChanges implements RowChanger {
       const change = changes[index]!;
       if (!outcome.ok) {
         change.failed?.();
-        if (!(outcome.error instanceof Unmet)) failure ??= outcome.error;
+        if (!(outcome.error instanceof ConditionFailed)) failure ??= outcome.error;
         continue;
       }
       changed++;
@@ -81,7 +81,7 @@ export async function cellChanges(
       { details: { entity: schema.name } },
     );
   }
-  const presence = new Presence(schema);
+  const presence = new RowMarker(schema);
   const changes: (Put | Delete)[][] = [];
   for (const [index, given] of entities.entries()) {
     try {

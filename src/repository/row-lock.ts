@@ -23,7 +23,7 @@ export class Entry {
 const TICK = 2;
 
 /** Writers of a row go together, or one alone; in the order in which they came. It measures no clock, so none can stall it. */
-export class RowGate {
+export class RowLock {
   private readonly rows = new Map<string, Entry>();
 
   /** Runs `write` when the row lets it in. `tick`: keeps the row a little longer when it says so. */

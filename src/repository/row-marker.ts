@@ -11,7 +11,7 @@ type Entity = Record<string, unknown>;
 /** Whether only an entity that was not deleted counts as being there. */
 export type Counted = 'living' | 'deleted too';
 
-export class Presence {
+export class RowMarker {
   /** The time of a deletion that leaves the row. */
   readonly deletedAt: ColumnSchema | undefined;
   private readonly exists: Expectation;

@@ -6,7 +6,7 @@ import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
 /** The condition did not hold. Callers get an outcome in its place. */
-export class Unmet extends RowanError {
+export class ConditionFailed extends RowanError {
   constructor() {
     super('ERR_CONFLICT', 'The condition of a check did not hold.');
   }

@@ -5,7 +5,7 @@ import { livingFilter } from '../query/living.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { CellType, Delete, Get, type RowMutation } from '../table/index.js';
-import { Sequel } from './after-commit.js';
+import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
 import { Expiry, type Life } from './expiry.js';
 import { checkEntity, checkRequired, draftOf, preparedPatch, restoring, thawed } from './input-copy.js';
@@ -14,7 +14,7 @@ import { PlainPuts } from './plain-puts.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { RowImage } from './row-image.js';
-import { type Counted, Presence } from './row-marker.js';
+import { type Counted, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
 /** What a `replace` takes away. */
@@ -89,8 +89,8 @@ export class WriteCompiler {
   private readonly required: readonly ColumnSchema[];
   /** Properties that the repository sets, and puts back when a write fails. */
   private readonly stamped: readonly string[];
-  private readonly presence: Presence;
-  private readonly sequel: Sequel;
+  private readonly presence: RowMarker;
+  private readonly sequel: AfterCommit;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -110,8 +110,8 @@ export class WriteCompiler {
       ({ required, property }) => required && property !== schema.versionProperty,
     );
     this.stamped = lifecycle.stamped;
-    this.presence = new Presence(schema);
-    this.sequel = new Sequel(schema, this.lock, deferred);
+    this.presence = new RowMarker(schema);
+    this.sequel = new AfterCommit(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
     const { deletedAt } = this.presence;
     const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;

@@ -11,7 +11,7 @@ import {
   type Cell,
   type CellStream,
   CellType,
-  EndingCell,
+  CellWithTtl,
   LATEST_TIMESTAMP,
   listOf,
 } from '../table/index.js';
@@ -237,7 +237,7 @@ class LoadedCellCursor extends CellCursor {
     this.qualifierOffset = row.length;
     this.qualifierLength = qualifier.length;
     this.timestamp = cell.timestamp;
-    this.ttl = cell instanceof EndingCell ? cell.ttl : 0;
+    this.ttl = cell instanceof CellWithTtl ? cell.ttl : 0;
     this.type = cell.type;
     this.value = value;
     this.valueLength = value.length;

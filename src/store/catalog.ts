@@ -4,23 +4,23 @@ import { EMPTY_BYTES } from '../bytes/index.js';
 import { prepareCodecs } from '../compression/index.js';
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
-import type { FamilyWork } from './background/family-work.js';
+import type { MaintenanceLocks } from './background/maintenance-locks.js';
 import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
 import { type Lifecycle, SerialQueue } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
 import type { ChunkPool } from './memstore/arena.js';
-import type { Pressure } from './pressure.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
 import { TableState } from './table-state.js';
+import type { WriteThrottle } from './write-throttle.js';
 
 /** The parts of the store that changes of tables have to do with. */
 export interface CatalogParts {
   readonly journal: Journal;
   readonly lifecycle: Lifecycle;
-  readonly work: FamilyWork;
-  readonly pressure: Pressure;
+  readonly work: MaintenanceLocks;
+  readonly pressure: WriteThrottle;
   readonly chunkPool: ChunkPool;
   readonly environment: StoreEnvironment;
 }

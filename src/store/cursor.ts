@@ -110,7 +110,7 @@ export abstract class CellCursor {
    * Gives the cells of the row, at whose first it stands, to `taker`, and goes on to the row behind. False: there are others
    * than it takes, or the cursor cannot give them so; it is where it was, and some may have been taken.
    */
-  giveRow(_taker: PutTaker): boolean {
+  visitRow(_taker: PutTaker): boolean {
     return false;
   }
   /** To the first cell of the greatest row that is less than `row`, or of the last row when `row` is null. */

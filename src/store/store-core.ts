@@ -12,9 +12,9 @@ import {
   type Scan,
   WriteObservers,
 } from '../table/index.js';
-import { FamilyWork } from './background/family-work.js';
 import type { JobExecutor } from './background/job.js';
 import { Maintenance } from './background/maintenance.js';
+import { MaintenanceLocks } from './background/maintenance-locks.js';
 import type { BlockCache, FileHandleCache } from './cache/index.js';
 import { Catalog, disabledError } from './catalog.js';
 import { CommitQueue } from './commit/commit-queue.js';
@@ -32,7 +32,6 @@ import { Lifecycle } from './lifecycle.js';
 import type { Manifest } from './manifest/index.js';
 import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
-import { Pressure } from './pressure.js';
 import { UncommittedRowReader } from './read/row-reader.js';
 import { ScannerRegistry } from './read/scanner-registry.js';
 import { TableScanner, UncommittedView } from './read/table-scanner.js';
@@ -41,6 +40,7 @@ import { type Region, regionOf } from './region/region.js';
 import type { FamilySource } from './scan/store-read.js';
 import type { TableState } from './table-state.js';
 import type { Wal } from './wal/index.js';
+import { WriteThrottle } from './write-throttle.js';
 
 /** What recovery has opened for the store. */
 export interface StoreParts {
@@ -75,7 +75,7 @@ export class StoreCore {
   readonly scanners = new ScannerRegistry();
   readonly observers = new WriteObservers();
   readonly recorders = new CommitRecorders();
-  readonly pressure: Pressure;
+  readonly pressure: WriteThrottle;
   readonly maintenance: Maintenance;
   readonly writer: TableWriter;
   readonly rowClock: RowClock;
@@ -103,8 +103,8 @@ export class StoreCore {
     this.cache = parts.cache;
     this.chunkPool = chunkPool;
     this.commits = new CommitQueue(journal.wal, journal, parts.lastSeq, () => this.smallestReadPoint());
-    this.pressure = new Pressure(this, settings.memstoreLimit, settings.automatic);
-    const shared = { ...parts, ...this.shared(), work: new FamilyWork() };
+    this.pressure = new WriteThrottle(this, settings.memstoreLimit, settings.automatic);
+    const shared = { ...parts, ...this.shared(), work: new MaintenanceLocks() };
     this.catalog = new Catalog(shared, parts.tables);
     this.maintenance = new Maintenance(shared, () => this.collector.collect());
     this.collector = new LogCollector(environment, journal, this.catalog, (state, region, store) =>

@@ -50,7 +50,7 @@ export class Cell {
 }
 
 /** A cell with a time to live of its own, as raw scans of the embedded engine give it; HBase keeps it to itself. */
-export class EndingCell extends Cell {
+export class CellWithTtl extends Cell {
   constructor(
     row: Uint8Array,
     family: string,

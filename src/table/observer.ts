@@ -20,7 +20,7 @@ export interface ObservedWrite {
   read(get: Get, table?: string): Result | Promise<Result>;
   /**
    * In `after` on the embedded engine: the cells as they were stored, with the times they were given, the sums of
-   * increments, the markers of a delete of a whole row; those that end are {@link EndingCell}s. Undefined elsewhere.
+   * increments, the markers of a delete of a whole row; those that end are {@link CellWithTtl}s. Undefined elsewhere.
    */
   readonly stored?: (() => readonly Cell[]) | undefined;
 }

@@ -12,7 +12,7 @@ export interface BenchRow {
   readonly peers: Readonly<Record<string, number>>;
   /** Of single steps of each contestant, in microseconds, where they were timed. */
   readonly microseconds?: Readonly<Record<string, Percentiles>>;
-  /** Operations of each contestant for a second of the processor's time, where that was counted beside the clock's. */
+  /** Operations of each contestant for a second of CPU time, where that was counted beside the clock's. */
   readonly processor?: Readonly<Record<string, number>>;
   /** The most memory that each contestant's process had, where each ran in one of its own: 10^6 bytes. */
   readonly megabytes?: Readonly<Record<string, number>>;
@@ -47,7 +47,7 @@ export function secondsOf(kind: Seconds): number {
   return (user + system) / 1e6;
 }
 
-/** Operations a second of each contestant, by the clock and by the processor's time. */
+/** Operations a second of each contestant, by the clock and by CPU time. */
 export type Rates = Readonly<Record<Seconds, Readonly<Record<string, number>>>>;
 
 /**
@@ -62,7 +62,7 @@ export async function compare(
   return (await compareRates(contestants, rounds))[seconds];
 }
 
-/** As `compare`, by both kinds of seconds: what a contestant's own threads do beside a round counts as its processor's time. */
+/** As `compare`, by both kinds of seconds: what a contestant's own threads do beside a round counts as its CPU time. */
 export async function compareRates(
   contestants: Readonly<Record<string, Measured>>,
   rounds: number,
@@ -95,7 +95,7 @@ export function toRow(row: string, unit: string, figures: Readonly<Record<string
 
 /**
  * A row in one line, for those who wait for the table: our rate, and for each peer how many times ours it is by rates,
- * and by what a busy machine disturbs less: the medians of single steps, and the processor's time.
+ * and by what a busy machine disturbs less: the medians of single steps, and CPU time.
  */
 export function rowLine(row: BenchRow): string {
   const { unit, rowan, peers, microseconds, megabytes } = row;
@@ -108,7 +108,7 @@ export function rowLine(row: BenchRow): string {
   return `${row.row}: ${[`${show(rowan)} ${unit}${p50}${memoryOf(megabytes, 'rowan')}`, ...ratios].join(', ')}`;
 }
 
-/** How many times a peer's speed ours is by medians of single steps and by the processor's time, where they were taken. */
+/** How many times a peer's speed ours is by medians of single steps and by CPU time, where they were taken. */
 function steadyRatios({ microseconds, processor }: BenchRow, name: string): string {
   const ratios: string[] = [];
   const [own, p50] = [microseconds?.['rowan']?.p50, microseconds?.[name]?.p50];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { compareCells } from '../../src/hadoop/hfile/writer.js';
-import { Cell, CellType, EndingCell } from '../../src/table/index.js';
+import { Cell, CellType, CellWithTtl } from '../../src/table/index.js';
 
 const TYPES = Object.values(CellType);
 
@@ -26,7 +26,7 @@ export function familyCells(family: string, maxLength = 60): fc.Arbitrary<Cell[]
         const bytes = type === CellType.Put ? value : new Uint8Array();
         return ttl === null
           ? new Cell(row, family, qualifier, timestamp, type, bytes)
-          : new EndingCell(row, family, qualifier, timestamp, type, bytes, ttl);
+          : new CellWithTtl(row, family, qualifier, timestamp, type, bytes, ttl);
       });
       cells.sort(compareCells);
       return cells.filter((cell, at) => at === 0 || compareCells(cells[at - 1]!, cell) !== 0);
@@ -37,5 +37,5 @@ export function familyCells(family: string, maxLength = 60): fc.Arbitrary<Cell[]
 export function textOf(cell: Cell): string {
   const { row, family, qualifier, timestamp, type, value } = cell;
   const hex = [row, qualifier, value].map((bytes) => Buffer.from(bytes).toString('hex'));
-  return [...hex, family, timestamp, type, cell instanceof EndingCell ? cell.ttl : '-'].join(' ');
+  return [...hex, family, timestamp, type, cell instanceof CellWithTtl ? cell.ttl : '-'].join(' ');
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { exportTable } from '../../src/job/tools/export.js';
 import { importTable } from '../../src/job/tools/import.js';
-import { type Cell, EndingCell, type Engine, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { type Cell, CellWithTtl, type Engine, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { familyCells, textOf } from '../hadoop/cells.js';
 import { memoryStore, type TestStore } from '../store/engine/support.js';
 import { connectShared } from './connect.js';
@@ -56,7 +56,7 @@ function someCells(seed: number): Cell[] {
   const largest = (family: string): Cell[] =>
     fc.sample(familyCells(family, 400), { numRuns: 60, seed }).sort((a, b) => b.length - a.length)[0]!;
   return [...largest('f'), ...largest('g')]
-    .filter((cell) => !(cell instanceof EndingCell))
+    .filter((cell) => !(cell instanceof CellWithTtl))
     .sort((a, b) => Buffer.compare(a.row, b.row) || (a.family < b.family ? -1 : 1));
 }
 
@@ -114,7 +114,7 @@ it('the life of single cells comes along where HBase is asked to send it', async
   await importTable(store.engine, target, { table: name, format: 'hbase' });
   const lives: (number | undefined)[] = [];
   for await (const { cells } of store.engine.table(name).scan(new Scan().setRaw(true))) {
-    lives.push(...cells.map((cell) => (cell instanceof EndingCell ? cell.ttl : undefined)));
+    lives.push(...cells.map((cell) => (cell instanceof CellWithTtl ? cell.ttl : undefined)));
   }
   expect(lives).toEqual([3_000_000_000, undefined]);
 });

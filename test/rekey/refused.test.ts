@@ -8,7 +8,7 @@ import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { openEmbedded } from '../../src/store/engine.js';
-import { EndingCell, Get, Put, Scan } from '../../src/table/index.js';
+import { CellWithTtl, Get, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory, settableClock } from '../../src/testing/open-memory.js';
 
@@ -183,7 +183,7 @@ describe('what is carried over', () => {
     await db.repository(source).put({ id: 'after', x: '2' } as never);
     const raw = db.engine.table('to').scan(new Scan().setRaw(true));
     for await (const { cells } of raw) {
-      expect(cells.map((cell) => cell instanceof EndingCell && cell.ttl)).toEqual([60_000, 60_000]);
+      expect(cells.map((cell) => cell instanceof CellWithTtl && cell.ttl)).toEqual([60_000, 60_000]);
     }
     clock.advance(30_001);
     expect(await db.repository(target).get({ id: 'before' } as never)).toBeNull();

@@ -1,6 +1,6 @@
 /** Wakes the feeds of a database when something was committed. */
 
-export class Bell {
+export class CommitNotifier {
   /** How often it has rung. */
   rung = 0;
   private waiting = new Set<() => void>();

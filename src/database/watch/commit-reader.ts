@@ -7,7 +7,7 @@ import {
   entriesOf,
 } from '../../repository/index.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
-import type { Bell } from './commit-notifier.js';
+import type { CommitNotifier } from './commit-notifier.js';
 import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
 
 /** Reads the commits of an engine that writes entries in the step of the rows. */
@@ -22,7 +22,7 @@ export class CommitReader implements CommitSource {
   constructor(
     private readonly engine: Engine,
     private readonly commits: Commits,
-    private readonly bell: Bell,
+    private readonly bell: CommitNotifier,
     /** The tables whose entries are read. */
     private readonly tables: readonly string[],
     /** Milliseconds for which all of their entries are kept. */

@@ -12,7 +12,7 @@ import {
 import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
-import type { Bell } from './commit-notifier.js';
+import type { CommitNotifier } from './commit-notifier.js';
 import type { CommitPage, CommitSource, StoredCommit } from './commit-reader.js';
 import { gone, undone } from './expired-position.js';
 
@@ -65,7 +65,7 @@ const MOST_MISSING = 4096;
 export interface LogReading {
   readonly engine: Engine;
   readonly log: ChangeLog;
-  readonly bell: Bell;
+  readonly bell: CommitNotifier;
   readonly tables: readonly string[];
   /** Milliseconds for which all of their entries are kept. */
   readonly kept: number;

@@ -7,14 +7,14 @@ import { RowLoader, type TableAccess } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
 import { loadTexts } from '../../query/loader.js';
 import { checkNames } from '../../query/slice.js';
-import { CHANGES_TABLE, ChangeLog, ChangeRecorder, RowTelling } from '../../repository/index.js';
+import { CHANGES_TABLE, ChangeIntents, ChangeLog, ChangeRecorder } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
-import { Bell } from './commit-notifier.js';
+import { CommitNotifier } from './commit-notifier.js';
 import { CommitReader, type CommitSource, type StoredCommit } from './commit-reader.js';
 import { LogReader } from './log-reader.js';
 
@@ -36,7 +36,7 @@ interface Watched {
 }
 
 export class Watching {
-  private readonly bell = new Bell();
+  private readonly bell = new CommitNotifier();
   private readonly feeds = new Set<{ cutOff(): void }>();
   private stopRecording: (() => void) | undefined;
 
@@ -55,11 +55,11 @@ export class Watching {
   }
 
   /** What tells of the rows of an entity where each tells its changes itself; undefined: nothing does. */
-  telling(schema: EntitySchema): RowTelling | undefined {
+  telling(schema: EntitySchema): ChangeIntents | undefined {
     const { engine } = this.database;
     const { changesKept: kept, changeMarks: marks } = schema;
     if (engine.commits !== undefined || kept === undefined || marks === undefined) return undefined;
-    return new RowTelling({
+    return new ChangeIntents({
       schema,
       marks,
       kept,

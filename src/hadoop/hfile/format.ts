@@ -1,4 +1,4 @@
-import { type Cell, EndingCell } from '../../table/index.js';
+import { type Cell, CellWithTtl } from '../../table/index.js';
 import { type ByteBuilder, type ByteParser, cellOf, TTL_TAG_BYTES, writeTtlTag } from '../writable.js';
 
 /**
@@ -98,7 +98,7 @@ export function writeKey(target: ByteBuilder, cell: Cell, family: Uint8Array): v
 
 /** How many bytes of tags a cell has. */
 export function tagBytes(cell: Cell): number {
-  return cell instanceof EndingCell ? TTL_TAG_BYTES : 0;
+  return cell instanceof CellWithTtl ? TTL_TAG_BYTES : 0;
 }
 
 /** The cell, its tags and the number of the write that made it: 0, for the server gives files that it takes in theirs. */
@@ -107,7 +107,7 @@ export function writeCell(target: ByteBuilder, cell: Cell, family: Uint8Array): 
   writeKey(target, cell, family);
   target.bytes(cell.value);
   target.short(tagBytes(cell));
-  if (cell instanceof EndingCell) writeTtlTag(target, cell.ttl);
+  if (cell instanceof CellWithTtl) writeTtlTag(target, cell.ttl);
   target.vint(0);
 }
 

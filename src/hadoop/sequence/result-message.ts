@@ -1,7 +1,7 @@
 /** The message `Result` of HBase's `Client.proto` with its cells, and the key that it stands under. */
 
 import { CorruptionError } from '../../errors.js';
-import { type Cell, EndingCell, Result } from '../../table/index.js';
+import { type Cell, CellWithTtl, Result } from '../../table/index.js';
 import { ByteBuilder, ByteParser, cellOf, writeTtlTag } from '../writable.js';
 
 /** Fields of `Result`: its cells, and those that say that they stand elsewhere or are not all. */
@@ -50,7 +50,7 @@ export class RecordBuilder {
     message.bytesField(Field.qualifier, cell.qualifier);
     message.numberField(Field.timestamp, cell.timestamp).numberField(Field.type, cell.type);
     message.bytesField(Field.value, cell.value);
-    if (cell instanceof EndingCell) {
+    if (cell instanceof CellWithTtl) {
       this.tag.clear();
       writeTtlTag(this.tag, cell.ttl);
       message.bytesField(Field.tags, this.tag.view());

@@ -9,7 +9,7 @@ import { describe } from '../../table/checks.js';
 import {
   type BulkCompression,
   Cell,
-  EndingCell,
+  CellWithTtl,
   type Engine,
   LATEST_TIMESTAMP,
   type MutationCell,
@@ -124,7 +124,7 @@ export function rowOfItem(item: RowItem, now: number): Result {
     const ttl = cell.ttl ?? item.ttl;
     return ttl === undefined
       ? new Cell(row, family, qualifier, time, type, value)
-      : new EndingCell(row, family, qualifier, time, type, value, ttl);
+      : new CellWithTtl(row, family, qualifier, time, type, value, ttl);
   });
   return new Result(row, cells);
 }

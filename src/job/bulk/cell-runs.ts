@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { compareBytes, compareSlices } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { HFileReader, HFileWriter } from '../../hadoop/hfile/index.js';
-import { Cell, type CellStream, type CellType, EndingCell, listOf, type Result } from '../../table/index.js';
+import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
 /**
  * Rows of cells that wait to be sorted, as bytes of one buffer: however many there are, they are one object to the garbage collector.
@@ -42,7 +42,7 @@ export class RowArena {
       at = bytes.writeUInt32LE(this.familyNumber(family), at);
       at = bytes.writeDoubleLE(type, at);
       at = bytes.writeDoubleLE(timestamp, at);
-      at = bytes.writeDoubleLE(cell instanceof EndingCell ? cell.ttl : Number.NaN, at);
+      at = bytes.writeDoubleLE(cell instanceof CellWithTtl ? cell.ttl : Number.NaN, at);
       at = bytes.writeUInt32LE(qualifier.length, at);
       at = bytes.writeUInt32LE(value.length, at);
       bytes.set(qualifier, at);
@@ -109,7 +109,7 @@ export class RowArena {
       cells.push(
         Number.isNaN(ttl)
           ? new Cell(row, family, qualifier, timestamp, type, value)
-          : new EndingCell(row, family, qualifier, timestamp, type, value, ttl),
+          : new CellWithTtl(row, family, qualifier, timestamp, type, value, ttl),
       );
     }
     return cells;

@@ -235,13 +235,13 @@ function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {
 /** Rows as they are declared before cells come into them that no move of their table sees: those of files. */
 
 /** Upgrades rows, or moves their columns, where they are of before. */
-export type Settler = (rows: readonly Uint8Array[]) => Promise<void>;
+export type ColumnMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
 
 /**
  * Undefined when no column of the entity has moved and none of its rows can be of an older version.
  * @throws UnsupportedError when columns of it move and its rows end.
  */
-export function settlerOf(engine: Engine, schema: EntitySchema): Settler | undefined {
+export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMigrator | undefined {
   const table = engine.table(schema.table.descriptor.name);
   if (schema.upgrades.length > 0) {
     const upgrade = upgraderOf(table, new EntityUpgrades(schema));

@@ -7,8 +7,8 @@ import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import {
   Cell,
   CellType,
+  CellWithTtl,
   type Durability,
-  EndingCell,
   Get,
   Result,
   type RowRead,
@@ -99,8 +99,8 @@ function moved(cell: Cell, row: Uint8Array): Cell {
 
 function cellAt(cell: Cell, row: Uint8Array, family: string, qualifier: Uint8Array, value: Uint8Array): Cell {
   const { timestamp, type } = cell;
-  return cell instanceof EndingCell
-    ? new EndingCell(row, family, qualifier, timestamp, type, value, cell.ttl)
+  return cell instanceof CellWithTtl
+    ? new CellWithTtl(row, family, qualifier, timestamp, type, value, cell.ttl)
     : new Cell(row, family, qualifier, timestamp, type, value);
 }
 

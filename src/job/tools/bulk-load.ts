@@ -6,7 +6,7 @@ import { type Delete, type Engine, type Put, type Result, Scan, tableDescriptor 
 import { type BulkFolder, BulkTarget, loadPhase, rowOfItem } from '../bulk/bulk-load.js';
 import { LineFiles } from '../files/line-files.js';
 import { filesIdentity } from '../files/place.js';
-import { settlerOf } from '../moves/column-migrator.js';
+import { columnMigratorOf } from '../moves/column-migrator.js';
 import { type FileFormatName, fileItems } from '../pipeline/source.js';
 import { runJob } from '../runner.js';
 import { onePhase } from '../split-run.js';
@@ -186,7 +186,7 @@ async function readEntities(
   const read = entityFormat(format as FileFormatName, schema, separator);
   // Entities that cannot be loaded are refused before anything is read.
   await target.mutationsOf([]);
-  const settle = settlerOf(engine, schema);
+  const settle = columnMigratorOf(engine, schema);
   const source = await fileItems(
     format as FileFormatName,
     paths,

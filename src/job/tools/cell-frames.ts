@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { Cell, CellType, EndingCell, Result, type ResultScanner, type Scan } from '../../table/index.js';
+import { Cell, CellType, CellWithTtl, Result, type ResultScanner, type Scan } from '../../table/index.js';
 import { type CellFileFormat, CellFiles, type PartRow } from '../files/cell-files.js';
 import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from '../files/place.js';
 import type { JobReadable, RowRange, SplitContext } from '../types.js';
@@ -72,7 +72,7 @@ export class FrameBuilder {
     this.number(cells.length);
     for (const cell of cells) {
       const { family, qualifier, timestamp, value } = cell;
-      const ttl = cell instanceof EndingCell ? cell.ttl : undefined;
+      const ttl = cell instanceof CellWithTtl ? cell.ttl : undefined;
       this.bytes(this.familyBytes(family));
       this.bytes(qualifier);
       this.number(timestamp);
@@ -200,7 +200,7 @@ class RowDecoder {
       cells.push(
         (type & LIVES) === 0
           ? new Cell(row, family, qualifier, timestamp, kind, value)
-          : new EndingCell(row, family, qualifier, timestamp, kind, value, reader.read()),
+          : new CellWithTtl(row, family, qualifier, timestamp, kind, value, reader.read()),
       );
     }
     return new Result(row, cells);

@@ -5,8 +5,8 @@ import { InvalidArgumentError } from '../../errors.js';
 import {
   type BatchAction,
   Cell,
+  CellWithTtl,
   canonicalTableName,
-  EndingCell,
   type Engine,
   Put,
   type Result,
@@ -129,7 +129,7 @@ function asOneChange(row: Uint8Array, cells: readonly Cell[]): readonly (RowMuta
 
 function ofFamily(cell: Cell, family: string): Cell {
   const { row, qualifier, timestamp, type, value } = cell;
-  return cell instanceof EndingCell
-    ? new EndingCell(row, family, qualifier, timestamp, type, value, cell.ttl)
+  return cell instanceof CellWithTtl
+    ? new CellWithTtl(row, family, qualifier, timestamp, type, value, cell.ttl)
     : new Cell(row, family, qualifier, timestamp, type, value);
 }

@@ -4,7 +4,7 @@ import { checkTimestamp, describe } from '../../table/checks.js';
 import {
   Cell,
   CellType,
-  EndingCell,
+  CellWithTtl,
   type Engine,
   LATEST_TIMESTAMP,
   MAX_ROW_LENGTH,
@@ -320,7 +320,7 @@ export function rowOfLine(line: TsvLine, otherwise: number): Result {
   const cells = line.cells.map(({ family, qualifier, value }) =>
     ttl === undefined
       ? new Cell(row, family, qualifier, timestamp, CellType.Put, value)
-      : new EndingCell(row, family, qualifier, timestamp, CellType.Put, value, ttl),
+      : new CellWithTtl(row, family, qualifier, timestamp, CellType.Put, value, ttl),
   );
   return new Result(row, cells);
 }

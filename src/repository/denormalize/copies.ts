@@ -14,7 +14,7 @@ import {
 import type { LinkPosition } from '../links/link.js';
 import type { Follower, Following, Reading, Share } from '../remote/follower.js';
 import { differ, RowImage } from '../row-image.js';
-import { Presence } from '../row-marker.js';
+import { RowMarker } from '../row-marker.js';
 import { areEqual, type CopiedValues, type CopyPlan, noteOf } from './copy-plan.js';
 
 /** Keeps copies what their sources are: in the rows that hold them, and from the rows that they are made of. */
@@ -22,14 +22,14 @@ import { areEqual, type CopiedValues, type CopyPlan, noteOf } from './copy-plan.
 /** Gives each row the copies of the sources that it names. */
 export class CopyHolder implements ChangeParticipant {
   readonly name = 'copies';
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly CopyPlan[],
     private readonly now: () => number,
   ) {
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
   }
 
   amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {
@@ -185,7 +185,7 @@ export interface CopyFollowing {
 export class CopyHolderFollower implements Follower {
   readonly name = 'copies';
   private readonly holder: CopyHolder;
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -193,7 +193,7 @@ export class CopyHolderFollower implements Follower {
     private readonly source: CopyFollowing,
   ) {
     this.holder = new CopyHolder(schema, plans, () => source.now());
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
   }
 
   amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {

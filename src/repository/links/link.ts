@@ -9,7 +9,7 @@ import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } f
 import { type Result, Scan } from '../../table/index.js';
 import type { ChangeStep } from '../executor.js';
 import { differ, type RowImage } from '../row-image.js';
-import { Presence } from '../row-marker.js';
+import { RowMarker } from '../row-marker.js';
 
 /** How far a search has come. */
 export interface LinkPosition {
@@ -35,8 +35,8 @@ export class Link {
   readonly index: IndexSchema | undefined;
   private entry: EntryReader | undefined;
   /** What says that a row of `schema`, or of `other`, is there. */
-  readonly own: Presence;
-  readonly named: Presence;
+  readonly own: RowMarker;
+  readonly named: RowMarker;
 
   constructor(
     /** The entity whose rows hold the key. */
@@ -46,8 +46,8 @@ export class Link {
     readonly other: EntitySchema,
   ) {
     const parts = linkParts(link, other)!;
-    this.own = new Presence(schema);
-    this.named = new Presence(other);
+    this.own = new RowMarker(schema);
+    this.named = new RowMarker(other);
     this.properties = parts.map(([, property]) => property);
     this.columns = this.properties.flatMap((property) => schema.columnsByProperty.get(property) ?? []);
     this.parts = parts.map(([part, property]) => [

@@ -16,7 +16,7 @@ import { Link, type LinkPosition } from '../links/link.js';
 import type { Follower, Following, Reading, Share } from '../remote/follower.js';
 import { keyText } from '../row-access.js';
 import { differ, RowImage } from '../row-image.js';
-import { Presence } from '../row-marker.js';
+import { RowMarker } from '../row-marker.js';
 import { VersionLock } from '../version-lock.js';
 
 /** Holds referential rules: at the rows that name others, and at those that are named. */
@@ -64,13 +64,13 @@ export class ReferencePlan {
 /** Refuses rows that name what is not there. */
 export class ReferenceHolder implements ChangeParticipant {
   readonly name = 'references';
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
   ) {
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
   }
 
   /** The rules by which the change names a row that it did not name before, or none now. */
@@ -111,7 +111,7 @@ const LOOKED_AT = 64;
 /** Refuses the delete of what is named, or has those that name it follow. */
 export class ReferenceTarget implements ChangeParticipant {
   readonly name = 'referred';
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -119,7 +119,7 @@ export class ReferenceTarget implements ChangeParticipant {
     private readonly now: () => number,
     private readonly stateOf: (index: IndexSchema) => IndexState | undefined,
   ) {
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
   }
 
   /** Whether the change deletes the row, and may. @throws RowanError `ERR_REFERENCE` when it may not. */
@@ -268,7 +268,7 @@ export class ReferenceHolderFollower implements Follower {
 /** Refuses the delete of what is named, or has those that name it follow. */
 export class ReferenceTargetFollower implements Follower {
   readonly name = 'referred';
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
   private readonly plans: readonly ReferencePlan[];
 
   constructor(
@@ -277,7 +277,7 @@ export class ReferenceTargetFollower implements Follower {
     private readonly target: ReferenceTarget,
     private readonly source: ReferenceFollowing,
   ) {
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
     this.plans = plans.filter(({ rule }) => rule.onDelete !== 'restrict');
   }
 

@@ -23,7 +23,7 @@ import { type DataRows, type RowWork, refuseTimes } from './row-work.js';
  */
 
 /** What it takes from its database. */
-export interface RowTellingSource {
+export interface ChangeIntentSource {
   readonly schema: EntitySchema;
   /** The family of marks. */
   readonly marks: string;
@@ -37,8 +37,8 @@ export interface RowTellingSource {
   onTold(): void;
 }
 
-export class RowTelling {
-  constructor(private readonly source: RowTellingSource) {}
+export class ChangeIntents {
+  constructor(private readonly source: ChangeIntentSource) {}
 
   /** The mutations, none of which touches the marks; notes what they make of the row. */
   plan(work: RowWork, said: readonly RowMutation[]): readonly RowMutation[] {

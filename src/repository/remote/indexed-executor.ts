@@ -7,7 +7,7 @@ import { putOf } from '../entry-planner.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';
 import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
-import type { RowGate } from '../row-lock.js';
+import type { RowLock } from '../row-lock.js';
 import type { IndexedRows } from './indexed-rows.js';
 import type { Suspect } from './row-work.js';
 
@@ -19,7 +19,7 @@ const TOGETHER = 512;
 export class IndexedExecutor implements ChangeExecutor {
   constructor(
     private readonly rows: IndexedRows,
-    private readonly gate: RowGate,
+    private readonly gate: RowLock,
     /** For what touches nothing that entries are made of. */
     private readonly plain: RemoteExecutor,
   ) {}

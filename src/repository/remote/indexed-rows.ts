@@ -13,7 +13,7 @@ import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy 
 import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { isPlain, RowImage } from '../row-image.js';
-import type { RowTelling } from './change-intents.js';
+import type { ChangeIntents } from './change-intents.js';
 import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
 import type { RowFollowing } from './row-following.js';
 import { DataRows, type Mark, RowWork, type Suspect } from './row-work.js';
@@ -53,7 +53,7 @@ export class IndexedRows {
     /** What follows the rows beside their entries. */
     readonly following?: RowFollowing,
     /** What tells of their changes. */
-    readonly telling?: RowTelling,
+    readonly telling?: ChangeIntents,
   ) {
     this.planner = new EntryPlanner(indexes, now);
     this.hasEventual = indexes.all.some(({ index }) => index.eventual);

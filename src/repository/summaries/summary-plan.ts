@@ -13,7 +13,7 @@ import {
   type SummarySchema,
 } from '../../schema/types.js';
 import type { RowImage } from '../row-image.js';
-import { Presence } from '../row-marker.js';
+import { RowMarker } from '../row-marker.js';
 import { type Amounts, summaryTableName } from './summary-rows.js';
 
 /**
@@ -142,7 +142,7 @@ export interface GroupFigures {
 export class SummaryPlan {
   readonly tableName: string;
   readonly where: CompiledWhere | undefined;
-  private readonly presence: Presence;
+  private readonly presence: RowMarker;
   private readonly reader: RowReader;
   private readonly groupBy: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly measures: readonly Measure[];
@@ -155,7 +155,7 @@ export class SummaryPlan {
     const { by, measured, where, name } = summary;
     this.tableName = summaryTableName(schema.table.descriptor.name);
     this.where = where && compileKeptWhere(schema, where, `summary "${name}"`);
-    this.presence = new Presence(schema);
+    this.presence = new RowMarker(schema);
     this.reader = schema.mapper.readerOf(new Set([...by, ...measured.map(({ property }) => property)]));
     const pathOf = (property: string) => schema.columnsByProperty.get(property)?.path ?? [property];
     this.groupBy = by.map((property) => [property, pathOf(property)] as const);

@@ -8,16 +8,16 @@ import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
-import type { Pressure } from '../pressure.js';
 import type { ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
 import { splitRegion } from '../region/split.js';
 import { fileEntry, type StoreFile } from '../region/store-file.js';
 import type { TableState } from '../table-state.js';
+import type { WriteThrottle } from '../write-throttle.js';
 import { selectFiles } from './compaction-policy.js';
-import type { FamilyWork } from './family-work.js';
 import type { JobExecutor, JobInput } from './job.js';
+import type { MaintenanceLocks } from './maintenance-locks.js';
 
 /** What the MANIFEST is told of flushes and compactions. */
 
@@ -68,8 +68,8 @@ export interface MaintenanceParts {
   readonly ledger: FileLedger;
   readonly commits: CommitQueue;
   readonly scanners: ScannerRegistry;
-  readonly pressure: Pressure;
-  readonly work: FamilyWork;
+  readonly pressure: WriteThrottle;
+  readonly work: MaintenanceLocks;
   readonly chunkPool: ChunkPool;
   readonly flushExecutor: JobExecutor;
   readonly compactionExecutor: JobExecutor;

@@ -176,18 +176,18 @@ export class CommitQueue implements LogObserver {
   }
 
   /** From the log: the records that were staged are gone; what was written stays. */
-  stagedLost(error: unknown): void {
+  onBatchFailed(error: unknown): void {
     this.losses++;
     const { waiting } = this;
     let first = waiting.length;
     while (first > this.head && waiting[first - 1]!.seq > this.writtenSeq) first--;
     while (first < waiting.length && waiting[first]!.durability === 'SKIP_WAL') first++;
-    this.takeBack(first, error, false);
+    this.rollback(first, error, false);
   }
 
   /** From the log: nobody knows what is on the disk, or nobody ever will write there again. */
-  logEnded(error: unknown): void {
-    this.takeBack(this.head, error, true);
+  onLogFailed(error: unknown): void {
+    this.rollback(this.head, error, true);
   }
 
   private inOrder(seq: number): number {
@@ -244,9 +244,9 @@ export class CommitQueue implements LogObserver {
   }
 
   /** Takes back everything from `first` on; `forEver`: nothing will be known of it. */
-  private takeBack(first: number, error: unknown, forEver: boolean): void {
+  private rollback(first: number, error: unknown, forEver: boolean): void {
     const lost = this.waiting.splice(first);
-    for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.takeBack();
+    for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.rollback();
     let before = 0;
     for (const entry of lost) {
       invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells, 'C4');

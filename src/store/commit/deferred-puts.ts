@@ -5,7 +5,7 @@ import type { Memstore } from '../memstore/memstore.js';
 import type { FamilyStore } from '../region/family-store.js';
 import { regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
-import type { Preparation, PreparedRow, PreparedRun } from './preparation.js';
+import type { Preparation, PreparedRow, SortedPutBatch } from './preparation.js';
 import type { WrittenCells } from './written-cells.js';
 
 /**
@@ -13,7 +13,7 @@ import type { WrittenCells } from './written-cells.js';
  * do, are put into a memstore in half the time when they come in its order; and nothing is kept of each but its bytes.
  */
 
-export class WaitingPuts {
+export class DeferredPuts {
   private family = '';
   private qualifier: Uint8Array = EMPTY;
   private durability: Durability = 'USE_DEFAULT';
@@ -46,7 +46,7 @@ export class WaitingPuts {
   }
 
   /** Those that were not made, in the order of their rows. */
-  take(preparation: Preparation): PreparedRun {
+  take(preparation: Preparation): SortedPutBatch {
     const order = orderOfRows(this.rows, this.made);
     const rows: Uint8Array[] = [];
     const values: Uint8Array[] = [];
@@ -71,7 +71,7 @@ const EMPTY = new Uint8Array(0);
 /** Puts the cells of prepared rows into the memstores of their families. */
 
 /** The bytes of the row's values. `superseding`: takes the cells that are to take the place of older ones. */
-export function placeRow(
+export function applyToMemstore(
   { region, row, cells, now, ttls, ttl, upserts }: PreparedRow,
   seq: number,
   written: WrittenCells,
@@ -103,7 +103,7 @@ export function placeRow(
 }
 
 /** `seq`: the number of its first row. */
-export function placeRun(run: PreparedRun, seq: number, written: WrittenCells): void {
+export function applyBatchToMemstore(run: SortedPutBatch, seq: number, written: WrittenCells): void {
   const { state, family, qualifier, rows, values, times, parts } = run;
   let end: Uint8Array | undefined;
   let store: FamilyStore | undefined;

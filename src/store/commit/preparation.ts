@@ -32,7 +32,7 @@ import {
 
 /** Copies of what a caller has given, for writes that cannot be made in the turn of the call. */
 
-/** The same action in bytes of its own: the caller may use his again. Gets are kept: a read changes nothing. */
+/** The same action in bytes of its own: the caller may reuse the buffer. Gets are kept: a read changes nothing. */
 export function ownCopy<T extends BatchAction>(action: T): T {
   return copyOf(action) as T;
 }
@@ -94,7 +94,7 @@ interface RunPart {
   bytes: number;
 }
 
-export class PreparedRun {
+export class SortedPutBatch {
   /** Filled when its cells are put into the memstores. */
   readonly parts: RunPart[] = [];
 
@@ -204,11 +204,11 @@ export class Preparation {
     asked: Durability,
     rows: readonly Uint8Array[],
     values: readonly Uint8Array[],
-  ): PreparedRun {
+  ): SortedPutBatch {
     const { rowClock } = this.core;
     const times = rows.map((row) => rowClock.ofPut(state.id, row));
     const durability = this.durabilityOf(state, asked);
-    return new PreparedRun(state, family, qualifier, durability, rows, values, times);
+    return new SortedPutBatch(state, family, qualifier, durability, rows, values, times);
   }
 
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {

@@ -11,12 +11,12 @@ import {
   type RowMutation,
   type RowMutations,
 } from '../../table/index.js';
-import type { Pressure } from '../pressure.js';
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
+import type { WriteThrottle } from '../write-throttle.js';
 import type { CommitHealth, SettledDurability } from './commit-queue.js';
-import { placeRow } from './deferred-puts.js';
-import { Preparation, type PreparedRow, PreparedRun, strictest } from './preparation.js';
+import { applyToMemstore } from './deferred-puts.js';
+import { Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
 import type { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
@@ -67,7 +67,7 @@ const MAX_RECORD_BYTES = 2 ** 30;
 /** What the writer asks of the store. */
 export interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
-  readonly pressure: Pressure;
+  readonly pressure: WriteThrottle;
   readonly recordBuilder: WriteRecordBuilder;
   /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
@@ -260,7 +260,7 @@ export class TableWriter {
     }
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
-      if (each instanceof PreparedRun) {
+      if (each instanceof SortedPutBatch) {
         for (const { region, rows, bytes } of each.parts) this.wrote(region, rows, bytes);
       } else this.wrote(each.region, 1, step.bytes[i]!);
     }
@@ -290,17 +290,17 @@ export class TableWriter {
     try {
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i]!;
-        this.wrote(row.region, 1, placeRow(row, first + i, cells, upserts));
+        this.wrote(row.region, 1, applyToMemstore(row, first + i, cells, upserts));
       }
     } catch (error) {
-      cells.takeBack();
+      cells.rollback();
       throw error;
     }
     return core.commits.commit(last, durability, cells, upserts);
   }
 
   /** Numbers the rows and appends them to the log. @throws RowanError when it cannot take them. */
-  private log(prepared: readonly (PreparedRow | PreparedRun)[], rows: number): Logged {
+  private log(prepared: readonly (PreparedRow | SortedPutBatch)[], rows: number): Logged {
     const { core } = this;
     this.checkAlone();
     let durability: SettledDurability = 'SKIP_WAL';
@@ -323,7 +323,7 @@ export class TableWriter {
   }
 
   private append(
-    prepared: readonly (PreparedRow | PreparedRun)[],
+    prepared: readonly (PreparedRow | SortedPutBatch)[],
     first: number,
     count: number,
     clock: number | undefined,
@@ -332,7 +332,7 @@ export class TableWriter {
     builder.reset();
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
-      if (each instanceof PreparedRun) recordRun(builder, each);
+      if (each instanceof SortedPutBatch) recordRun(builder, each);
       else recordRow(builder, each);
     }
     if (clock !== undefined) builder.clock(clock);
@@ -361,7 +361,7 @@ function recordRow(builder: WriteRecordBuilder, { state, row, cells, now, ttls, 
 
 function recordRun(
   builder: WriteRecordBuilder,
-  { state, family, qualifier, rows, values, times }: PreparedRun,
+  { state, family, qualifier, rows, values, times }: SortedPutBatch,
 ): void {
   const familyNumber = state.familyNumbers.get(family)!;
   for (let i = 0; i < rows.length; i++) {

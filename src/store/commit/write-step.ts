@@ -4,10 +4,10 @@ import {
   type AtomicStep,
   Cell,
   CellType,
+  CellWithTtl,
   type CommitRecorder,
   type CommitRecorders,
   type CommittedRow,
-  EndingCell,
   Get,
   LATEST_TIMESTAMP,
   Put,
@@ -19,12 +19,12 @@ import {
 } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
 import type { CommitQueue, SettledDurability } from './commit-queue.js';
-import { placeRow, placeRun, WaitingPuts } from './deferred-puts.js';
+import { applyBatchToMemstore, applyToMemstore, DeferredPuts } from './deferred-puts.js';
 import {
   type Preparation,
   type PreparationCore,
   type PreparedRow,
-  type PreparedRun,
+  type SortedPutBatch,
   strictest,
 } from './preparation.js';
 import type { RowReader } from './row-operations.js';
@@ -122,7 +122,7 @@ interface Savepoint {
 }
 
 export class WriteStep implements AtomicStep {
-  readonly prepared: (PreparedRow | PreparedRun)[] = [];
+  readonly prepared: (PreparedRow | SortedPutBatch)[] = [];
   /** How many rows they are. */
   rows = 0;
   readonly cells = new WrittenCells();
@@ -132,7 +132,7 @@ export class WriteStep implements AtomicStep {
   private readonly first: number;
   private recording: CommitRecording | undefined;
   /** Of the table that was asked for last. */
-  private waiting: WaitingPuts | undefined;
+  private waiting: DeferredPuts | undefined;
   private depth = 0;
   private ended = false;
 
@@ -168,7 +168,7 @@ export class WriteStep implements AtomicStep {
     const { observers, recorders } = this.core;
     const state = this.stateOf(put.table);
     if (observers.of(state.name) === undefined && recorders.of(state.name) === undefined) {
-      this.waiting ??= new WaitingPuts(state);
+      this.waiting ??= new DeferredPuts(state);
       if (this.waiting.state === state && this.waiting.add(put)) return;
     }
     const { table, row, family, qualifier, value, durability } = put;
@@ -183,14 +183,14 @@ export class WriteStep implements AtomicStep {
     return state;
   }
 
-  private makeWaiting(waiting: WaitingPuts): void {
+  private makeWaiting(waiting: DeferredPuts): void {
     if (waiting.made === waiting.count) return;
     // All of them or none: they would be lost, else, for who goes on behind the error.
     this.attempt(() => {
       const run = waiting.take(this.preparation);
       this.prepared.push(run);
       this.bytes.push(0);
-      placeRun(run, this.first + this.rows, this.cells);
+      applyBatchToMemstore(run, this.first + this.rows, this.cells);
       this.rows += run.rows.length;
     });
   }
@@ -249,9 +249,9 @@ export class WriteStep implements AtomicStep {
     const cellsBefore = cells.count;
     const upsertsBefore = upserts.count;
     try {
-      this.bytes.push(placeRow(row, this.first + this.rows, cells, row.upserts && upserts));
+      this.bytes.push(applyToMemstore(row, this.first + this.rows, cells, row.upserts && upserts));
     } catch (error) {
-      this.takeBack(this.prepared.length, this.rows, cellsBefore, upsertsBefore);
+      this.rollback(this.prepared.length, this.rows, cellsBefore, upsertsBefore);
       throw error;
     }
     this.prepared.push(row);
@@ -292,11 +292,11 @@ export class WriteStep implements AtomicStep {
   /** Takes back what was applied since. */
   backTo(point: Savepoint): void {
     this.waiting?.backTo(point.waiting, point.made);
-    this.takeBack(point.prepared, point.rows, point.cells, point.upserts);
+    this.rollback(point.prepared, point.rows, point.cells, point.upserts);
   }
 
-  private takeBack(prepared: number, rows: number, cells: number, upserts: number): void {
-    this.cells.takeBackTo(cells, this.first + rows - 1);
+  private rollback(prepared: number, rows: number, cells: number, upserts: number): void {
+    this.cells.rollbackTo(cells, this.first + rows - 1);
     this.upserts.forgetTo(upserts);
     this.prepared.length = prepared;
     this.rows = rows;
@@ -328,7 +328,7 @@ function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
     const lives = ttls?.[index] ?? ttl;
     return lives === 0
       ? new Cell(row, family, qualifier, time, type, value)
-      : new EndingCell(row, family, qualifier, time, type, value, lives);
+      : new CellWithTtl(row, family, qualifier, time, type, value, lives);
   });
 }
 

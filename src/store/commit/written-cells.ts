@@ -33,18 +33,18 @@ export class WrittenCells {
   }
 
   /** Takes all of them out of memory, the last first; of memstores whose table or family was dropped nothing is left. */
-  takeBack(): void {
-    this.backwards((memstore, ref) => memstore.takeBack(ref));
+  rollback(): void {
+    this.backwards((memstore, ref) => memstore.rollback(ref));
   }
 
   /** Takes those behind the first `count` out of memory, the last first: the cells of writes behind `lastSeq`. */
-  takeBackTo(count: number, lastSeq: number): void {
+  rollbackTo(count: number, lastSeq: number): void {
     while (this.refs.length > count) {
       const run = this.memstores.length - 1;
       const memstore = this.memstores[run]!;
       const from = Math.max(count, this.starts[run]!);
       if (!memstore.freed) {
-        for (let i = this.refs.length - 1; i >= from; i--) memstore.takeBack(this.refs[i]!);
+        for (let i = this.refs.length - 1; i >= from; i--) memstore.rollback(this.refs[i]!);
         memstore.endAt(lastSeq);
       }
       this.refs.length = from;

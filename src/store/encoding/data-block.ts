@@ -2,7 +2,7 @@ import { compareSlices } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { CacheEntry } from '../cache/block-cache.js';
 import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
-import { RowSlots, RowTable } from './row-lookup.js';
+import { PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /** What a search for a cell of one row comes to: the block has it, */
 export const FOUND = 0;
@@ -41,10 +41,10 @@ export abstract class BlockDecoder {
   /** As `seek`, for a target at or after the present cell. */
   abstract forward(cursor: CellCursor, target: SeekKey): boolean;
   /**
-   * As `CellCursor.giveRow`, of a row that ends in the block and is not the block's last.
+   * As `CellCursor.visitRow`, of a row that ends in the block and is not the block's last.
    * @param _seq that of every cell; negative: each has its own
    */
-  giveRow(_cursor: CellCursor, _taker: PutTaker, _seq: number): boolean {
+  visitRow(_cursor: CellCursor, _taker: PutTaker, _seq: number): boolean {
     return false;
   }
   /** To the last cell whose row is less than `row`; false when the block has none. */
@@ -122,7 +122,7 @@ export abstract class BlockEncoder {
 const OBJECT_BYTES = 400;
 
 /**
- * Searches and looks from which on a block is given its {@link RowTable} and its {@link RowSlots}: to make one costs as much as
+ * Searches and looks from which on a block is given its {@link PrefixIndex} and its {@link RowHashIndex}: to make one costs as much as
  * many searches, which a block that is about to leave the cache never sees.
  */
 const SEARCHES_FOR_TABLE = 4;
@@ -136,10 +136,10 @@ export class DataBlock extends CacheEntry {
   offset = 0;
   /** Searches of this block so far, and what speeds up the later ones. */
   private searches = 0;
-  rowTable: RowTable | null = null;
+  rowTable: PrefixIndex | null = null;
   /** Looks for single rows so far, and what speeds up the later ones. */
   private looks = 0;
-  rowSlots: RowSlots | null = null;
+  rowSlots: RowHashIndex | null = null;
 
   constructor(
     readonly bytes: Uint8Array,
@@ -155,7 +155,7 @@ export class DataBlock extends CacheEntry {
     readonly sharedRow: number,
   ) {
     const entries = Math.max(count, groups);
-    super(bytes.length + RowTable.bytes(entries) + RowSlots.bytes(entries) + OBJECT_BYTES);
+    super(bytes.length + PrefixIndex.bytes(entries) + RowHashIndex.bytes(entries) + OBJECT_BYTES);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 

@@ -3,7 +3,7 @@ import { MAX_ROW_LENGTH } from '../../table/index.js';
 import type { CellCursor, SeekKey } from '../cursor.js';
 import { BlockDecoder, badBlockOf, badPayload, DataBlock } from './data-block.js';
 import { DeltaFlag, RESTART_INTERVAL, TAIL_BYTES } from './delta-encoder.js';
-import { RowTable } from './row-lookup.js';
+import { PrefixIndex } from './row-lookup.js';
 
 const FIRST_ROW_CAPACITY = 128;
 const FIRST_CAPACITY = 512;
@@ -246,7 +246,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     return low > from ? low - 1 : from;
   }
 
-  private makeTable(): RowTable {
+  private makeTable(): PrefixIndex {
     const { restarts, key } = this;
     this.restart(restarts - 1);
     const lastRow = key.row();
@@ -254,7 +254,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     let shared = 0;
     while (shared < key.rowLength && shared < lastRow.length && key.bytes[shared] === lastRow[shared])
       shared++;
-    const table = new RowTable(restarts, lastRow.subarray(0, shared), (i, row) => {
+    const table = new PrefixIndex(restarts, lastRow.subarray(0, shared), (i, row) => {
       this.restart(i);
       row.bytes = key.bytes;
       row.length = key.rowLength;

@@ -14,7 +14,7 @@ import {
   readU64,
   sharedPrefix,
 } from './data-block.js';
-import { isRowAt, RowSlots, RowTable } from './row-lookup.js';
+import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /**
  * The cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats.md:
@@ -201,7 +201,7 @@ export class PlainDecoder extends BlockDecoder {
     return true;
   }
 
-  override giveRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+  override visitRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
     const { view, bytes, cellsEnd } = this;
     const { rowOffset, rowLength } = cursor;
     const { readPoint } = taker;
@@ -235,7 +235,7 @@ export class PlainDecoder extends BlockDecoder {
     const block = this.block!;
     let slots = block.rowSlots;
     if (slots === null) {
-      if (!RowSlots.fits(this.count, this.cellsEnd) || !block.isLookedIntoOften())
+      if (!RowHashIndex.fits(this.count, this.cellsEnd) || !block.isLookedIntoOften())
         return super.seekInRow(cursor, target, hash);
       slots = this.makeSlots();
     }
@@ -333,10 +333,10 @@ export class PlainDecoder extends BlockDecoder {
     return 0;
   }
 
-  private makeTable(): RowTable {
+  private makeTable(): PrefixIndex {
     const { count, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
-    const table = new RowTable(count, bytes.slice(firstRow, firstRow + shared), (i, row) => {
+    const table = new PrefixIndex(count, bytes.slice(firstRow, firstRow + shared), (i, row) => {
       const at = this.place(i);
       row.bytes = bytes;
       row.offset = at + CELL_HEADER_BYTES;
@@ -347,12 +347,12 @@ export class PlainDecoder extends BlockDecoder {
     return table;
   }
 
-  private makeSlots(): RowSlots {
+  private makeSlots(): RowHashIndex {
     const { count, cellsEnd, view, bytes } = this;
     let at = this.start;
     let before = -1;
     let beforeLength = 0;
-    const slots = new RowSlots(count, (_, row) => {
+    const slots = new RowHashIndex(count, (_, row) => {
       for (; at < cellsEnd; at = this.behind(at)) {
         const rowAt = at + CELL_HEADER_BYTES;
         const length = view.getUint16(at + 24, true);

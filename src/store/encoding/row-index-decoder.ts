@@ -14,7 +14,7 @@ import {
   sharedPrefix,
 } from './data-block.js';
 import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain.js';
-import { isRowAt, RowSlots, RowTable } from './row-lookup.js';
+import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 const TAIL_BYTES = 8;
 
@@ -122,7 +122,7 @@ export class RowIndexDecoder extends BlockDecoder {
     return true;
   }
 
-  override giveRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+  override visitRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
     const { view, bytes, count } = this;
     const { readPoint } = taker;
     let qualifierAt = cursor.qualifierOffset;
@@ -160,7 +160,7 @@ export class RowIndexDecoder extends BlockDecoder {
     const block = this.block!;
     let slots = block.rowSlots;
     if (slots === null) {
-      if (!RowSlots.fits(this.rows, this.rows) || !block.isLookedIntoOften())
+      if (!RowHashIndex.fits(this.rows, this.rows) || !block.isLookedIntoOften())
         return super.seekInRow(cursor, target, hash);
       slots = this.makeSlots();
     }
@@ -271,10 +271,10 @@ export class RowIndexDecoder extends BlockDecoder {
     return low;
   }
 
-  private makeTable(): RowTable {
+  private makeTable(): PrefixIndex {
     const { rows, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
-    const table = new RowTable(rows, bytes.slice(firstRow, firstRow + shared), (i, row) => {
+    const table = new PrefixIndex(rows, bytes.slice(firstRow, firstRow + shared), (i, row) => {
       const at = this.place(this.rowStart(i));
       row.bytes = bytes;
       row.offset = at + CELL_HEADER_BYTES;
@@ -285,9 +285,9 @@ export class RowIndexDecoder extends BlockDecoder {
     return table;
   }
 
-  private makeSlots(): RowSlots {
+  private makeSlots(): RowHashIndex {
     const { rows, view, bytes } = this;
-    const slots = new RowSlots(rows, (i, row) => {
+    const slots = new RowHashIndex(rows, (i, row) => {
       if (i === rows) return false;
       const at = this.place(this.rowStart(i));
       row.bytes = bytes;

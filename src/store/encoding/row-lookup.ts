@@ -25,7 +25,7 @@ export interface RowNumbersMaker {
  * where bytes as such would be four, and rows that count up have numbers that do. So where a row stands among the others
  * can be guessed well.
  */
-export class RowCode implements RowNumbers {
+export class InterpolationKey implements RowNumbers {
   private positions = 0;
   /** Of each position: the least byte, and how many digits there are. */
   private readonly least = new Int16Array(MOST_POSITIONS);
@@ -100,8 +100,8 @@ export class ByteRanges implements RowNumbersMaker {
     }
   }
 
-  make(): RowCode {
-    return new RowCode(this.skip, this);
+  make(): InterpolationKey {
+    return new InterpolationKey(this.skip, this);
   }
 }
 
@@ -118,7 +118,7 @@ export class RowPlace {
  * search in the cells themselves waits for memory at every step. Made for a block that is searched often;
  * scans never need it.
  */
-export class RowTable {
+export class PrefixIndex {
   /** Two numbers an entry: code, and whatever the decoder finds the entry by. */
   private readonly pairs: Int32Array;
   private readonly code: RowNumbers;
@@ -249,7 +249,7 @@ const TAG = (1 << TAG_BITS) - 1;
  * a block is looked into often. A search waits for memory twice, here and where the row is, so slots are
  * small: 24 bits by which the decoder finds the row, plus one, over eight bits of the hash.
  */
-export class RowSlots {
+export class RowHashIndex {
   private readonly slots: Int32Array;
 
   /**

@@ -6,15 +6,15 @@ import {
   ABSENT,
   LIMIT,
   MOST_POSITIONS,
+  PrefixIndex,
   type RowNumbers,
   type RowNumbersMaker,
   type RowPlace,
-  RowTable,
 } from '../encoding/row-lookup.js';
 import { KeyKind } from './block-frame.js';
 
 /**
- * Numbers for rows that are few and far from each other, as those of an index are: unlike in {@link RowCode} a byte counts
+ * Numbers for rows that are few and far from each other, as those of an index are: unlike in {@link InterpolationKey} a byte counts
  * as many values as there are different ones at its place, not as many as there are between the least and the greatest. Of
  * addresses of pages, whose domains are of `com`, `de` and `org`, four letters are thirty values and not a million, and what
  * tells the rows apart has a place in the number.
@@ -140,7 +140,7 @@ export class BlockIndex extends CacheEntry {
   private readonly keys: Uint32Array;
   private readonly rows: Uint32Array;
   private readonly rowLengths: Uint16Array;
-  private readonly table: RowTable;
+  private readonly table: PrefixIndex;
   private readonly view: DataView;
 
   /** Throws a text that says what is wrong with the payload when it is no index. */
@@ -174,7 +174,7 @@ export class BlockIndex extends CacheEntry {
       row.offset = this.rows[i]!;
       row.length = this.rowLengths[i]!;
     };
-    this.table = new RowTable(count, bytes.subarray(first, first + shared), entry, new ByteSets(shared));
+    this.table = new PrefixIndex(count, bytes.subarray(first, first + shared), entry, new ByteSets(shared));
   }
 
   private readEntry(i: number, keysStart: number): void {

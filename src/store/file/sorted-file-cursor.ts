@@ -127,8 +127,8 @@ export class SortedFileCursor extends CellCursor {
     return this.firstOfNextBlock();
   }
 
-  override giveRow(taker: PutTaker): boolean {
-    return this.decoder.giveRow(this, taker, this.seqOfAll) && this.settled();
+  override visitRow(taker: PutTaker): boolean {
+    return this.decoder.visitRow(this, taker, this.seqOfAll) && this.settled();
   }
 
   /** To the first cell of the block behind, also behind one that could not be read. */

@@ -162,7 +162,7 @@ export class ChunkWriter {
       this.file.write(this.staging, 0, length);
     } catch (error) {
       this.recordsEndStaged = this.recordsEndWritten;
-      this.takeBack(error);
+      this.rollback(error);
       throw error;
     }
     this.runningCrc = crc32(this.staging, 0, length, this.runningCrc);
@@ -210,7 +210,7 @@ export class ChunkWriter {
     if (this.poison !== undefined) throw this.poison;
   }
 
-  private takeBack(cause: unknown): void {
+  private rollback(cause: unknown): void {
     this.preparedEnd = 0;
     try {
       this.file.truncate(this.written);

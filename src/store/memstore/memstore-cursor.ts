@@ -86,7 +86,7 @@ export class MemstoreCursor extends CellCursor {
     return isSameRow(chunk, rowOffset, this.chunk, this.rowOffset, rowLength);
   }
 
-  override giveRow(taker: PutTaker): boolean {
+  override visitRow(taker: PutTaker): boolean {
     const { list, arena, rowOffset, rowLength } = this;
     // After a write its place must be found again.
     if (this.version !== list.version) return false;
@@ -281,8 +281,8 @@ export class MemstoreRowCursor extends MemstoreCursor {
     return this.walks ? this.next() : super.nextInRow();
   }
 
-  override giveRow(taker: PutTaker): boolean {
-    if (!this.walks) return super.giveRow(taker);
+  override visitRow(taker: PutTaker): boolean {
+    if (!this.walks) return super.visitRow(taker);
     const { chunk, rowLength } = this;
     for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
       if (!giveCell(chunk, offset, rowLength, taker)) return false;

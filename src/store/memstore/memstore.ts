@@ -196,7 +196,7 @@ export class Memstore {
   }
 
   /** Takes back the cell at `ref` of a write that the log could not take. */
-  takeBack(ref: CellRef): void {
+  rollback(ref: CellRef): void {
     this.remove(ref);
     if (this.list.size > 0) return;
     // Nothing of it is to be flushed, and nothing of the log to be kept for it.

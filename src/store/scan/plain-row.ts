@@ -346,7 +346,7 @@ export class RowRun implements PutTaker {
     this.older = 0;
     this.passed = 0;
     const { count } = raw;
-    if (cursor.giveRow(this)) return true;
+    if (cursor.visitRow(this)) return true;
     raw.count = count;
     return false;
   }

@@ -1,4 +1,4 @@
-import { Cell, type CellType, EndingCell, type RawRow, Result } from '../../table/index.js';
+import { Cell, type CellType, CellWithTtl, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { slab } from './row-copy.js';
@@ -27,7 +27,7 @@ export class CellMaker {
       const { timestamp, type } = cell;
       const value = slab.copy(cell.value, cell.valueOffset, cell.valueLength);
       const qualifier = this.qualifierOf(cell, index);
-      return new EndingCell(row, this.family, qualifier, timestamp, type as CellType, value, cell.ttl);
+      return new CellWithTtl(row, this.family, qualifier, timestamp, type as CellType, value, cell.ttl);
     }
     return new Cell(
       row,

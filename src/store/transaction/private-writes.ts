@@ -90,7 +90,7 @@ export class PrivateWrites {
   }
 
   backTo({ changes, cells, bytes }: PrivateSavepoint): void {
-    this.written.takeBackTo(cells, Number.POSITIVE_INFINITY);
+    this.written.rollbackTo(cells, Number.POSITIVE_INFINITY);
     this.changes.length = changes;
     this.bytes = bytes;
   }

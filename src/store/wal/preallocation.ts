@@ -64,7 +64,7 @@ const SMALL_SYNC = 64 * 1024;
 const ROOM_PER_SYNC = 512 * 1024;
 
 /** Tells from the syncs of a log whether room prepared ahead is worth its writing. */
-export class RoomDemand {
+export class PreallocationPolicy {
   /** How many syncs of little there were since the last one of much. */
   private smallSyncs = 0;
 

@@ -96,7 +96,7 @@ const WRITES_A_TURN = 64;
  * awaits one put after the other would never leave it either: no timer would run, no file be flushed, and the log would
  * not get its next segment.
  */
-export class TurnShare {
+export class MicrotaskBudget {
   private used = 0;
 
   /** Runs the task behind the work at hand, or where this turn has had its share, in the next one. */

@@ -40,9 +40,9 @@ export interface LogObserver {
   /** It has ended; `everything`: what was written while it ran is on the disk, too. */
   syncEnded(everything: boolean): void;
   /** What was staged is gone. */
-  stagedLost(error: unknown): void;
+  onBatchFailed(error: unknown): void;
   /** Nothing more is written, and of what is not synced nobody knows. */
-  logEnded(error: unknown): void;
+  onLogFailed(error: unknown): void;
 }
 
 /** What the WAL puts before the bytes of a record: first sequence number u48, count u32. */

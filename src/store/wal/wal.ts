@@ -1,8 +1,8 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
 import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
 import { type ChunkWriter, createLog, WAL_KIND } from '../logfile/index.js';
-import { type PreparedSegment, RoomDemand } from './preallocation.js';
-import { SyncWaiters, TurnShare } from './sync-waiters.js';
+import { PreallocationPolicy, type PreparedSegment } from './preallocation.js';
+import { MicrotaskBudget, SyncWaiters } from './sync-waiters.js';
 import {
   type ClosedSegment,
   type LogObserver,
@@ -52,19 +52,19 @@ export class Wal {
   private syncRequested = false;
   private syncing = false;
   private startQueued = false;
-  private readonly turns = new TurnShare();
+  private readonly turns = new MicrotaskBudget();
   private writeQueued = false;
   private markQueued = false;
   private markedOffset = 0;
   private closed = false;
   private before: Leaving | undefined;
-  private readonly demand: RoomDemand;
+  private readonly demand: PreallocationPolicy;
 
   private constructor(number: number, writer: ChunkWriter, settings: Required<WalOptions>) {
     this.segment = number;
     this.writer = writer;
     this.settings = settings;
-    this.demand = new RoomDemand(settings.preparedSize);
+    this.demand = new PreallocationPolicy(settings.preparedSize);
   }
 
   /**
@@ -284,7 +284,7 @@ export class Wal {
     } catch (error) {
       this.waiters.rejectStaged(error);
       if (this.writer.poisoned !== undefined) this.end(this.writer.poisoned);
-      else this.observer?.stagedLost(error);
+      else this.observer?.onBatchFailed(error);
       throw error;
     }
     this.waiters.stagedIsWritten();
@@ -329,7 +329,7 @@ export class Wal {
   private end(error: unknown): void {
     this.waiters.rejectAll(error);
     this.before?.reject(error);
-    this.observer?.logEnded(error);
+    this.observer?.onLogFailed(error);
   }
 
   /** Writes what is staged and syncs it for all who wait. Never throws: they get the error. */

@@ -5,7 +5,7 @@ import type { Operation, Step } from './operations.js';
 
 const MOST_TIMED = 20_000;
 
-/** A row of the stores' rates, by the clock and by the processor's time. */
+/** A row of the stores' rates, by the clock and by CPU time. */
 export async function rated(
   title: string,
   unit: string,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CellRuns, mergedRuns } from '../../../src/job/bulk/cell-runs.js';
 import { rowsOf } from '../../../src/job/files/cell-files.js';
-import { type Cell, EndingCell, Result } from '../../../src/table/index.js';
+import { type Cell, CellWithTtl, Result } from '../../../src/table/index.js';
 import { familyCells, textOf } from '../../hadoop/cells.js';
 import { scaled } from '../../proof/scale.js';
 
@@ -94,7 +94,7 @@ test('rows of any size are sorted, those with a life of their own keep it', asyn
   const runs = await CellRuns.open(folder, 0, undefined);
   const rows = ['d', 'a', 'c', 'b'].map((row, at) => {
     const [key, qualifier, value] = [Buffer.from(row), Buffer.from('q'), Buffer.alloc(40_000 * at, row)];
-    return new Result(key, [new EndingCell(key, 'f', qualifier, 2 ** 53 - 2, 4, value, 1000 + at)]);
+    return new Result(key, [new CellWithTtl(key, 'f', qualifier, 2 ** 53 - 2, 4, value, 1000 + at)]);
   });
   await runs.add(rows);
   const found: Cell[] = [];

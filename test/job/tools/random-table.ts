@@ -1,7 +1,7 @@
 /** A table with cells of every kind, for the tools that carry all of them. */
 
 import fc from 'fast-check';
-import { Delete, EndingCell, type Engine, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { CellWithTtl, Delete, type Engine, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 
 /** A change of a cell, of every kind there is. */
 export const changes = fc.record({
@@ -52,7 +52,7 @@ export async function cellsOf(engine: Engine, table = 't', raw = true): Promise<
   for await (const { row, cells } of engine.table(table).scan(new Scan().setRaw(raw).readAllVersions())) {
     for (const cell of cells) {
       const { family, qualifier, timestamp, type, value } = cell;
-      const life = cell instanceof EndingCell ? cell.ttl : 0;
+      const life = cell instanceof CellWithTtl ? cell.ttl : 0;
       found.push(
         [row, family, qualifier, timestamp, type, value, life]
           .map((part) => (part instanceof Uint8Array ? Buffer.from(part).toString('hex') : String(part)))

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteRanges, type RowNumbersMaker, RowTable } from '../../../src/store/encoding/row-lookup.js';
+import { ByteRanges, PrefixIndex, type RowNumbersMaker } from '../../../src/store/encoding/row-lookup.js';
 import { ByteSets } from '../../../src/store/file/block-index.js';
 import { scaled } from '../../proof/scale.js';
 
@@ -12,8 +12,8 @@ const NUMBERS: Readonly<Record<string, (skip: number) => RowNumbersMaker>> = {
   ranks: (skip) => new ByteSets(skip),
 };
 
-function tableOf(rows: readonly Buffer[], head: Buffer = HEAD, numbers = NUMBERS['ranges']!): RowTable {
-  return new RowTable(
+function tableOf(rows: readonly Buffer[], head: Buffer = HEAD, numbers = NUMBERS['ranges']!): PrefixIndex {
+  return new PrefixIndex(
     rows.length,
     head,
     (i, row) => {
@@ -27,7 +27,7 @@ function tableOf(rows: readonly Buffer[], head: Buffer = HEAD, numbers = NUMBERS
   );
 }
 
-function codeOf(table: RowTable, row: Buffer): number {
+function codeOf(table: PrefixIndex, row: Buffer): number {
   return table.codeOf(Buffer.concat([Buffer.of(7), row, Buffer.of(9)]), 1, row.length);
 }
 
@@ -104,7 +104,7 @@ describe('a row table', () => {
       .flatMap((domain) => Array.from({ length: 200 }, (_, i) => `${domain}.site${1000 + 7 * i}.www/news`))
       .map((address) => Buffer.from(address))
       .sort(Buffer.compare);
-    const codes = (of: RowTable): Set<number> => new Set(addresses.map((each) => codeOf(of, each)));
+    const codes = (of: PrefixIndex): Set<number> => new Set(addresses.map((each) => codeOf(of, each)));
     const empty = Buffer.alloc(0);
     expect(codes(tableOf(addresses, empty, NUMBERS['ranks'])).size).toBe(addresses.length);
     expect(codes(tableOf(addresses, empty, NUMBERS['ranges'])).size).toBeLessThan(20);

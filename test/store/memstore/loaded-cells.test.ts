@@ -120,7 +120,7 @@ describe('cells that are loaded', () => {
           expect(b.seek(key)).toBe(a.seek(key));
           if (a.valid) expect(at(b)).toBe(at(a));
         }
-        if (b.seekToFirst()) other.takeBack(b.ref);
+        if (b.seekToFirst()) other.rollback(b.ref);
         expect(cellsOf(other)).toEqual(expected.slice(1));
       }),
       { numRuns: scaled(15, 60, 500) },

@@ -132,7 +132,7 @@ describe('memstore', () => {
           if (dice(seq) === 0) memstore.cursor().seek(seekKey(rows[dice(seq, 1) % rows.length]!.cells[0]!));
           if (dice(seq) === 1) {
             for (let at = seq - 1; at >= Math.max(0, seq - 3); at--)
-              for (const ref of refs[at]!.reverse()) memstore.takeBack(ref);
+              for (const ref of refs[at]!.reverse()) memstore.rollback(ref);
             entries = entries.filter((entry) => entry.seq < seq - 3 || entry.seq === seq);
           }
         });

@@ -213,7 +213,7 @@ describe('reads of one row of a memstore', () => {
             if (chance === 0) compare();
             // A part of a write is not taken back, but a place of it is dropped when a newer one is seen.
             if (chance === 1) memstore.dropOlderVersions(refs.at(-1)!, loads.length + i);
-            if (chance === 2) for (const ref of refs.reverse()) memstore.takeBack(ref);
+            if (chance === 2) for (const ref of refs.reverse()) memstore.rollback(ref);
           });
           compare();
         },

@@ -9,8 +9,8 @@ import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js'
 import {
   ALL_VERSIONS,
   CellType,
+  CellWithTtl,
   Delete,
-  EndingCell,
   Get,
   LATEST_TIMESTAMP,
   Put,
@@ -92,7 +92,7 @@ function told(result: Result | undefined): unknown {
     cell.timestamp,
     Buffer.from(cell.value).toString(),
     ...(cell.type === CellType.Put ? [] : [cell.type]),
-    ...(cell instanceof EndingCell ? [`lives ${cell.ttl}`] : []),
+    ...(cell instanceof CellWithTtl ? [`lives ${cell.ttl}`] : []),
   ]);
 }
 

@@ -7,7 +7,7 @@ import { RowanError, throwIfAborted } from '../errors.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 
-export interface PressureActions {
+export interface WriteThrottleActions {
   /** The bytes at which a family of the region is flushed. */
   flushSizeOf(region: Region): number;
   requestFlush(region: Region, store: FamilyStore): void;
@@ -28,7 +28,7 @@ interface Waiter {
   readonly reject: (error: RowanError) => void;
 }
 
-export class Pressure {
+export class WriteThrottle {
   private writes = 0;
   private bytes = 0;
   private waiting: Waiter[] = [];
@@ -37,7 +37,7 @@ export class Pressure {
   full = false;
 
   constructor(
-    private readonly actions: PressureActions,
+    private readonly actions: WriteThrottleActions,
     private readonly limit: number,
     private readonly automatic: boolean,
   ) {}

@@ -20,7 +20,7 @@ interface Inside {
   waiting: { seq: number; onLoss: string; cells: unknown; durability: string }[];
 }
 
-const CELLS = { takeBack: () => {}, dropOlder: () => {}, relocate: () => {} } as unknown as WrittenCells;
+const CELLS = { rollback: () => {}, dropOlder: () => {}, relocate: () => {} } as unknown as WrittenCells;
 
 function queue(): { queue: CommitQueue; log: FakeLog; inside: Inside; outcomes: unknown[] } {
   const log = new FakeLog();
@@ -46,7 +46,7 @@ test('as long as they hold nothing fires: acknowledged in order, and told in ord
   synced(made, 1);
   await null;
   expect([made.readPoint, outcomes]).toEqual([1, [0]]);
-  made.logEnded(new Error('gone'));
+  made.onLogFailed(new Error('gone'));
   await new Promise((resolve) => setImmediate(resolve));
   expect([made.readPoint, outcomes]).toEqual([1, [0, '1: gone', '2: gone']]);
 });
@@ -75,7 +75,7 @@ test('C3: an acknowledgement of what nobody can read yet', async () => {
 test('C4: a write that was seen is taken back', () => {
   const { queue: made, inside } = queue();
   inside.readPoint = 2;
-  expect(() => made.stagedLost(new Error('full'))).toThrow('C4');
+  expect(() => made.onBatchFailed(new Error('full'))).toThrow('C4');
 });
 
 test.each([
@@ -84,7 +84,7 @@ test.each([
 ])('C5: writes that are lost are told %s', async (_, change) => {
   const { queue: made, inside, outcomes } = queue();
   change(inside);
-  expect(() => made.logEnded(new Error('gone'))).toThrow('C5');
+  expect(() => made.onLogFailed(new Error('gone'))).toThrow('C5');
   await new Promise((resolve) => setImmediate(resolve));
   expect(outcomes.length).toBeLessThan(3);
 });

@@ -2,7 +2,7 @@
 
 import type { FamilyStore } from '../region/family-store.js';
 
-export class FamilyWork {
+export class MaintenanceLocks {
   private readonly flushes = new Map<FamilyStore, Promise<void>>();
   private readonly compactions = new Map<FamilyStore, Promise<unknown>>();
   private readonly heldFlushes = new Map<FamilyStore, Promise<void>>();

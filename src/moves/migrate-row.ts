@@ -18,7 +18,7 @@ import { countMutations, countTransfer, moveMutations, readMoved, type TableMove
 const ATTEMPTS = 16;
 
 /** Moves or upgrades one row in a step. @throws UnsupportedError when it ends, and its columns move. */
-export function settleRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
+export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
   const upgrades = moves.upgradesOf(row);
   const moved = moves.entityOf(row);
   let change: RowMutations | undefined;
