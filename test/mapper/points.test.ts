@@ -17,7 +17,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
   'Writes that meet lose nothing, and a clock that steps back stalls nobody': {
     'repository/concurrent-writes.test.ts': ['come out as some order of them'],
     'repository/repository.test.ts': ['exists, delete, and put again in the same millisecond'],
-    'store/write/row-times.test.ts': ['the clock steps back between them'],
+    'store/commit/row-times.test.ts': ['the clock steps back between them'],
   },
   'Packed rows are found by any range': {
     'query/reading.test.ts': ['finds packed points by any range of time'],
@@ -81,7 +81,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'cli/load-entities.test.ts': ['classes that extend what defineEntity made are entities'],
   },
   'Writes that follow increments in their thousands take effect': {
-    'store/write/row-times.test.ts': ['they run no more than a second ahead of the clock'],
+    'store/commit/row-times.test.ts': ['they run no more than a second ahead of the clock'],
     'mapper/points.test.ts': ['what follows many increments of one row at once takes effect'],
   },
   'An entity lives and dies as one': {

@@ -196,7 +196,7 @@ function makeBatch(random: Random, world: World, now: number): Step {
           : makeIncrement(random, world);
     const row = Buffer.from(made.row).toString('hex');
     // Behind a delete or an increment of its batch a write has another time on the embedded engine than on HBase
-    // (test/store/write/row-times).
+    // (test/store/commit/row-times).
     if (settled.has(row)) return new Get(made.row);
     if (made.kind !== 'put') settled.add(row);
     return made;
