@@ -44,6 +44,8 @@ export interface EntryChange {
   readonly is: IndexEntry | undefined;
   /** Milliseconds that the entry has left; undefined: without end. */
   readonly ttl: number | undefined;
+  /** Whether what stands there lives longer: it would come to light again when the entry has ended, and goes. */
+  readonly isShortened: boolean;
 }
 
 export class EntryPlanner {
@@ -98,7 +100,7 @@ export class EntryPlanner {
     const old = this.indexes.entriesOf(before.toResult());
     const now = this.indexes.entriesOf(after.toResult());
     const out: EntryChange[] = [];
-    for (let i = 0; i < all.length; i++) this.compare(all[i]!, old[i]!, now[i]!, after, out);
+    for (let i = 0; i < all.length; i++) this.compare(all[i]!, old[i]!, now[i]!, before, after, out);
     return out;
   }
 
@@ -106,23 +108,29 @@ export class EntryPlanner {
     index: EntityIndex,
     old: readonly IndexEntry[],
     now: readonly IndexEntry[],
+    before: RowImage,
     after: RowImage,
     out: EntryChange[],
   ): void {
     for (const was of old) {
       if (now.some(({ row }) => equalBytes(row, was.row))) continue;
-      out.push({ index, row: was.row, was, is: undefined, ttl: undefined });
+      out.push({ index, row: was.row, was, is: undefined, ttl: undefined, isShortened: false });
     }
     const ttl = this.life.ends ? this.remaining(index, after) : undefined;
     for (const is of now) {
       const was = old.find(({ row }) => equalBytes(row, is.row));
       if (was !== undefined && !this.life.ends && equalBytes(was.value, is.value)) continue;
-      out.push({ index, row: is.row, was, is, ttl });
+      const isShortened = was !== undefined && ttl !== undefined && ttl < this.left(index, before);
+      out.push({ index, row: is.row, was, is, ttl, isShortened });
     }
   }
 
   remaining(index: EntityIndex, row: RowImage): number | undefined {
     return this.life.remaining(index, (family, qualifier) => row.cell(family, qualifier), this.now());
+  }
+
+  private left(index: EntityIndex, row: RowImage): number {
+    return this.remaining(index, row) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Whether a row bears an entry out. */
@@ -246,7 +254,7 @@ export class IndexParticipant implements ChangeParticipant {
     step: Pick<ChangeStep, 'read'>,
     out: FollowUp[],
   ): void {
-    const { index, row, was, is, ttl } = change;
+    const { index, row, was, is, ttl, isShortened } = change;
     const { tableName: table, schema } = this.indexes;
     if (index.index.eventual) {
       out.push({ table, mutation: entryNoteOf(row) });
@@ -263,6 +271,8 @@ export class IndexParticipant implements ChangeParticipant {
       const stored = step.read(new Get(holder), schema.table.descriptor.name);
       if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
     }
+    // What is written behind a delete in a step has a later time.
+    if (isShortened) out.push({ table, mutation: deleteOf(row) });
     out.push({ table, mutation: putOf(is, ttl) });
   }
 

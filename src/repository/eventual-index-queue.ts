@@ -65,6 +65,10 @@ export class EventualIndexQueue {
     const cellOf = (family: string, qualifier: Uint8Array) => stored.getLatest(family, qualifier);
     const change =
       is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index, cellOf, this.now()));
+    // It may stand there with a longer life, and would come to light again.
+    if (is !== undefined && this.life.ends) {
+      step.apply({ table, change: deleteOf(entry).setDurability('ASYNC_WAL') });
+    }
     // What is lost of it with the power is lost with the note's removal, and done again.
     step.apply({ table, change: change.setDurability('ASYNC_WAL') });
     step.apply({ table, change: deleteOf(note).setDurability('ASYNC_WAL') });

@@ -8,6 +8,8 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { Delete, Get, Put } from '../../src/table/index.js';
 import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
 import { Line, Location, Region, Visit } from './entities.js';
 
 const entities = [Location, Region, Line, Visit];
@@ -83,6 +85,59 @@ describe('copies at write', () => {
     ).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
   });
 });
+
+describe('writes of given times', () => {
+  test('a delete of a time before a copy leaves nothing of the row', async () => {
+    const lines = db.repository(Line);
+    await lines.put(line(1, 'a'), { timestamp: 500 });
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    expect((await get(1))?.city).toBe('Biel');
+    await lines.delete({ order: 1, line: 1 }, { timestamp: 600 });
+    expect(await lines.exists({ order: 1, line: 1 })).toBe(false);
+    expect(await get(1)).toBeNull();
+    expect(await lines.by('byCity').find({ city: 'Biel' }).count()).toBe(0);
+    await lines.put({ order: 1, line: 1 });
+    expect((await get(1))?.city).toBeUndefined();
+  });
+
+  test('whatever they are, a row is there for every reader or for none, with the copies of its source', async () => {
+    for (let seed = 1; seed <= scaled(10, 60, 1000); seed++) {
+      const random = new Random(seed);
+      const order = 100 + seed;
+      const key = { order, line: 1 };
+      const lines = db.repository(Line);
+      for (let step = 0; step < 12; step++) {
+        const timestamp = random.chance(0.6) ? { timestamp: 100 + random.below(20) } : undefined;
+        const locationId = random.pick(['a', 'b', null]);
+        const city = random.pick(['Bern', 'Biel', 'Basel']);
+        const writes: (() => Promise<unknown>)[] = [
+          () => lines.put({ ...key, locationId }, timestamp).catch(ifRefused),
+          () => lines.update(key, { quantity: step }, timestamp).catch(ifRefused),
+          () => lines.update(key, { locationId }, timestamp).catch(ifRefused),
+          () => lines.delete(key, timestamp),
+          () => db.repository(Location).put({ id: random.pick(['a', 'b']), city }),
+        ];
+        await random.pick(writes)();
+        const when = `seed ${seed}, step ${step}`;
+        const found = await lines.get(key);
+        expect(await lines.exists(key), when).toBe(found !== null);
+        const source =
+          found?.locationId == null ? null : await db.repository(Location).get({ id: found.locationId });
+        expect(found?.city ?? undefined, when).toBe(source?.city ?? undefined);
+        const entries = await lines
+          .by('byCity')
+          .find({ city: { gte: '' } })
+          .where({ locationId: { ne: '' } })
+          .all();
+        expect(entries.filter((one) => one.order === order).length, when).toBe(found?.city == null ? 0 : 1);
+      }
+    }
+  });
+});
+
+/** An update of a row that is not there, a put of one that is: it has a version. */
+const ifRefused = (error: { code?: string }): void =>
+  expect(error.code).toMatch(/^ERR_(NOT_FOUND|CONFLICT)$/);
 
 describe('a change of the source', () => {
   test('reaches up to fanOut rows in its own step, and what follows those rows', async () => {

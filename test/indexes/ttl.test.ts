@@ -1,8 +1,9 @@
 /** Rows and columns that end by themselves: no index misses what is still there, or gives what is not; entries end too. */
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   Column,
+  type Database,
   Entity,
   Index,
   int32,
@@ -15,8 +16,9 @@ import {
 } from '../../src/index.js';
 import { Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { openMemory, settableClock } from '../../src/testing/index.js';
+import { openMemory, type SettableClock, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
+import { openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 @Table({ name: 'lives', families: { s: { ttl: 60 }, l: { ttl: 300 }, f: {} } })
@@ -214,4 +216,76 @@ test('a row that ends takes its entries with it, also those that a build or a re
   clock.advance(400_000);
   expect(await ofAnn()).toEqual(['c']);
   expect(await entries()).toBe(2);
+});
+
+describe('entries end with a life that was shortened', () => {
+  @Entity({ table: { name: 'visits', families: { d: {} } } })
+  @RowKey(part('id'))
+  @Index('byUser', [part('user')], { include: ['visits'] })
+  @Index('byUserLater', [part('user')], { consistency: 'eventual' })
+  class Visit {
+    declare static readonly key: ['id'];
+    declare static readonly indexes: { byUser: ['user']; byToken: ['token']; byUserLater: ['user'] };
+    id!: string;
+    @Column('d:u', text) user?: string | null;
+    @Index('byToken', { unique: true }) @Column('d:t', text) token?: string | null;
+    @Column('d:v', int32) visits?: number | null;
+    @Ttl() lives?: number;
+  }
+  const entriesOf = async (db: Database): Promise<number> =>
+    (await db.engine.table('visits_idx').scan(new Scan()).nextBatch(1000)).length;
+
+  async function holds(db: Database, clock: SettableClock, steps: number): Promise<void> {
+    for (let seed = 1; seed <= steps; seed++) {
+      const random = new Random(seed);
+      const visits = db.repository(Visit);
+      const ends = new Map<string, number>();
+      for (let step = 0; step < 12; step++) {
+        const id = `${seed} ${random.below(3)}`;
+        const lives = random.pick([undefined, 5_000, 60_000, 600_000]);
+        const isThere = (ends.get(id) ?? 0) > clock();
+        const values = { user: random.pick(WORDS), visits: step, ...(lives !== undefined && { lives }) };
+        if (random.chance(0.1)) await visits.delete({ id });
+        else if (isThere && random.chance(0.7)) await visits.update({ id }, values);
+        else await visits.put({ id, token: id, ...values });
+        const found = await visits.get({ id });
+        if (found === null) ends.delete(id);
+        else if (lives !== undefined) ends.set(id, clock() + lives);
+        else if (!isThere) ends.set(id, Number.POSITIVE_INFINITY);
+        clock.advance(random.pick([3, 1000, 20_000]));
+      }
+      // Behind the time that entries outlive their rows for the clocks' sake.
+      clock.advance(5_000 + 2_000);
+      await db.index(Visit, 'byUserLater').drain();
+      for (let round = 0; round < 3; round++) {
+        const alive = [...ends.values()].filter((end) => end > clock() + 2_000).length;
+        for (const name of ['byUser', 'byToken', 'byUserLater'] as const) {
+          const report = await db.index(Visit, name).verify();
+          const when = `seed ${seed}, round ${round}, ${name}`;
+          expect(report, when).toMatchObject({ missing: 0, extra: 0, stale: 0, unverified: 0 });
+          expect(report.rows, when).toBeGreaterThanOrEqual(alive);
+        }
+        clock.advance(61_000);
+      }
+      clock.advance(700_000);
+      const forever = [...ends.values()].filter((end) => end === Number.POSITIVE_INFINITY).length;
+      expect(await entriesOf(db), `seed ${seed}`).toBe(3 * forever);
+      await visits.deleteMany([...ends.keys()].map((id) => ({ id })));
+      await db.index(Visit, 'byUserLater').drain();
+      expect(await entriesOf(db), `seed ${seed}`).toBe(0);
+    }
+  }
+
+  test('where one step writes rows and entries', async () => {
+    const clock = settableClock(new Date(Date.UTC(2020, 0, 1)));
+    await using db = await openMemory({ entities: [Visit], clock });
+    await holds(db, clock, scaled(10, 60, 600));
+  });
+
+  test('where each row is a step of its own', async () => {
+    const clock = settableClock(new Date(Date.UTC(2020, 0, 1)));
+    await using store = await openStepless(clock);
+    const { db } = await store.program(Visit);
+    await holds(db, clock, scaled(2, 10, 60));
+  });
 });

@@ -54,8 +54,9 @@ export interface SteplessStore extends AsyncDisposable {
   program(...entities: EntityClass[]): Promise<Program>;
 }
 
-export async function openStepless(): Promise<SteplessStore> {
+export async function openStepless(clock: () => number = Date.now): Promise<SteplessStore> {
   const engine = await openEmbedded('/memory', {
+    clock,
     fileSystem: new MemoryFileSystem(),
     background: 'inline',
     durability: 'ASYNC_WAL',

@@ -35,8 +35,9 @@ export class CopyHolder implements ChangeParticipant {
   amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {
     refuseUnfollowed(this.schema, 'copies (@Denormalized)', change.mutations, this.now);
     const { before, after } = change;
-    if (!this.presence.isIn(after, 'deleted too')) return NOTHING;
-    const isNew = !this.presence.isIn(before, 'deleted too');
+    const wasThere = this.presence.isIn(before, 'deleted too');
+    if (!this.presence.isIn(after, 'deleted too')) return wasThere ? this.left(after) : NOTHING;
+    const isNew = !wasThere;
     let out: readonly OwnColumn[] = NOTHING;
     for (const plan of this.plans) {
       if (!isNew && !differ(before, after, plan.link.columns) && !differ(before, after, plan.columns))
@@ -48,6 +49,15 @@ export class CopyHolder implements ChangeParticipant {
       out = [...out, ...(ttl === undefined ? off : off.map((own) => ({ ...own, ttl })))];
     }
     return out;
+  }
+
+  /** Copies of a later time than the delete of their row: nobody wrote them but who follows the sources. */
+  private left(after: RowImage): readonly OwnColumn[] {
+    return this.plans.flatMap(({ columns }) =>
+      columns
+        .filter(({ family, qualifier }) => after.value(family, qualifier) !== undefined)
+        .map(({ family, qualifier }) => ({ family, qualifier, value: undefined })),
+    );
   }
 
   follow(): readonly FollowUp[] {

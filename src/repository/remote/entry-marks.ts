@@ -4,7 +4,13 @@
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, unverifiedValue } from '../../indexes/index.js';
+import {
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  INDEX_FAMILY,
+  type IndexEntry,
+  unverifiedValue,
+} from '../../indexes/index.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -13,6 +19,7 @@ import {
   Get,
   type OperationOptions,
   type RowMutation,
+  RowMutations,
   type Table,
 } from '../../table/index.js';
 import { deleteOf, type EntryPlanner, putOf } from '../entry-planner.js';
@@ -181,8 +188,15 @@ export class EntryMarks {
     );
     const kept = marks.filter(([, { change }]) => change.is !== undefined);
     const gone = marks.filter(([, { change }]) => change.is === undefined);
+    const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
+    const marked = await this.standing(shortened, undefined);
     const answers = await this.batch(
-      kept.map(([, { value, change }]) => ifStill(value, putOf(change.is!, change.ttl))),
+      kept.map(([, mark]) => {
+        const { value, change } = mark;
+        const is = change.is!;
+        const cell = change.isShortened ? marked[shortened.indexOf(mark)]?.cell : undefined;
+        return ifStill(value, cell === undefined ? putOf(is, change.ttl) : verified(is, change.ttl, cell));
+      }),
       undefined,
     );
     await this.remove(gone.map(([, mark]) => mark));
@@ -236,7 +250,7 @@ export class EntryMarks {
     decisions: readonly {
       readonly row: Uint8Array;
       readonly cell: Cell;
-      readonly put: RowMutation | undefined;
+      readonly put: RowMutation | RowMutations | undefined;
     }[],
   ): Promise<void> {
     await this.batch(
@@ -255,8 +269,21 @@ export class EntryMarks {
   }
 }
 
+/**
+ * Verifies an entry that was marked by this cell. What ends takes along what stood there before the mark, which may live
+ * longer and would come to light again; the mark ends as it does.
+ */
+export function verified(
+  entry: IndexEntry,
+  ttl: number | undefined,
+  { timestamp }: Cell,
+): RowMutation | RowMutations {
+  const put = putOf(entry, ttl);
+  return ttl === undefined ? put : new RowMutations(entry.row).add(put, deleteOf(entry.row, timestamp - 1));
+}
+
 /** A change of an entry that still has the value. */
-function ifStill(value: Uint8Array, action: RowMutation): CheckAndMutate {
+function ifStill(value: Uint8Array, action: RowMutation | RowMutations): CheckAndMutate {
   return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
 }
 

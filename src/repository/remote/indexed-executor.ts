@@ -1,13 +1,13 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import type { EntryRepair } from '../../query/index.js';
-import type { Cell, OperationOptions, Result, RowMutation } from '../../table/index.js';
+import type { Cell, OperationOptions, Result, RowMutation, RowMutations } from '../../table/index.js';
 import type { Change } from '../change.js';
-import { putOf } from '../entry-planner.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';
 import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
 import type { RowLock } from '../row-lock.js';
+import { verified } from './entry-marks.js';
 import type { IndexedRows } from './indexed-rows.js';
 import type { Suspect } from './row-work.js';
 
@@ -150,7 +150,7 @@ export class ReadRepair implements EntryRepair {
       open.map(({ holder }) => holder),
       undefined,
     );
-    const decisions: { row: Uint8Array; cell: Cell; put: RowMutation | undefined }[] = [];
+    const decisions: { row: Uint8Array; cell: Cell; put: RowMutation | RowMutations | undefined }[] = [];
     for (const [i, { suspect, token, cell, holder }] of open.entries()) {
       const { stored, shadow } = loaded[i]!;
       const { index, row } = suspect;
@@ -159,7 +159,7 @@ export class ReadRepair implements EntryRepair {
           .entriesOf(stored)
           [indexes.all.indexOf(index)]!.find((one) => equalBytes(one.row, row));
         const ttl = planner.remaining(index, RowImage.of(holder, stored));
-        decisions.push({ row, cell, put: entry && putOf(entry, ttl) });
+        decisions.push({ row, cell, put: entry && verified(entry, ttl, cell) });
       } else if (entries.isSettled(cell)) {
         await this.rows.mend([{ row: holder, suspects: [suspect] }]);
       } else left.push({ suspect, remaining: entries.remaining(cell) });

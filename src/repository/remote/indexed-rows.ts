@@ -240,7 +240,8 @@ export class IndexedRows {
     return this.indexes.entriesOf(image.toResult()).flatMap((entries, i) => {
       const index = all[i]!;
       const ttl = this.planner.remaining(index, image);
-      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl }));
+      const isShortened = ttl !== undefined;
+      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl, isShortened }));
     });
   }
 
@@ -350,6 +351,7 @@ function blank(
     was: { row, value: encodeEntryValue(index.index, dataRow, cells) },
     is: undefined,
     ttl: undefined,
+    isShortened: false,
   };
 }
 
