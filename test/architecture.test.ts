@@ -23,6 +23,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['repository'],
   ['ddl'],
   ['job', 'shell'],
+  ['features'],
   ['database'],
   ['index', 'public'],
   ['cli'],

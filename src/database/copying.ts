@@ -6,7 +6,6 @@ import {
   type ChangeFlow,
   type ChangeParticipant,
   type CommittingTable,
-  type CopyFollowing,
   CopyHolder,
   CopyHolderFollower,
   CopyPlan,
@@ -14,6 +13,7 @@ import {
   CopySourceFollower,
   deleteNote,
   type Follower,
+  type FollowerContext,
   OUTBOX_TABLE,
   type OutboxNote,
   readNote,
@@ -130,7 +130,7 @@ export class Copying implements Outbox {
   }
 
   /** The same on HBase. */
-  followers(schema: EntitySchema, source: CopyFollowing): Follower[] {
+  followers(schema: EntitySchema, source: FollowerContext): Follower[] {
     const held = this.plansOf(schema);
     const copied = this.plansFrom(schema);
     return [
@@ -140,7 +140,7 @@ export class Copying implements Outbox {
   }
 
   /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
-  async mend(schema: EntitySchema, row: Uint8Array, source: CopyFollowing): Promise<number> {
+  async mend(schema: EntitySchema, row: Uint8Array, source: FollowerContext): Promise<number> {
     const holder = new CopyHolderFollower(schema, this.plansOf(schema), source);
     const mended = await holder.mend(row);
     await holder.settle(row);

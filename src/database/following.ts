@@ -5,7 +5,7 @@ import {
   type ChangeExecutor,
   type ChangeParticipant,
   type CommittingTable,
-  type CopyFollowing,
+  type FollowerContext,
   followingWith,
   OUTBOX_TABLE,
   RowFollowing,
@@ -120,7 +120,7 @@ export class Following {
     return this.referencing.handle(schema, rows, outbox);
   }
 
-  private stepSource(): CopyFollowing {
+  private stepSource(): FollowerContext {
     const { engine, executorOf } = this.source;
     return { reading: this.reading, following: followingWith(executorOf), now: () => engine.now() };
   }

@@ -20,9 +20,9 @@ import {
   schemaHistory,
   snapshotOf,
   subjectStates,
-  systemTables,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { systemTables } from '../features/tables.js';
 import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import { removeIndex } from '../job/indexes/index.js';
@@ -73,7 +73,7 @@ export class SchemaTools {
    * @throws InvalidArgumentError when `before` is no snapshot.
    */
   snapshot(before?: string): string {
-    return snapshotOf(this.declared(), before);
+    return snapshotOf(this.declared(), systemTables, before);
   }
 
   /**
@@ -83,7 +83,7 @@ export class SchemaTools {
    */
   async check(snapshot: string, options: PlanOptions = {}): Promise<SnapshotPlan> {
     checkOptions('check', options, { prune: true });
-    return checkSnapshot(this.declared(), snapshot, options);
+    return checkSnapshot(this.declared(), systemTables, snapshot, options);
   }
 
   /**

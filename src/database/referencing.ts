@@ -10,8 +10,8 @@ import {
 } from '../job/links/index.js';
 import {
   type ChangeParticipant,
-  type CopyFollowing,
   type Follower,
+  type FollowerContext,
   ReferenceHolder,
   ReferenceHolderFollower,
   ReferencePlan,
@@ -88,7 +88,7 @@ export class Referencing {
   }
 
   /** The same on HBase. */
-  followers(schema: EntitySchema, source: CopyFollowing): Follower[] {
+  followers(schema: EntitySchema, source: FollowerContext): Follower[] {
     const target = this.targetOf(schema);
     const named = this.plansAbout(schema);
     const holder = this.holderFollower(schema, source);
@@ -98,7 +98,7 @@ export class Referencing {
     ];
   }
 
-  private holderFollower(schema: EntitySchema, source: CopyFollowing): ReferenceHolderFollower | undefined {
+  private holderFollower(schema: EntitySchema, source: FollowerContext): ReferenceHolderFollower | undefined {
     const holder = this.holderOf(schema);
     const plans = this.byHolder.get(schema.target);
     return holder && plans && new ReferenceHolderFollower(schema, plans, holder, source);
@@ -128,7 +128,7 @@ export class Referencing {
   }
 
   /** On HBase: does with a row what its rules say of such that name what is not there; how many had something to change. */
-  mend(schema: EntitySchema, row: Uint8Array, source: CopyFollowing): Promise<number> {
+  mend(schema: EntitySchema, row: Uint8Array, source: FollowerContext): Promise<number> {
     return this.holderFollower(schema, source)!.mend(row);
   }
 

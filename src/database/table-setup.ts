@@ -7,8 +7,8 @@ import {
   type LiveTables,
   readLiveTables,
   registerSchemas,
-  systemTables,
 } from '../ddl/index.js';
+import { systemTables } from '../features/tables.js';
 import { lintTables, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import { openEmbedded } from '../store/engine.js';

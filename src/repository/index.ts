@@ -27,6 +27,7 @@ export type {
 export { EntryLife } from './expiry.js';
 export type * from './options.js';
 export type { BulkWriteOptions, WriteOptions } from './options.js';
+export { deleteNote, noteOf, OUTBOX_TABLE, type OutboxNote, outboxDescriptor, readNote } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';
 export * from './references/index.js';
@@ -40,6 +41,7 @@ export {
 export { SETTLED } from './remote/entry-marks.js';
 export {
   type Follower,
+  type FollowerContext,
   type Following,
   followingWith,
   type Reading as StepReading,

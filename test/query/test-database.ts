@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { schemaTableDescriptor } from '../../src/codec/index.js';
 import { connect, type Database, open, type TableHandling } from '../../src/database.js';
-import { systemTables } from '../../src/ddl/index.js';
+import { systemTables } from '../../src/features/tables.js';
 import { connectHBase } from '../../src/hbase/engine.js';
 import { dictionaryTableDescriptor } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';

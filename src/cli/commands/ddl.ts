@@ -1,13 +1,8 @@
 import { type Command, Option, InvalidArgumentError as UsageError } from 'commander';
 import { toHex } from '../../bytes/index.js';
-import {
-  javaSource,
-  schemaScript,
-  stampedDescriptor,
-  systemTables,
-  typescriptSource,
-} from '../../ddl/index.js';
+import { javaSource, schemaScript, stampedDescriptor, typescriptSource } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { systemTables } from '../../features/tables.js';
 import type { TableSchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';

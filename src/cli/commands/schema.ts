@@ -16,6 +16,7 @@ import {
   snapshotOf,
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { systemTables } from '../../features/tables.js';
 import type { CliContext } from '../context.js';
 import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
@@ -175,13 +176,13 @@ async function check(
   const declared = await loadSchema(module);
   const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   if (flags.snapshot === true) {
-    writeFileSync(file, snapshotOf(declared, before));
+    writeFileSync(file, snapshotOf(declared, systemTables, before));
     return;
   }
   if (before === undefined) {
     throw new InvalidArgumentError(`There is no snapshot ${file}. Write it with --snapshot, and commit it.`);
   }
-  const { undeclared, same, ...plan } = await checkSnapshot(declared, before, pruning(flags));
+  const { undeclared, same, ...plan } = await checkSnapshot(declared, systemTables, before, pruning(flags));
   print(context, plan, flags);
   for (const name of undeclared)
     context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);

@@ -11,7 +11,6 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
-import { systemTables } from '../create-table.js';
 import { readIndexes } from '../index-states.js';
 import { readStamp, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
@@ -135,18 +134,22 @@ export interface SnapshotPlan extends SchemaPlan {
   readonly same: boolean;
 }
 
+/** The tables that a schema needs beside those of its declarations: `systemTables`. */
+export type OwnTables = (schema: Schema) => readonly TableSchema[];
+
 /**
  * The text of the file. Avro schemas of the one that it replaces are kept.
  * @throws InvalidArgumentError when `before` is no snapshot.
  */
-export function snapshotOf(declared: Schema, before?: string): string {
+export function snapshotOf(declared: Schema, own: OwnTables, before?: string): string {
   const schemas = before === undefined ? {} : readSnapshot(before).schemas;
-  return writeSnapshot([...declared.tables, ...systemTables(declared)], schemas);
+  return writeSnapshot([...declared.tables, ...own(declared)], schemas);
 }
 
 /** @throws InvalidArgumentError when the text is no snapshot. */
 export async function checkSnapshot(
   declared: Schema,
+  own: OwnTables,
   text: string,
   options: PlanOptions = {},
 ): Promise<SnapshotPlan> {
@@ -154,7 +157,7 @@ export async function checkSnapshot(
   const descriptors = new Map([...state.tables].map(([name, { descriptor }]) => [name, descriptor]));
   const schema = adoptMarkers(declared, descriptors);
   const subjects = await subjectStates(await snapshotRegistry(schemas), schema.entities);
-  const tables = [...schema.tables, ...systemTables(schema)];
+  const tables = [...schema.tables, ...own(schema)];
   const plan = planSchema(tables, state, subjects, options);
   const names = new Set(tables.map(({ descriptor }) => descriptor.name));
   const undeclared = [...state.tables.keys()].filter((name) => !names.has(name));

@@ -1,13 +1,11 @@
 export type { RemoteRows } from '../entity-rows.js';
+export { type CopyReport, type CopyTarget, checkCopies } from './copy-jobs.js';
 export {
-  type CopyReport,
-  type CopyTarget,
-  checkCopies,
   checkReferences,
   type ReferenceRepairReport,
   type ReferenceReport,
   type ReferenceTargetRows,
-} from './links.js';
+} from './reference-jobs.js';
 export {
   changeStanding,
   compareCounts,

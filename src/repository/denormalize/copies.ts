@@ -12,10 +12,11 @@ import {
   refuseUnfollowed,
 } from '../executor.js';
 import type { LinkPosition } from '../links/link.js';
-import type { Follower, Following, Reading, Share } from '../remote/follower.js';
+import { noteOf } from '../outbox.js';
+import type { Follower, FollowerContext, Share } from '../remote/follower.js';
 import { differ, RowImage } from '../row-image.js';
 import { RowMarker } from '../row-marker.js';
-import { areEqual, type CopiedValues, type CopyPlan, noteOf } from './copy-plan.js';
+import { areEqual, type CopiedValues, type CopyPlan } from './copy-plan.js';
 
 /** Keeps copies what their sources are: in the rows that hold them, and from the rows that they are made of. */
 
@@ -184,13 +185,6 @@ const ROUNDS = 16;
 /** Rows changed together. */
 const TOGETHER = 256;
 
-/** What copies take from their database. */
-export interface CopyFollowing {
-  readonly reading: Reading;
-  readonly following: Following;
-  now(): number;
-}
-
 /** Gives each row the copies of the sources that it names. */
 export class CopyHolderFollower implements Follower {
   readonly name = 'copies';
@@ -200,7 +194,7 @@ export class CopyHolderFollower implements Follower {
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly CopyPlan[],
-    private readonly source: CopyFollowing,
+    private readonly source: FollowerContext,
   ) {
     this.holder = new CopyHolder(schema, plans, () => source.now());
     this.presence = new RowMarker(schema);
@@ -252,7 +246,7 @@ export class CopySourceFollower implements Follower {
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly CopyPlan[],
-    private readonly source: CopyFollowing,
+    private readonly source: FollowerContext,
   ) {}
 
   follow(change: ChangeImage): boolean {

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { concatBytes, equalBytes, toBytes } from '../../bytes/index.js';
+import { equalBytes } from '../../bytes/index.js';
 import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.js';
-import { Delete, Get, Put, type Result, type TableDescriptor, tableDescriptor } from '../../table/index.js';
+import { Get } from '../../table/index.js';
 import { columnMutations } from '../change-flow.js';
-import type { ChangeStep, EntityChange, FollowUp, OwnColumn } from '../executor.js';
+import type { ChangeStep, EntityChange, OwnColumn } from '../executor.js';
 import { Expiry } from '../expiry.js';
 import { Link } from '../links/link.js';
 import { RowImage } from '../row-image.js';
@@ -142,57 +141,4 @@ export function areEqual(a: CopiedValues, b: CopiedValues): boolean {
     const other = b[i];
     return value === other || (value !== undefined && other !== undefined && equalBytes(value, other));
   });
-}
-
-/**
- * Sources whose copies are still to be changed: more rows than one step is to change. docs/formats.md has the bytes.
- *
- *     row    entity 00 | name of the declaration 00 | row of the source
- *     o:t    8 random bytes, other ones for each change of the source
- */
-
-/** FROZEN. */
-export const OUTBOX_TABLE = 'rowan_outbox';
-/** FROZEN. */
-export const OUTBOX_FAMILY = 'o';
-const TOKEN = toBytes('t');
-const END = Uint8Array.of(0);
-
-export function outboxDescriptor(): TableDescriptor {
-  return tableDescriptor(OUTBOX_TABLE, { [OUTBOX_FAMILY]: {} });
-}
-
-/** A source that waits. */
-export interface OutboxNote {
-  readonly row: Uint8Array;
-  readonly entity: string;
-  readonly plan: string;
-  readonly target: Uint8Array;
-  readonly token: Uint8Array;
-}
-
-export function noteOf(plan: CopyPlan, target: Uint8Array): FollowUp {
-  const row = concatBytes(toBytes(plan.entity.name), END, toBytes(plan.name), END, target);
-  return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(OUTBOX_FAMILY, TOKEN, randomBytes(8)) };
-}
-
-/** Undefined for what is no note. */
-export function readNote(result: Result): OutboxNote | undefined {
-  const { row } = result;
-  const first = row.indexOf(0);
-  const second = row.indexOf(0, first + 1);
-  const token = result.getValue(OUTBOX_FAMILY, TOKEN);
-  if (first < 0 || second < 0 || token === undefined) return undefined;
-  const text = (from: number, to: number): string => Buffer.from(row.subarray(from, to)).toString('utf8');
-  return {
-    row,
-    entity: text(0, first),
-    plan: text(first + 1, second),
-    target: row.slice(second + 1),
-    token,
-  };
-}
-
-export function deleteNote({ row }: OutboxNote): FollowUp {
-  return { table: OUTBOX_TABLE, mutation: new Delete(row) };
 }

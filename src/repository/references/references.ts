@@ -13,7 +13,7 @@ import {
 } from '../executor.js';
 import { Expiry } from '../expiry.js';
 import { Link, type LinkPosition } from '../links/link.js';
-import type { Follower, Following, Reading, Share } from '../remote/follower.js';
+import type { Follower, FollowerContext, Share } from '../remote/follower.js';
 import { keyText } from '../row-access.js';
 import { differ, RowImage } from '../row-image.js';
 import { RowMarker } from '../row-marker.js';
@@ -225,13 +225,6 @@ const AWAITED = 1000;
 /** Rows changed together. */
 const TOGETHER = 256;
 
-/** What rules take from their database. */
-export interface ReferenceFollowing {
-  readonly reading: Reading;
-  readonly following: Following;
-  now(): number;
-}
-
 /** Refuses rows that name what is not there; has those follow whose names have gone meanwhile. */
 export class ReferenceHolderFollower implements Follower {
   readonly name = 'references';
@@ -240,7 +233,7 @@ export class ReferenceHolderFollower implements Follower {
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
     private readonly holder: ReferenceHolder,
-    private readonly source: ReferenceFollowing,
+    private readonly source: FollowerContext,
   ) {}
 
   follow(change: ChangeImage, step: ChangeStep): boolean {
@@ -275,7 +268,7 @@ export class ReferenceTargetFollower implements Follower {
     private readonly schema: EntitySchema,
     plans: readonly ReferencePlan[],
     private readonly target: ReferenceTarget,
-    private readonly source: ReferenceFollowing,
+    private readonly source: FollowerContext,
   ) {
     this.presence = new RowMarker(schema);
     this.plans = plans.filter(({ rule }) => rule.onDelete !== 'restrict');

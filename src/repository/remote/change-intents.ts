@@ -14,7 +14,7 @@ import {
 import { checked, type Expectation } from '../change.js';
 import type { ChangeLog, ClosedChange } from '../changes/change-log.js';
 import { bucketOf, freshMark, MARK_QUALIFIER, markedNumber, numberMark } from '../changes/log-rows.js';
-import { OUTBOX_FAMILY } from '../denormalize/copy-plan.js';
+import { OUTBOX_FAMILY } from '../outbox.js';
 import { type DataRows, type RowWork, refuseTimes } from './row-work.js';
 
 /**

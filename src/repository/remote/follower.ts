@@ -32,6 +32,13 @@ export type Share = 'all' | 'declared';
 /** Changes rows of entities, each with what takes part in that; the number of those that had something to change. */
 export type Following = (changes: readonly EntityChange[]) => Promise<number>;
 
+/** What followers take from their database. */
+export interface FollowerContext {
+  readonly reading: Reading;
+  readonly following: Following;
+  now(): number;
+}
+
 /** Changes that follow others, as changes of their own: each is decided on by the row as it is then. */
 
 /** `executorOf`: what applies the changes of an entity with all that takes part in them. */
