@@ -345,6 +345,7 @@ export {
   type PartQuery,
   type PartTest,
   type Patch,
+  type PlainOptions,
   type PropertiesOf,
   type ScatteredClass,
   type Schema,

@@ -3,12 +3,13 @@ import { InvalidArgumentError } from '../errors.js';
 import type { KeyDictionary } from '../key/index.js';
 import { compileDeclarations, type MarkerFamilies, type Schema } from '../schema/compile.js';
 import type { EntitySubscriber } from '../schema/lifecycle.js';
-import type { EntityClass, EntityMapper, EntitySchema, RowReader } from '../schema/types.js';
+import type { EntityClass, EntityMapper, EntitySchema, PlainOptions, RowReader } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { Delete, Put, RawRow, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
 import { PlainConverter } from './plain.js';
+import { type Viewable, viewOf } from './plain-view.js';
 import { type MappedEntity, shapeOf } from './shape.js';
 
 /** Readers of projections kept for each entity; a query with more different ones makes them anew. */
@@ -23,6 +24,7 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly reader: CellReader;
   private readonly writer: CellWriter;
   private readonly plain: PlainConverter;
+  private readonly viewable: Viewable;
   private readonly bySet = new WeakMap<ReadonlySet<string>, CellReader>();
   private readonly byNames = new Map<string, CellReader>();
 
@@ -31,6 +33,7 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     this.reader = new CellReader(entity, shape);
     this.writer = new CellWriter(entity, shape);
     this.plain = new PlainConverter(entity, shape);
+    this.viewable = { shape, converter: this.plain, relations: entity.relations };
   }
 
   rowOf(source: Readonly<Record<string, unknown>>): Uint8Array {
@@ -67,6 +70,17 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
 
   toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue> {
     return this.plain.toPlain(entity);
+  }
+
+  toView(
+    entity: Readonly<Record<string, unknown>>,
+    options: PlainOptions,
+    mapperOf: (target: EntityClass) => EntityMapper | undefined,
+  ): Record<string, JsonValue> {
+    return viewOf(this.viewable, entity, options, (target) => {
+      const other = mapperOf(target);
+      return other instanceof CompiledMapper ? other.viewable : undefined;
+    });
   }
 
   fromPlain(plain: Readonly<Record<string, JsonValue>>): E {

@@ -37,7 +37,7 @@ import type {
   KeyOf,
   KeyQuery,
 } from '../schema/entity-types.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';
 import { type Filter, Get, LATEST_TIMESTAMP, type OperationOptions, type TimeRange } from '../table/index.js';
 import type { HistoryEntry, PlainOf } from './options.js';
@@ -195,15 +195,29 @@ export class EntityReader<C extends KeyedClass> {
 
   /**
    * An entity, or what `select` left of it, as `JSON.stringify` takes it: Dates as ISO texts, bigints as decimal texts,
-   * bytes as base64, Maps as lists of [key, value].
+   * bytes as base64, Maps as lists of [key, value]; with the related entities that `with` has loaded. class-transformer's
+   * decorators on the classes hold: what `@Exclude` hides is left out, `@Expose` renames and adds getters, `@Transform`
+   * changes. `options` are class-transformer's own (`groups`, `version`, ...).
    * @throws InvalidArgumentError naming the property whose value JSON cannot hold.
+   *
+   * @example
+   * ```ts
+   * response.json(users.toPlain(user, { groups: ['admin'] }));
+   * ```
    */
-  toPlain(entity: Readonly<Partial<EntityOf<C>>>): PlainOf<C> {
-    return this.schema.mapper.toPlain(plainSource('toPlain', entity)) as PlainOf<C>;
+  toPlain(entity: Readonly<Partial<EntityOf<C>>>, options: PlainOptions = {}): PlainOf<C> {
+    const source = plainSource('toPlain', entity);
+    checkOptions('toPlain', options, PLAIN_OPTIONS);
+    const { related } = this.access;
+    return this.schema.mapper.toView(
+      source,
+      options,
+      (target) => related?.(target).schema.mapper,
+    ) as PlainOf<C>;
   }
 
   /**
-   * The entity that `toPlain` was given; its constructor is not called.
+   * The entity that `toPlain` was given, where no decorator hid or changed anything of it; its constructor is not called.
    * @throws InvalidArgumentError naming the property when it is not stored, or its value is none that its codec stores.
    */
   fromPlain(plain: Readonly<PlainOf<C>>): EntityOf<C> {
@@ -355,6 +369,15 @@ function at<T>(index: number, work: () => T): T {
 }
 
 type PlainSource = Readonly<Record<string, JsonValue>>;
+
+const PLAIN_OPTIONS: Readonly<Record<keyof PlainOptions, true>> = {
+  strategy: true,
+  groups: true,
+  version: true,
+  excludePrefixes: true,
+  excludeExtraneousValues: true,
+  ignoreDecorators: true,
+};
 
 function plainSource(doing: string, given: unknown): Readonly<Record<string, unknown>> {
   if (typeof given === 'object' && given !== null && !Array.isArray(given)) {

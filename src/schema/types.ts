@@ -1,5 +1,6 @@
 /** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
 
+import type { ClassTransformOptions } from 'class-transformer';
 import type { JsonValue } from '../codec/json.js';
 import type { ValueCodec } from '../codec/scalars.js';
 import type { KeyLayout } from '../key/types.js';
@@ -329,6 +330,12 @@ export interface EntityLifecycle {
   readonly afterLoad: ((entity: object) => void | Promise<void>) | undefined;
 }
 
+/** Options of `toPlain`: those of class-transformer that choose what is shown. */
+export type PlainOptions = Pick<
+  ClassTransformOptions,
+  'strategy' | 'groups' | 'version' | 'excludePrefixes' | 'excludeExtraneousValues' | 'ignoreDecorators'
+>;
+
 /** Object <-> cells of one entity, compiled once. */
 export interface EntityMapper<E extends object = object> {
   /** The row of an entity or of an object with the key's parts. @throws KeyError. */
@@ -351,6 +358,15 @@ export interface EntityMapper<E extends object = object> {
    * [key, value]. Undefined is left out, null is kept.
    */
   toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue>;
+  /**
+   * As `toPlain`, of what class-transformer's decorators on the class show, with the related entities that were loaded;
+   * `mapperOf` knows their mappers.
+   */
+  toView(
+    entity: Readonly<Record<string, unknown>>,
+    options: PlainOptions,
+    mapperOf: (target: EntityClass) => EntityMapper | undefined,
+  ): Record<string, JsonValue>;
   /**
    * The instance that `toPlain` was given, or its like; the constructor is not called.
    * @throws InvalidArgumentError naming a property that is not stored, or whose value its codec refuses.
