@@ -22,7 +22,7 @@ import {
 import type { BaseSpec } from './query-spec.js';
 import type { Position } from './ranges.js';
 import { countRanges, type ReadPlan } from './read-plan.js';
-import type { ReadOptions, ReadTally, RowCursor } from './row.js';
+import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 
 /** A query made ready to run. */
@@ -142,19 +142,29 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       const position = cursor === undefined ? undefined : decodeCursor(prepared.scope, cursor);
       const plan = back ? prepared.reversedPlan() : prepared.plan;
       const reading = this.open(plan, size + 1, size + 1, tally, position);
+      const { placing } = reading;
       const rows: PageRow<T>[] = [];
+      const take = async (row: Row, place: Uint8Array, entity: number): Promise<void> => {
+        const data = each && copyBytes(row.row);
+        const item = await prepared.loaders[entity]!.load(row);
+        if (item !== null) each?.(data!);
+        rows.push({ item: item as T | null, position: { key: place, entity } });
+      };
       // The row behind the page only says that there is one.
       let seen = 0;
       try {
+        const kept: { readonly row: Row; readonly place: Uint8Array }[] = [];
         while (await reading.advance()) {
-          if (++seen > size) break;
-          const key = copyBytes(reading.place ?? reading.row!.row);
+          seen++;
           const { entity } = reading;
-          const row = reading.place === undefined ? key : each && copyBytes(reading.row!.row);
-          const item = await prepared.loaders[entity]!.load(reading.row!);
-          if (item !== null) each?.(row!);
-          rows.push({ item: item as T | null, position: { key, entity } });
+          const row = reading.row!;
+          const place = copyBytes(reading.place ?? row.row);
+          if (placing !== undefined) kept.push({ row, place });
+          else if (seen > size) break;
+          else await take(row, place, entity);
         }
+        if (placing?.outOfOrder) kept.sort((a, b) => placing.compare(a.place, b.place));
+        for (const { row, place } of kept.slice(0, size)) await take(row, place, 0);
       } finally {
         await reading.close();
       }
@@ -225,25 +235,30 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     tally: ReadTally | undefined,
   ): T[] | Promise<T[]> {
     const items: T[] = [];
-    const waits = this.loadEach(prepared, limit, tally, (item) => items.push(item as T));
-    return waits === undefined ? items : waits.then(() => items);
+    const reading = this.openAll(prepared, limit, tally);
+    const { placing } = reading;
+    if (placing === undefined) {
+      const waits = loadRows(reading, prepared.loaders, (item) => items.push(item as T), this.options.signal);
+      return waits === undefined ? items : waits.then(() => items);
+    }
+    const placed: { readonly item: T; readonly place: Uint8Array }[] = [];
+    const take = (item: object): void => void placed.push({ item: item as T, place: reading.place! });
+    const sorted = (): T[] => {
+      if (placing.outOfOrder) placed.sort((a, b) => placing.compare(a.place, b.place));
+      return placed.map(({ item }) => item);
+    };
+    return loadRows(reading, prepared.loaders, take, this.options.signal)?.then(sorted) ?? sorted();
   }
 
-  private loadEach(
-    { plan, loaders }: Prepared,
-    limit: number | undefined,
-    tally: ReadTally | undefined,
-    take: (item: object) => void,
-  ): Promise<void> | undefined {
-    const reading = this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
-    return loadRows(reading, loaders, take, this.options.signal);
+  private openAll({ plan }: Prepared, limit: number | undefined, tally: ReadTally | undefined): RowCursor {
+    return this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
   }
 
   /** Gives every row to `take`, and keeps none. */
   protected async forEach(operation: QueryOperation, take: (item: object) => void): Promise<void> {
     const prepared = await this.prepare();
     await this.observed(operation, prepared, (tally) =>
-      this.loadEach(prepared, this.spec.limit, tally, take),
+      loadRows(this.openAll(prepared, this.spec.limit, tally), prepared.loaders, take, this.options.signal),
     );
   }
 
@@ -284,7 +299,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     const prepared = await this.prepare();
     return this.observed(operation, prepared, async (tally) => {
       const { limit } = this.spec;
-      const reading = this.open(prepared.plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
+      const reading = this.openAll(prepared, limit, tally);
       try {
         for (let count = 0; ; count++) {
           const more = reading.advance();

@@ -72,6 +72,7 @@ export class GetsCursor implements RowCursor {
       return get;
     });
     this.found = await this.access.table.getAll(gets, this.options);
+    if (this.options.moments !== undefined) this.options.moments.count += gets.length;
     this.parts = asked.map(({ part }) => part);
     this.at = 0;
     await loadTexts(this.plan.layouts, this.found);
@@ -102,6 +103,7 @@ export class RawSource extends RangeSource {
     isBehind: ((source: RangeSource) => boolean) | undefined,
   ) {
     super(part, plan, options, isBehind);
+    if (options.moments !== undefined) options.moments.count++;
     if (part.points) {
       this.get = new Get(range.start);
       prepareQuery(this.get, part, plan, options);
@@ -133,6 +135,8 @@ export class RawSource extends RangeSource {
 
 /** Rows fetched from a range at first where nothing says how many are wanted; each fetch doubles it up to the most. */
 const LARGEST_BATCH = 256;
+/** Moments of scanners that do not say it. */
+const SEVERAL = 2;
 
 /** Results, fetched in growing batches: a reading that stops early has read little. */
 export class ScanSource extends RangeSource {
@@ -142,6 +146,8 @@ export class ScanSource extends RangeSource {
   private ended = false;
   private scanner: ResultScanner | SyncResultScanner | undefined;
   private readonly get: Get | undefined;
+  /** That the scanner had seen when it was asked last. */
+  private moments = 0;
 
   constructor(
     private readonly access: TableAccess,
@@ -190,12 +196,20 @@ export class ScanSource extends RangeSource {
   }
 
   private async fetchRows(count: number): Promise<readonly Result[]> {
+    const { moments } = this.options;
     if (this.get !== undefined) {
       this.ended = true;
+      if (moments !== undefined) moments.count++;
       const result = await this.access.table.get(this.get, this.options);
       return result.isEmpty ? [] : [result];
     }
-    const rows = await this.scanner!.nextBatch(count);
+    const scanner = this.scanner!;
+    const rows = await scanner.nextBatch(count);
+    if (moments !== undefined) {
+      const { moments: seen = SEVERAL } = scanner;
+      moments.count += seen - this.moments;
+      this.moments = seen;
+    }
     if (rows.length < count) this.ended = true;
     return rows;
   }
@@ -244,8 +258,10 @@ export function runPlan(
   const { through } = plan;
   if (through !== undefined) {
     // How many entries make how many rows is known when they are read.
-    const reading = { ...options, limit: undefined };
-    return through.follow(openPlan(plan, through.entries, reading, position), access, options);
+    const moments = { count: 0 };
+    const reading = { ...options, limit: undefined, moments };
+    const entries = openPlan(plan, through.entries, reading, position);
+    return through.follow(entries, access, options, moments, position);
   }
   return openPlan(plan, access, options, position);
 }

@@ -19,6 +19,8 @@ export type IndexState = 'building' | 'active' | 'disabled';
 /** Told of entries that were met unverified. It answers at once, and what it does about them is done behind the query. */
 export interface EntryRepair {
   note(entry: { readonly index: EntityIndex; readonly row: Uint8Array }): void;
+  /** The time of the cells, ms, from which on entries may be of changes that are not over yet. */
+  since(): number;
 }
 
 /** The indexes of an entity where a database is open. */

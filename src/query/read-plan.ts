@@ -5,8 +5,8 @@ import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
 import type { Filter, Query, Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
-import { compareMerged } from './ranges.js';
-import type { ReadHints, ReadOptions, Row, RowCursor } from './row.js';
+import { compareMerged, type Position } from './ranges.js';
+import type { Moments, ReadHints, ReadOptions, Row, RowCursor } from './row.js';
 
 /** Ranges that are read alike. */
 export interface PlanPart {
@@ -39,7 +39,13 @@ export interface ReadPlan {
   /** Where the rows that are read are the entries of an index: its table, and what makes rows of them. */
   readonly through?: {
     readonly entries: TableAccess;
-    readonly follow: (entries: RowCursor, rows: TableAccess, options: ReadOptions) => RowCursor;
+    readonly follow: (
+      entries: RowCursor,
+      rows: TableAccess,
+      options: ReadOptions,
+      moments: Moments,
+      position: Position | undefined,
+    ) => RowCursor;
   };
 }
 

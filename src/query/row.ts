@@ -107,6 +107,20 @@ export interface ReadOptions extends OperationOptions, ReadHints {
   readonly expected: number;
   /** Counted when given. */
   readonly tally: ReadTally | undefined;
+  /** Counted when given. */
+  readonly moments?: Moments | undefined;
+}
+
+/** How many moments the rows of a reading are of: each is of one, but rows that are of several may lack one that moved meanwhile. */
+export interface Moments {
+  count: number;
+}
+
+/** The order of the places of rows. */
+export interface Placing {
+  readonly compare: (a: Uint8Array, b: Uint8Array) => number;
+  /** Whether a row was given behind one that its place comes before: it moved there while the query was read. */
+  readonly outOfOrder: boolean;
 }
 
 /** Rows in order, one at a time. `row` is right until the next `advance`. */
@@ -117,6 +131,8 @@ export interface RowCursor {
   readonly entity: number;
   /** Where it stands in the order of the plan, if that is not the row: an entry of an index. */
   readonly place?: Uint8Array | undefined;
+  /** Of readings whose rows may come out of their order: the places stay as they are, and can be sorted by it. */
+  readonly placing?: Placing | undefined;
   /** Goes on to the next row; false at the end. A promise only when the table must be waited for. */
   advance(): boolean | Promise<boolean>;
   /** Gives back scanners; allowed at any time and more than once. */

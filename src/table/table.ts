@@ -44,6 +44,11 @@ export interface ResultScanner extends AsyncIterable<Result> {
   next(): Promise<Result | undefined>;
   /** Up to `count` further results; fewer, or none, only at the end. */
   nextBatch(count: number): Promise<Result[]>;
+  /**
+   * How many moments the rows so far were seen at: on HBase each region is seen at one, and once more where its scanner was lost
+   * and opened again; the embedded engine sees a table at one. Undefined: the scanner does not say it.
+   */
+  readonly moments?: number;
   close(): Promise<void>;
 }
 
@@ -164,6 +169,8 @@ export interface SyncTable extends Table {
 export interface SyncResultScanner extends Iterable<Result> {
   next(): Result | undefined;
   nextBatch(count: number): Result[];
+  /** As {@link ResultScanner.moments}. */
+  readonly moments?: number;
   /** As `next`, into a row that is used again and again; false at the end. Not with `Scan.setBatch` or `setRaw`. */
   nextRaw?(into: RawRow): boolean;
   close(): void;

@@ -88,6 +88,12 @@ export const SUITES: readonly Suite[] = [
     what: 'random tables and queries against a simple model of HBase',
   },
   {
+    id: 'moving-rows',
+    promises: 'docs/indexes.md',
+    file: 'test/indexes/moving-rows.test.ts',
+    what: 'a writer moves a row to other entries of indexes while a query reads them, where one step is one row, in orders of their calls: every form of query gives each row once',
+  },
+  {
     id: 'linearizability',
     promises: 'P1, P4, P5',
     file: 'test/store/engine/linearizability.test.ts',

@@ -58,6 +58,8 @@ export class HBaseScanner implements ResultScanner {
   private finished = false;
   private closed = false;
   private answers = 0;
+  /** Scanners of regions that have answered. */
+  moments = 0;
   /** Failures since the scan last got ahead: to rows, or to another region. What comes of half a row is lost with it. */
   private attempts = 0;
   private readonly assembler: RowAssembler;
@@ -261,6 +263,7 @@ export class HBaseScanner implements ResultScanner {
         (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
     };
     const answer = await scanner.open(position, rowsAtOnce, limit);
+    this.moments++;
     if (region.replicaId === 0 && answer.readPoint !== 0n) this.readPoint ??= answer.readPoint;
     return this.accept(answer);
   }

@@ -147,6 +147,11 @@ export class EntryMarks {
     return undefined;
   }
 
+  /** The time of marks from which on changes may be under way now, whatever `settledAfter` is. */
+  since(): number {
+    return Math.max(0, this.now() - SETTLED);
+  }
+
   /** Whether nobody works on an unverified entry any more. */
   isSettled(cell: Cell): boolean {
     return this.remaining(cell) <= 0;

@@ -119,6 +119,10 @@ export class ReadRepair implements EntryRepair {
     });
   }
 
+  since(): number {
+    return this.rows.entries.since();
+  }
+
   private async run(): Promise<void> {
     while (this.waiting.size > 0) {
       const suspects = [...this.waiting.values()];

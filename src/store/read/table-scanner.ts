@@ -247,6 +247,7 @@ const RESULTS_PER_TURN = 4096;
 
 /** A synchronous scanner as every engine gives it. */
 export class AsyncScanner implements ResultScanner {
+  readonly moments = 1;
   private given = 0;
   private closed = false;
 

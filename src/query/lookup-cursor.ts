@@ -1,0 +1,457 @@
+/**
+ * Entries of an index whose table answers later, and the rows behind them. Writers go on meanwhile and move rows from one entry
+ * to another, so what a scan meets are hints at rows; the row says by what it is when it is read whether it is asked for, and
+ * where it stands. Each is given once.
+ *
+ * A scan of one moment (one region, read by one scanner) meets every row that is there all the time: by the entry that it had
+ * at that moment. Over several moments a row can move from where the scan has not been to where it has been; entries that
+ * were written or removed since the query began are therefore read once more at the end, removed ones by what marks their removal.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { compareBytes, copyBytes, EMPTY_BYTES, equalBytes, toLatin1 } from '../bytes/index.js';
+import { throwIfAborted } from '../errors.js';
+import {
+  dataRowOf,
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  EntryReader,
+  INDEX_FAMILY,
+  VERIFIED,
+} from '../indexes/index.js';
+import { murmur3 } from '../key/digest/murmur3.js';
+import type { KeyRange } from '../key/types.js';
+import { Get, LATEST_TIMESTAMP, RawRow, type Result, type ResultScanner } from '../table/index.js';
+import type { TableAccess } from './access.js';
+import { coverRow, decodesEntries } from './index-choice.js';
+import type { IndexPlan } from './index-plan.js';
+import { loadTexts } from './loader.js';
+import { applyReadSet } from './projection.js';
+import { type Position, rangesFrom, scanOf } from './ranges.js';
+import { applyHints, applyScanHints, comparePlaced, type ReadPlan } from './read-plan.js';
+import {
+  type Moments,
+  type Placing,
+  type ReadOptions,
+  type Row,
+  type RowCursor,
+  valueBytes,
+  valueIn,
+} from './row.js';
+
+/** Entries looked up at once at the most. */
+const LARGEST_LOOKUP = 256;
+/** Rows that wait for their places at the most; what comes beyond is given at once. */
+const MOST_AHEAD = 1024;
+
+/** A row that is to be given, and its entry. */
+interface PlacedResult {
+  readonly place: Uint8Array;
+  readonly row: Row;
+}
+
+/** An entry that was met: `row` where it says by itself what is asked. */
+interface Met {
+  readonly entry: Uint8Array | undefined;
+  readonly dataRow: Uint8Array;
+  readonly row: Row | undefined;
+}
+
+/** Where rows stand in an index by what they are now, and which of their entries a query asks for. */
+export class Places implements Placing {
+  outOfOrder = false;
+
+  constructor(
+    private readonly plan: IndexPlan,
+    private readonly reading: ReadPlan,
+    private readonly position: Position | undefined,
+  ) {}
+
+  /** In the order of the reading: from the last to the first in a reversed one. */
+  readonly compare = (a: Uint8Array, b: Uint8Array): number => {
+    const order = this.forward(a, b);
+    return this.reading.reversed ? -order : order;
+  };
+
+  private forward(a: Uint8Array, b: Uint8Array): number {
+    const { reading } = this;
+    if (reading.order !== 'merge') return compareBytes(a, b);
+    const layout = this.plan.use.index.index.layout;
+    const placed = (key: Uint8Array) => ({
+      key,
+      logical: reading.mergeOffset === undefined ? layout.logicalBytes(key) : EMPTY_BYTES,
+    });
+    return comparePlaced(reading, placed(a), placed(b));
+  }
+
+  /**
+   * The entry of the row that is asked for; of several the first in the order of the index, in a reversed reading too, so that it
+   * is the reverse. Undefined: none is. `met`: an entry that the reading has met.
+   */
+  of(row: Row, met: Uint8Array | undefined): Uint8Array | undefined {
+    const { index } = this.plan.use;
+    const entity = row instanceof RawRow ? index.reader.readRaw(row) : index.reader.read(row);
+    if (entity === null) return undefined;
+    const entries = index.rowsOf(entity, row);
+    if (entries.length === 1 && met !== undefined && equalBytes(entries[0]!, met)) return met;
+    let first: Uint8Array | undefined;
+    for (const entry of entries) {
+      if (!this.isAsked(entry)) continue;
+      if (first === undefined || this.forward(entry, first) < 0) first = entry;
+    }
+    return first;
+  }
+
+  private isAsked(entry: Uint8Array): boolean {
+    const { ranges, check } = this.plan.keyPlan;
+    const { position } = this;
+    if (position !== undefined && this.compare(entry, position.key) <= 0) return false;
+    return (
+      ranges.some(
+        ({ start, stop }) =>
+          compareBytes(start, entry) <= 0 && (stop === undefined || compareBytes(entry, stop) < 0),
+      ) &&
+      (check === undefined || check(entry))
+    );
+  }
+}
+
+/** Rows looked up in batches, in the order of their entries. */
+export class LookupCursor implements RowCursor {
+  row: Row | undefined;
+  readonly entity = 0;
+  place: Uint8Array | undefined;
+  readonly placing: Places;
+  private left: number;
+  private ready: readonly PlacedResult[] = [];
+  private at = 0;
+  private size: number;
+  private furthest: Uint8Array | undefined;
+  /** Rows that stand where the reading has not come to yet, in order. */
+  private ahead: PlacedResult[] = [];
+  /** Rows of several entries that were met by another than their first. */
+  private readonly awaited = new Map<string, Uint8Array>();
+  private readonly given = new GivenRows();
+  /** Of whole entries: those that gave a row. */
+  private readonly points: Set<string> | undefined;
+  private readonly reader: EntryReader;
+  /** Whether values of covering entries stand in their rows. */
+  private readonly decodes: boolean;
+  /** Entries written from this time on may be of changes that were under way when the query began. */
+  private readonly since: number | undefined;
+  private state: 'entries' | 'rest' | 'ended' = 'entries';
+  private lacks = false;
+  private late: AsyncGenerator<readonly Met[]> | undefined;
+
+  constructor(
+    private readonly plan: IndexPlan,
+    private readonly reading: ReadPlan,
+    private readonly entries: RowCursor,
+    private readonly rows: TableAccess,
+    private readonly options: ReadOptions,
+    private readonly moments: Moments,
+    private readonly position: Position | undefined,
+  ) {
+    this.left = options.limit ?? Number.POSITIVE_INFINITY;
+    this.size = Math.max(1, Math.min(options.expected, this.left, LARGEST_LOOKUP));
+    this.placing = new Places(plan, reading, position);
+    this.reader = new EntryReader(plan.use.index.index);
+    this.decodes = plan.covered && decodesEntries(plan.covering);
+    this.since = rows.indexing?.repair?.since();
+    this.points = reading.parts[0]!.points ? new Set() : undefined;
+  }
+
+  advance(): boolean | Promise<boolean> {
+    if (this.left <= 0 || (this.at >= this.ready.length && this.state === 'ended')) {
+      this.row = undefined;
+      return false;
+    }
+    if (this.at >= this.ready.length) return this.fetch().then(() => this.advance());
+    const { place, row } = this.ready[this.at++]!;
+    this.place = place;
+    this.row = row;
+    this.left--;
+    return true;
+  }
+
+  /** The next rows. */
+  private async fetch(): Promise<void> {
+    throwIfAborted(this.options.signal);
+    this.at = 0;
+    this.ready = [];
+    if (this.state === 'entries') {
+      await this.fetchMet();
+      return;
+    }
+    this.late ??= this.lateRows();
+    const { done, value } = await this.late.next();
+    if (done) this.state = 'ended';
+    else this.inOrder(await this.lookUp(value), undefined);
+  }
+
+  private async fetchMet(): Promise<void> {
+    const size = Math.min(this.size, this.left);
+    this.size = Math.min(this.size * 2, LARGEST_LOOKUP);
+    const met: Met[] = [];
+    while (met.length < size) {
+      const more = this.entries.advance();
+      if (!(typeof more === 'boolean' ? more : await more)) {
+        this.state = 'rest';
+        break;
+      }
+      const one = this.take();
+      if (!this.given.has(one.dataRow)) met.push(one);
+    }
+    const found = await this.lookUp(met);
+    const isMoved = found.some(({ place }, i) => place !== found[i]!.met);
+    const end = this.state === 'rest' ? undefined : met.at(-1)?.entry;
+    if (isMoved || this.ahead.length > 0) this.inOrder(found, end);
+    else {
+      this.ready = found;
+      this.furthest = found.at(-1)?.place ?? this.furthest;
+    }
+  }
+
+  /** Puts rows in the order of the reading, up to `end`; those behind it wait, as far as there is room. */
+  private inOrder(found: readonly PlacedResult[], end: Uint8Array | undefined): void {
+    const { placing } = this;
+    const all = [...found, ...this.ahead].sort((a, b) => placing.compare(a.place, b.place));
+    let count = all.length;
+    if (end !== undefined) {
+      while (count > 0 && placing.compare(all[count - 1]!.place, end) > 0) count--;
+      count = Math.max(count, all.length - MOST_AHEAD);
+    }
+    this.ahead = all.splice(count);
+    this.ready = all;
+    const [first] = all;
+    const { furthest } = this;
+    if (first === undefined) return;
+    if (furthest !== undefined && placing.compare(first.place, furthest) < 0) placing.outOfOrder = true;
+    const last = all.at(-1)!.place;
+    if (furthest === undefined || placing.compare(last, furthest) > 0) this.furthest = last;
+  }
+
+  /** The entry that the reading stands at. */
+  private take(): Met {
+    const { plan, reader, rows } = this;
+    const { index } = plan.use;
+    const stands = this.entries.row!;
+    const entry = copyBytes(stands.row);
+    const value = valueIn(stands, INDEX_FAMILY, ENTRY_QUALIFIER) ?? EMPTY_BYTES;
+    reader.read(entry, value, 0, value.length);
+    const { dataRow } = reader;
+    if (reader.state !== VERIFIED) rows.indexing?.repair?.note({ index, row: entry });
+    if (!plan.covered || reader.state !== VERIFIED) return { entry, dataRow, row: undefined };
+    const made = new RawRow();
+    coverRow(index, plan.covering, this.decodes, reader, entry, value, made);
+    return { entry, dataRow, row: made.toResult() };
+  }
+
+  /** The rows that are asked for and were not given yet, each with its place, and the entry that it was met by. */
+  private async lookUp(met: readonly Met[]): Promise<(PlacedResult & { met: Uint8Array | undefined })[]> {
+    const { plan, rows, options, placing, given, points } = this;
+    const open = met.filter(({ row }) => row === undefined);
+    const gets = open.map(({ dataRow }) => this.getOf(dataRow));
+    const found = gets.length === 0 ? [] : await rows.table.getAll(gets, options);
+    const { key } = plan.spec.schema;
+    if (key.dictionaries !== undefined) {
+      await loadTexts([key], [...found, ...met.flatMap(({ row }) => (row as Result | undefined) ?? [])]);
+    }
+    const placed: (PlacedResult & { met: Uint8Array | undefined })[] = [];
+    let next = 0;
+    for (const { entry, dataRow, row: covered } of met) {
+      const row = covered ?? found[next++]!;
+      if (covered === undefined) countRow(options, row);
+      const place = covered === undefined ? placing.of(row, entry) : entry;
+      if (place === undefined || this.isAwaited(place, entry, dataRow)) continue;
+      if (plan.rowTest !== undefined && !plan.rowTest(row)) continue;
+      if (!given.add(dataRow)) continue;
+      this.awaited.delete(toLatin1(dataRow));
+      points?.add(toLatin1(place));
+      placed.push({ place, row, met: entry });
+    }
+    return placed;
+  }
+
+  /** Whether a row of several entries is yet to be met by its first; those that are not are looked at again at the end. */
+  private isAwaited(place: Uint8Array, entry: Uint8Array | undefined, dataRow: Uint8Array): boolean {
+    if (this.plan.use.index.index.several === undefined || entry === undefined) return false;
+    if (this.placing.compare(place, entry) <= 0) return false;
+    if (this.awaited.size < MOST_AHEAD) this.awaited.set(toLatin1(dataRow), dataRow);
+    else this.lacks = true;
+    return true;
+  }
+
+  private getOf(dataRow: Uint8Array): Get {
+    const { plan, options } = this;
+    const get = new Get(dataRow);
+    // What of a row that an unverified entry stands for is asked is all in the entry, were it verified: the row says the rest.
+    if (!plan.covered) applyReadSet(get, plan.read);
+    applyHints(get, options);
+    return get;
+  }
+
+  /** Rows that the entries have not led to, or not by the entry that they were to be met by. */
+  private async *lateRows(): AsyncGenerator<readonly Met[]> {
+    const awaited = [...this.awaited.values()];
+    for (let i = 0; i < awaited.length; i += LARGEST_LOOKUP) {
+      yield awaited
+        .slice(i, i + LARGEST_LOOKUP)
+        .map((dataRow) => ({ entry: undefined, dataRow, row: undefined }));
+    }
+    if (this.since === undefined || (this.moments.count <= 1 && !this.lacks)) return;
+    const { parts, order, reversed } = this.reading;
+    const ranges = rangesFrom(parts[0]!, order, reversed, this.position);
+    const { concurrency } = this.options;
+    if (this.points !== undefined) yield* this.pointsAgain(ranges, this.points);
+    else
+      for (let i = 0; i < ranges.length; i += concurrency) {
+        yield* this.recent(ranges.slice(i, i + concurrency), this.since);
+      }
+  }
+
+  /** Whole entries that gave no row. */
+  private async *pointsAgain(
+    ranges: readonly KeyRange[],
+    points: ReadonlySet<string>,
+  ): AsyncGenerator<readonly Met[]> {
+    const { index } = this.plan.use.index;
+    const open = ranges.filter(({ start }) => !points.has(toLatin1(start)));
+    for (let i = 0; i < open.length; i += LARGEST_LOOKUP) {
+      const gets = open.slice(i, i + LARGEST_LOOKUP).map(({ start }) => new Get(start));
+      const found = await this.rows.indexing!.entries.table.getAll(gets, this.options);
+      yield found.flatMap((result): Met[] => {
+        const value = result.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+        if (value === undefined) return [];
+        return [{ entry: undefined, dataRow: decodeEntry(index, result.row, value).dataRow, row: undefined }];
+      });
+    }
+  }
+
+  /** Entries that were written or removed since the query began, of some ranges side by side. */
+  private async *recent(ranges: readonly KeyRange[], since: number): AsyncGenerator<readonly Met[]> {
+    const { table } = this.rows.indexing!.entries;
+    const scanners = ranges.map((range): ResultScanner => {
+      const scan = scanOf(range, false)
+        .setRaw(true)
+        .addFamily(INDEX_FAMILY)
+        .setTimeRange(since, LATEST_TIMESTAMP);
+      applyHints(scan, this.options);
+      applyScanHints(scan, this.options);
+      return table.scan(scan, this.options);
+    });
+    try {
+      for (let open = scanners; open.length > 0; ) {
+        const batches = await Promise.all(open.map((scanner) => scanner.nextBatch(LARGEST_LOOKUP)));
+        open = open.filter((_, i) => batches[i]!.length === LARGEST_LOOKUP);
+        for (const batch of batches) yield this.newIn(batch);
+      }
+    } finally {
+      await Promise.all(scanners.map((scanner) => scanner.close()));
+    }
+  }
+
+  private newIn(entries: readonly Result[]): readonly Met[] {
+    const { index } = this.plan.use.index;
+    const rows = new Map<string, Uint8Array>();
+    for (const { row, cells } of entries) {
+      // The marker of a removed entry of a unique index does not say whose it was: its put does, as long as that is stored.
+      const put = index.unique ? cells.find(({ value }) => value.length > 0) : undefined;
+      if (index.unique && put === undefined) continue;
+      const dataRow = put === undefined ? dataRowOf(index, row) : decodeEntry(index, row, put.value).dataRow;
+      if (!this.given.has(dataRow)) rows.set(toLatin1(dataRow), dataRow);
+    }
+    return [...rows.values()].map((dataRow) => ({ entry: undefined, dataRow, row: undefined }));
+  }
+
+  async close(): Promise<void> {
+    this.left = 0;
+    await this.late?.return(undefined);
+    await this.entries.close();
+  }
+}
+
+export function countRow({ tally }: ReadOptions, row: Row): void {
+  if (tally === undefined) return;
+  tally.rows++;
+  tally.bytes += valueBytes(row);
+}
+
+/** Words of a row's digest. */
+const WORDS = 4;
+const FIRST_ROOM = 64;
+/** Rows of a half of what is remembered. */
+const MOST_GIVEN = 1 << 20;
+
+/**
+ * The rows that a query has given, by digests of 128 bits with seeds of their own. It remembers the last million at least, and two
+ * at the most, in 64 MB: an older one is forgotten.
+ */
+export class GivenRows {
+  private readonly seeds = new Uint32Array(new Uint8Array(randomBytes(4 * WORDS)).buffer);
+  private readonly digest = new Uint32Array(WORDS);
+  private table = new Uint32Array(FIRST_ROOM * WORDS);
+  private size = 0;
+  private older: Uint32Array | undefined;
+
+  constructor(private readonly most = MOST_GIVEN) {}
+
+  has(row: Uint8Array): boolean {
+    this.digestOf(row);
+    return this.isIn(this.table) || (this.older !== undefined && this.isIn(this.older));
+  }
+
+  /** False when it is remembered already. */
+  add(row: Uint8Array): boolean {
+    if (this.has(row)) return false;
+    if (this.size === this.most) {
+      this.older = this.table;
+      this.table = new Uint32Array(this.table.length);
+      this.size = 0;
+    } else if (2 * WORDS * this.size >= this.table.length) this.grow();
+    this.table.set(this.digest, this.slotIn(this.table));
+    this.size++;
+    return true;
+  }
+
+  private digestOf(row: Uint8Array): void {
+    for (let i = 0; i < WORDS; i++) this.digest[i] = murmur3(row, 0, row.length, this.seeds[i]);
+    // An empty slot begins with 0.
+    this.digest[0] = this.digest[0]! | 1;
+  }
+
+  private isIn(table: Uint32Array): boolean {
+    return table[this.slotIn(table)] !== 0;
+  }
+
+  /** Where the digest stands, or would. */
+  private slotIn(table: Uint32Array): number {
+    const { digest } = this;
+    const slots = table.length / WORDS;
+    for (let slot = digest[1]! & (slots - 1); ; slot = (slot + 1) & (slots - 1)) {
+      const at = slot * WORDS;
+      if (table[at] === 0) return at;
+      if (
+        table[at] === digest[0] &&
+        table[at + 1] === digest[1] &&
+        table[at + 2] === digest[2] &&
+        table[at + 3] === digest[3]
+      ) {
+        return at;
+      }
+    }
+  }
+
+  private grow(): void {
+    const { table } = this;
+    const room = new Uint32Array(table.length * 2);
+    const kept = this.digest.slice();
+    for (let at = 0; at < table.length; at += WORDS) {
+      if (table[at] === 0) continue;
+      this.digest.set(table.subarray(at, at + WORDS));
+      room.set(this.digest, this.slotIn(room));
+    }
+    this.digest.set(kept);
+    this.table = room;
+  }
+}

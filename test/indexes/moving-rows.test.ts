@@ -1,0 +1,484 @@
+/**
+ * Queries by an index beside a writer, where one step is one row, as on HBase: rows whose entries move while a query reads are
+ * given once each, in every form, whatever the order is in which the calls of the two programs reach the tables.
+ */
+
+import { afterAll, expect, test } from 'vitest';
+import { Column, Entity, Index, Json, part, RowKey, salt, Table } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { GivenRows } from '../../src/query/lookup-cursor.js';
+import type { Repository } from '../../src/repository/index.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import type { Engine, ResultScanner, Table as Rows, Scan } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/index.js';
+import { record } from '../proof/evidence.js';
+import { scaled } from '../proof/scale.js';
+import { stepless } from '../proof/stepless.js';
+
+@Table({ name: 'moving', families: { d: {} } })
+class Moving {}
+
+@Entity({ table: Moving })
+@RowKey(part('id'))
+@Index('byState', [part('state'), part('at', int32)])
+@Index('covering', [part('state'), part('at', int32)], { include: ['note'] })
+@Index('spread', [salt(3, ['at']), part('at', int32)])
+@Index('byCode', [part('code')], { unique: true })
+@Index('byTag', [part('tags', text)])
+class Job {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: {
+    byState: ['state', 'at'];
+    covering: ['state', 'at'];
+    spread: ['at'];
+    byCode: ['code'];
+    byTag: ['tags'];
+  };
+  id!: string;
+  @Column('d:s', text) state!: string;
+  @Column('d:a', int32) at!: number;
+  @Column('d:n', text) note!: string;
+  @Column('d:c', text) code?: string | null;
+  @Json('d:t') tags?: string[];
+}
+
+type Jobs = Repository<typeof Job>;
+type Who = 'reader' | 'writer';
+
+/** Lets the calls of two programs through one at a time, in the order of a schedule; behind its end as they come. */
+class Turns {
+  private readonly waiting: Record<Who, (() => void)[]> = { reader: [], writer: [] };
+  private readonly ended = new Set<Who>();
+  private isBusy = false;
+  private next = 0;
+  readonly calls: Record<Who, number> = { reader: 0, writer: 0 };
+
+  constructor(private readonly schedule: readonly Who[]) {}
+
+  async run<T>(who: Who, call: () => Promise<T>): Promise<T> {
+    await new Promise<void>((resolve) => {
+      this.waiting[who].push(resolve);
+      this.go();
+    });
+    this.calls[who]++;
+    try {
+      return await call();
+    } finally {
+      this.isBusy = false;
+      this.go();
+    }
+  }
+
+  end(who: Who): void {
+    this.ended.add(who);
+    this.go();
+  }
+
+  private go(): void {
+    if (this.isBusy) return;
+    while (this.next < this.schedule.length && this.ended.has(this.schedule[this.next]!)) this.next++;
+    const turn = this.schedule[this.next];
+    const who = turn ?? (this.waiting.reader.length > 0 ? 'reader' : 'writer');
+    const call =
+      this.waiting[who].shift() ?? [...this.waiting.reader.splice(0, this.ended.has('reader') ? 1 : 0)][0];
+    if (call === undefined) return;
+    if (turn !== undefined) this.next++;
+    this.isBusy = true;
+    call();
+  }
+}
+
+/** A scanner as HBase's over many regions: each few rows are of a moment of their own. */
+class Regions implements ResultScanner {
+  moments = 0;
+  private last: Uint8Array | undefined;
+  private ended = false;
+
+  constructor(
+    private readonly table: Rows,
+    private readonly of: Scan,
+    private readonly turns: Turns,
+    private readonly who: Who,
+    private readonly rows: number,
+  ) {}
+
+  async next() {
+    return (await this.nextBatch(1))[0];
+  }
+
+  async nextBatch(count: number) {
+    const found = [];
+    while (found.length < count && !this.ended) {
+      const scan = this.of.copy();
+      if (this.last !== undefined) scan.withStartRow(this.last, false);
+      const size = Math.min(this.rows, count - found.length);
+      const batch = await this.turns.run(this.who, async () => {
+        const scanner = this.table.scan(scan);
+        const some = await scanner.nextBatch(size);
+        await scanner.close();
+        return some;
+      });
+      this.moments++;
+      found.push(...batch);
+      this.last = batch.at(-1)?.row ?? this.last;
+      this.ended = batch.length < size;
+    }
+    return found;
+  }
+
+  async close() {
+    this.ended = true;
+  }
+
+  async *[Symbol.asyncIterator]() {
+    for (let one = await this.next(); one !== undefined; one = await this.next()) yield one;
+  }
+}
+
+/** The engine as a program sees it whose calls wait for their turns. */
+function taking(engine: Engine, turns: () => Turns, who: Who, regionRows: number): Engine {
+  const table = (of: Rows): Rows =>
+    new Proxy(of, {
+      get: (target, name) => {
+        if (name === 'scan') return (scan: Scan) => new Regions(target, scan, turns(), who, regionRows);
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) =>
+          turns().run(who, async () => value.apply(target, args) as Promise<unknown>);
+      },
+    });
+  return new Proxy(engine, {
+    get: (target, name) => {
+      if (name === 'table') return (of: string) => table(target.table(of));
+      if (name === 'close') return async () => {};
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Who reads and who writes, on one store, their calls in the order that `turns` says. */
+interface Stage {
+  readonly reader: Jobs;
+  readonly writer: Jobs;
+  /** Whether entries say what the rows say when all is done. */
+  verify(): Promise<void>;
+}
+
+const engines: EmbeddedEngine[] = [];
+const free = new Turns([]);
+let turns = free;
+
+async function stage(regionRows: number): Promise<Stage> {
+  const engine = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  engines.push(engine);
+  const open = async (who: Who): Promise<Database> => {
+    const of = taking(stepless(engine), () => turns, who, regionRows);
+    const db = new Database(compileSchema([Job]), of, 'create');
+    await db.ready();
+    return db;
+  };
+  const reader = await open('reader');
+  const writer = await open('writer');
+  return {
+    reader: reader.repository(Job),
+    writer: writer.repository(Job),
+    async verify() {
+      for (const name of ['byState', 'covering', 'spread', 'byCode', 'byTag'] as const) {
+        const found = await writer.index(Job, name).verify();
+        expect(found, name).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+      }
+    },
+  };
+}
+
+afterAll(async () => {
+  for (const engine of engines) await engine.close();
+});
+
+/** The row that moves stands between others, or at one of the ends. */
+const STAY = [10, 20, 30, 40, 90];
+
+async function fill(jobs: Jobs, at: number): Promise<void> {
+  await jobs.putMany([
+    ...STAY.map((place) => ({
+      id: `s${place}`,
+      state: place > 20 ? 'b' : 'a',
+      at: place,
+      note: 'n',
+      code: `c${place}`,
+      tags: ['t1', 't3'],
+    })),
+    { id: 'moves', state: at > 25 ? 'b' : 'a', at, note: 'n', code: `c${at}`, tags: [`t${at % 5}`, 't2'] },
+  ]);
+}
+
+const move = (jobs: Jobs, at: number) =>
+  jobs.update(
+    { id: 'moves' },
+    { state: at > 25 ? 'b' : 'a', at, code: `c${at}`, tags: [`t${at % 5}`, 't2'] },
+  );
+
+const IDS = ['moves', 's10', 's20', 's30', 's40', 's90'];
+const BOTH = ['a', 'b'];
+const CODES = [5, 10, 15, 20, 25, 30, 35, 40, 45, 90].map((at) => `c${at}`);
+
+type Found = readonly Readonly<Partial<Job>>[];
+
+/** Each row once; by the parts that they were read with in the order of the index. */
+function expectOnce(
+  rows: Found,
+  say: string,
+  order: (row: Readonly<Partial<Job>>) => string | number = (row) => row.at!,
+  ids: readonly string[] = IDS,
+) {
+  expect(rows.map(({ id }) => id).sort(), say).toEqual(ids);
+  const places = rows.map(order);
+  expect(places, say).toEqual([...places].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
+}
+
+const stateAndPlace = ({ state, at }: Readonly<Partial<Job>>) => `${state}${100 + at!}`;
+
+/** Every form of asking that reads an index. */
+const FORMS: Readonly<Record<string, (jobs: Jobs, say: string) => Promise<void>>> = {
+  all: async (jobs, say) =>
+    expectOnce(
+      await jobs
+        .by('byState')
+        .find({ state: { in: BOTH } })
+        .all(),
+      say,
+      stateAndPlace,
+    ),
+  'all of a merge': async (jobs, say) =>
+    expectOnce(
+      await jobs
+        .by('spread')
+        .find({ at: { gte: 0 } })
+        .all(),
+      say,
+    ),
+  'all, reversed': async (jobs, say) =>
+    expectOnce(
+      (
+        await jobs
+          .by('spread')
+          .find({ at: { gte: 0 } })
+          .reverse()
+          .all()
+      ).reverse(),
+      say,
+    ),
+  'all by unique values': async (jobs, say) =>
+    expectOnce(
+      await jobs
+        .by('byCode')
+        .find({ code: { in: CODES } })
+        .all(),
+      say,
+      ({ code }) => code!,
+    ),
+  'all of a list': async (jobs, say) =>
+    expect(
+      (
+        await jobs
+          .by('byTag')
+          .find({ tags: { gte: 't0' } })
+          .all()
+      )
+        .map(({ id }) => id)
+        .sort(),
+      say,
+    ).toEqual(IDS),
+  first: async (jobs, say) =>
+    expect(
+      (
+        await jobs
+          .by('byState')
+          .find({ state: { in: BOTH } })
+          .where({ id: 'moves' })
+          .first()
+      )?.id,
+      say,
+    ).toBe('moves'),
+  count: async (jobs, say) =>
+    expect(
+      await jobs
+        .by('byState')
+        .find({ state: { in: BOTH } })
+        .count(),
+      say,
+    ).toBe(6),
+  exists: async (jobs, say) =>
+    expect(
+      await jobs
+        .by('spread')
+        .find({ at: { gte: 0 } })
+        .where({ id: 'moves' })
+        .exists(),
+      say,
+    ).toBe(true),
+  'a page forward': async (jobs, say) =>
+    expectOnce(
+      (
+        await jobs
+          .by('spread')
+          .find({ at: { gte: 0 } })
+          .page({ size: 9 })
+      ).items,
+      say,
+    ),
+  'a page backward': async (jobs, say) => {
+    const query = jobs.by('spread').find({ at: { gte: 0 } });
+    const all = await query.page({ size: 9 });
+    const last = all.items.findIndex(({ id }) => id === 's90');
+    const { items } = await query.page({ size: 9, cursor: all.cursorAt(last), back: true });
+    expectOnce(items, say, undefined, IDS.slice(0, -1));
+  },
+  where: async (jobs, say) =>
+    expectOnce(
+      await jobs
+        .find({})
+        .where({ state: { in: BOTH }, at: { gte: 0 }, note: 'n' })
+        .all(),
+      say,
+      stateAndPlace,
+    ),
+  covered: async (jobs, say) =>
+    expectOnce(
+      await jobs
+        .by('covering')
+        .find({ state: { in: BOTH } })
+        .select('state', 'at', 'note')
+        .all(),
+      say,
+      stateAndPlace,
+    ),
+  'for await': async (jobs, say) => {
+    const ids: string[] = [];
+    for await (const { id } of jobs.by('spread').find({ at: { gte: 0 } })) ids.push(id);
+    expect(ids.sort(), say).toEqual(IDS);
+  },
+  groupBy: async (jobs, say) => {
+    const groups = await jobs
+      .by('byState')
+      .find({ state: { in: BOTH } })
+      .groupBy('state')
+      .count();
+    expect(
+      groups.reduce((sum, { count }) => sum + count, 0),
+      say,
+    ).toBe(6);
+  },
+  aggregate: async (jobs, say) =>
+    expect(
+      await jobs
+        .by('spread')
+        .find({ at: { gte: 0 } })
+        .aggregate((on) => ({ n: on.count() })),
+      say,
+    ).toEqual({ n: 6 }),
+  updateAll: async (jobs, say) => {
+    const { changed } = await jobs
+      .find({})
+      .where({ state: { in: BOTH }, at: { gte: 0 } })
+      .updateAll({ note: 'm' }, { recheck: false });
+    expect(changed, say).toBe(6);
+  },
+};
+
+/** Orders of so many calls of each: those with few switches, and beyond that drawn ones. */
+function* schedules(reader: number, writer: number): Generator<readonly Who[]> {
+  const run = (who: Who, count: number): Who[] => Array.from({ length: count }, () => who);
+  for (let a = 0; a <= reader; a++) {
+    for (let b = 1; b <= writer; b += scaled(3, 1, 1)) {
+      yield [...run('reader', a), ...run('writer', b), ...run('reader', reader), ...run('writer', writer)];
+      if (scaled(true, true, false)) continue;
+      for (let c = 1; c < reader - a; c += 2) {
+        for (let d = 1; d < writer - b; d += 2) {
+          yield [
+            ...run('reader', a),
+            ...run('writer', b),
+            ...run('reader', c),
+            ...run('writer', d),
+            ...run('reader', reader),
+          ];
+        }
+      }
+    }
+  }
+}
+
+/** Places before and behind a move, or two: up, down, within what is asked for. */
+const MOVES: readonly (readonly [number, ...number[]])[] = scaled(
+  [
+    [45, 5],
+    [5, 45],
+  ],
+  [
+    [45, 5],
+    [5, 45],
+    [15, 25],
+  ],
+  [
+    [45, 5],
+    [5, 45],
+    [15, 25],
+    [35, 15],
+    [45, 5, 45],
+    [5, 45, 5],
+    [25, 15, 35],
+  ],
+);
+
+let interleavings = 0;
+
+test.each(Object.keys(FORMS))('%s gives each row once, whatever a writer moves meanwhile', async (name) => {
+  for (const [from, ...to] of MOVES) {
+    const { reader, writer, verify } = await stage(2);
+    turns = free;
+    await fill(writer, from);
+    // How many calls each takes, alone.
+    turns = new Turns([]);
+    await FORMS[name]!(reader, 'alone');
+    const reads = turns.calls.reader;
+    turns = new Turns([]);
+    for (const at of [...to, from]) await move(writer, at);
+    const writes = turns.calls.writer;
+    for (const schedule of schedules(reads, Math.ceil((writes * to.length) / (to.length + 1)))) {
+      const own = new Turns(schedule);
+      turns = own;
+      const say = `${from} to ${to.join(', ')}: ${schedule.map((who) => who[0]).join('')}`;
+      const writing = (async () => {
+        for (const at of to) await move(writer, at);
+      })().finally(() => own.end('writer'));
+      const reading = FORMS[name]!(reader, say).finally(() => own.end('reader'));
+      await Promise.all([writing, reading]);
+      interleavings++;
+      turns = free;
+      await move(writer, from);
+    }
+    await verify();
+  }
+});
+
+test('what was given is remembered up to a bound, the newest longest', () => {
+  const given = new GivenRows(100);
+  const row = (i: number) => Buffer.from(`row ${i}`);
+  for (let i = 0; i < 1000; i++) {
+    expect(given.add(row(i)), `${i}`).toBe(true);
+    expect(given.add(row(i)), `${i} again`).toBe(false);
+    for (const before of [1, 50, 99]) if (i >= before) expect(given.has(row(i - before))).toBe(true);
+    expect(given.has(row(i - 200)), `${i - 200}`).toBe(false);
+  }
+});
+
+test('what is recorded of these runs', () => {
+  record('moving-rows', { interleavings, forms: Object.keys(FORMS).length });
+});
