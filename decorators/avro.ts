@@ -111,6 +111,12 @@ export function AvroField(
 ): AnyPropertyDecorator {
   const { optional = false, aliases } = options ?? {};
   return memberDecorator('AvroField', 'field', (declaration, property) => {
+    const unknown = Object.keys(options ?? {}).filter((name) => name !== 'optional' && name !== 'aliases');
+    if (unknown.length > 0) {
+      declaration.problems.push(
+        `@AvroField of "${property}" has no option "${unknown[0]}". Its options are optional, aliases.`,
+      );
+    }
     declaration.avroFields.push({ property, type, optional, aliases });
   });
 }

@@ -5,7 +5,7 @@ import type { KeyCodec } from '../key/codecs/base.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Condition, Test } from './condition.js';
-import { counterBound, encodeOperand, entryColumn, isOrdered } from './pushdown.js';
+import { counterBound, encodeEqual, encodeOperand, entryColumn, isOrdered } from './pushdown.js';
 import { hasCell, type Row, valueIn } from './row.js';
 
 /** The logical order of values, whatever their bytes. */
@@ -80,6 +80,7 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
   }
   const holds = compileValueTest(test, {
     encode: (value) => encodeOperand(column, value),
+    equal: (values) => encodeEqual(column, values),
     ordered: isOrdered(column.codec) && column.kind !== 'counter',
     compare: valueComparator(test.property, column.codec),
   });
@@ -132,7 +133,12 @@ function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
   const encode = codec && orderedEncoder(codec);
   const holds = compileValueTest(
     test,
-    encode && { encode, ordered: true, compare: valueComparator(test.property, codec) },
+    encode && {
+      encode,
+      equal: (values) => values.map(encode),
+      ordered: true,
+      compare: valueComparator(test.property, codec),
+    },
   );
   return (row) => {
     const value = schema.key.decode(row.row)[test.property];
@@ -147,6 +153,8 @@ type ValueTest = (stored: Uint8Array | undefined, decode: () => unknown) => bool
 /** How values become bytes that are equal when the values are, and in their order if `ordered`. */
 interface Encoding {
   readonly encode: (value: unknown) => Uint8Array;
+  /** Of all values that are equal to these. */
+  readonly equal: (values: readonly unknown[]) => Uint8Array[];
   readonly ordered: boolean;
   readonly compare: ValueComparator;
 }
@@ -168,7 +176,7 @@ function compileValueTest(test: Test, encoding: Encoding | undefined): ValueTest
           );
         };
       }
-      const wanted = operands.map(encoding.encode);
+      const wanted = encoding.equal(operands);
       return (stored) => wanted.some((bytes) => equalBytes(bytes, stored!));
     }
     case 'startsWith':

@@ -203,7 +203,8 @@ function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[
 
 const UNORDERED: ExplainWarning = {
   code: 'UNORDERED',
-  message: 'Rows come in the byte order of hashed keys, which has no meaning. Sort what you collect.',
+  message:
+    'Rows come in the byte order of digests, or of texts and digits kept reversed, which is not that of the values. Sort what you collect.',
 };
 
 function fanOut({ ranges }: KeyPlan): ExplainWarning {

@@ -35,7 +35,7 @@ export interface QueryExplanation {
   readonly ranges: readonly ExplainRange[];
   /** Salts or buckets that each logical range is read from. */
   readonly fanOut: number;
-  /** `key`: logical key order as read; `merge`: ranges are merged into it; `none`: byte order of hashed keys. */
+  /** `key`: logical key order as read; `merge`: ranges are merged into it; `none`: byte order of digests and of what is kept reversed. */
   readonly order: 'key' | 'merge' | 'none';
   readonly direction: 'forward' | 'reverse';
   readonly filters: {

@@ -8,6 +8,7 @@ import { type Condition, conjuncts, describeCondition, impliesPresence, type Tes
 import { type FindOptions, isPlain } from './find-options.js';
 import type { IndexAccess, IndexUse, OtherIndex } from './index-access.js';
 import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './index-plan.js';
+import { withAlike } from './key-conditions.js';
 import { BornOut } from './living.js';
 import { RowLoader } from './loader.js';
 import { applyReadSet } from './projection.js';
@@ -148,9 +149,13 @@ function conditionOf(
   const part = index.layout.parts.find((one) => one.name === name)!;
   if (column !== undefined && !sameCodec(part.codec.name, column)) return undefined;
   const equal = tests.find(({ operator }) => operator === 'eq');
-  if (equal !== undefined) return { asked: { kind: 'eq', value: equal.values[0] }, tests: [equal] };
+  if (equal !== undefined) {
+    return { asked: withAlike(part.codec, { kind: 'eq', value: equal.values[0] }), tests: [equal] };
+  }
   const list = tests.find(({ operator }) => operator === 'in');
-  if (list !== undefined) return { asked: { kind: 'in', values: list.values }, tests: [list] };
+  if (list !== undefined) {
+    return { asked: withAlike(part.codec, { kind: 'in', values: list.values }), tests: [list] };
+  }
   if (!part.recoverable || (column !== undefined && column.kind !== 'counter' && !isOrdered(column.codec))) {
     return undefined;
   }

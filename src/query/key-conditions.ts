@@ -2,6 +2,7 @@
 
 import { toHex } from '../bytes/index.js';
 import { KeyError, QueryError } from '../errors.js';
+import { BaseCodec } from '../key/codecs/index.js';
 import { checkCondition, checkPartNames } from '../key/index.js';
 import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
 import { describe } from '../table/checks.js';
@@ -28,13 +29,26 @@ export function parseKeyConditions(
   checkPartNames(layout.parts, Object.keys(input), entity);
   // In the order of the key, so that the text of the conditions does not depend on how they were written.
   const conditions: Record<string, PartCondition> = {};
-  for (const { name } of layout.parts) {
+  for (const { name, codec } of layout.parts) {
     if (!Object.hasOwn(input, name)) continue;
-    const condition = parsePart(entity, name, input[name]);
+    const condition = withAlike(codec, parsePart(entity, name, input[name]));
     checkCondition(name, condition, entity);
     conditions[name] = condition;
   }
   return conditions;
+}
+
+/** The values that a codec takes for these: more where it has several spellings of one. */
+export function equalTo(codec: object, values: readonly unknown[]): readonly unknown[] {
+  return codec instanceof BaseCodec ? values.flatMap((value) => codec.alike(value)) : values;
+}
+
+/** Equality with all bytes that a value may have. */
+export function withAlike(codec: object, condition: PartCondition): PartCondition {
+  if (condition.kind !== 'eq' && condition.kind !== 'in') return condition;
+  const given = condition.kind === 'eq' ? [condition.value] : condition.values;
+  const values = equalTo(codec, given);
+  return values.length === given.length ? condition : { kind: 'in', values };
 }
 
 function parsePart(entity: string, name: string, value: unknown): PartCondition {

@@ -9,7 +9,7 @@ import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
-import { literalOf } from './key-conditions.js';
+import { equalTo, literalOf } from './key-conditions.js';
 
 /** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
 const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);
@@ -63,9 +63,8 @@ function pushTest(test: Test, column: ColumnSchema, onlyOwn: boolean): Filter | 
       // Every value is at or after the empty one, and none is before it.
       return single(test.negated ? 'LESS' : 'GREATER_OR_EQUAL', new Uint8Array(0));
     case 'eq':
-      return single(equality, encodeOperand(column, test.values[0]));
     case 'in': {
-      const parts = test.values.map((value) => single(equality, encodeOperand(column, value)));
+      const parts = encodeEqual(column, test.values).map((value) => single(equality, value));
       if (parts.length === 0) return undefined;
       if (parts.length === 1) return parts[0];
       return test.negated ? filters.all(...parts) : filters.any(...parts);
@@ -144,6 +143,11 @@ export function encodeOperand(column: ColumnSchema, value: unknown): Uint8Array 
       { cause, details: { property: column.property, family: column.family } },
     );
   }
+}
+
+/** The bytes of every value that is equal to one of these. @throws RowanError `ERR_CODEC` naming the property. */
+export function encodeEqual(column: ColumnSchema, values: readonly unknown[]): Uint8Array[] {
+  return equalTo(column.codec, values).map((value) => encodeOperand(column, value));
 }
 
 /** Escapes what means something to Java's and JavaScript's regular expressions alike. */

@@ -126,8 +126,8 @@ export class BatchBuilder<C extends KeyedClass> {
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
     this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
-      const builder = changed(change, new RowBuilder<C>(this.schema, row, this.options.timestamp, key));
-      return this.compiler.mutate(row, builder.build(), this.options);
+      const builder = new RowBuilder<C>(this.schema, row, this.options.timestamp, key);
+      return this.compiler.mutate(row, await changed(change, builder), this.options);
     });
     return this;
   }

@@ -110,7 +110,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     const builder = new RowBuilder<C>(this.schema, row, options?.timestamp);
     const { expects, mismatch } = this;
     return this.run(
-      this.compiler.mutate(row, changed(change, builder).build(), options, { expects, mismatch }),
+      this.compiler.mutate(row, await changed(change, builder), options, { expects, mismatch }),
       options,
     );
   }

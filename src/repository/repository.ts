@@ -307,7 +307,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: WriteOptions | undefined,
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
-    const mutations = changed(change, new RowBuilder<C>(this.schema, row, options?.timestamp, key)).build();
+    const builder = new RowBuilder<C>(this.schema, row, options?.timestamp, key);
+    const mutations = await changed(change, builder);
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
 

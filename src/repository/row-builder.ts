@@ -16,6 +16,7 @@ const APPENDABLE: ReadonlySet<string> = new Set(['text', 'bytes']);
 export class RowBuilder<C extends KeyedClass> {
   private readonly mutations: RowMutation[] = [];
   private readonly changed = new Set<ColumnSchema>();
+  private readonly patches: Readonly<Record<string, unknown>>[] = [];
 
   constructor(
     private readonly schema: EntitySchema,
@@ -35,6 +36,7 @@ export class RowBuilder<C extends KeyedClass> {
     this.claim(columns);
     for (const name of names) if (given[name] === null) this.refuseRequired(columns, name);
     this.mutations.push(...this.schema.mapper.toMutations(given, this.row, this.timestamp));
+    if (this.schema.lifecycle.check !== undefined) this.patches.push({ ...given });
     return this;
   }
 
@@ -88,6 +90,11 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
+  /** Holds what is set against the checks of its properties. @throws InvalidArgumentError with every issue. */
+  async check(): Promise<void> {
+    for (const patch of this.patches) await this.schema.lifecycle.check?.(patch);
+  }
+
   /**
    * The mutations; what adds to a row also writes the marker that says that the row exists, and the parts of the key that
    * the row itself cannot tell. `empty`: a change of nothing but what stands beside the columns (a version, a time to live)
@@ -135,8 +142,19 @@ export class RowBuilder<C extends KeyedClass> {
         { details: { entity: this.schema.name, property: name } },
       );
     }
+    this.refuseChecked(doing, name);
     this.claim([column]);
     return column;
+  }
+
+  /** What the value will be is known behind the write only. */
+  private refuseChecked(doing: string, name: string): void {
+    const { lifecycle, name: entity } = this.schema;
+    if (!lifecycle.checked.has(name)) return;
+    throw new InvalidArgumentError(
+      `${doing}: ${entity}.${name} has a check (@Validate), which nobody could hold the new value against. Read it and update it, within db.transaction or check(...).`,
+      { details: { entity, property: name } },
+    );
   }
 
   private refuseRequired(columns: readonly ColumnSchema[], name: string): void {
@@ -171,13 +189,20 @@ export class RowBuilder<C extends KeyedClass> {
   }
 }
 
-/** The row as `change` leaves it. @throws InvalidArgumentError when it is no function, or answers something else. */
-export function changed<C extends KeyedClass>(
+/**
+ * The mutations of the row that `change` makes, held against the checks.
+ * @throws InvalidArgumentError when it is no function, or answers something else; on what a check refuses.
+ */
+export async function changed<C extends KeyedClass>(
   change: (row: RowBuilder<C>) => RowBuilder<C>,
   row: RowBuilder<C>,
-): RowBuilder<C> {
+): Promise<RowMutation[]> {
   const after: unknown = typeof change === 'function' ? change(row) : change;
-  if (after instanceof RowBuilder) return after as RowBuilder<C>;
+  if (after instanceof RowBuilder) {
+    const mutations = after.build();
+    await after.check();
+    return mutations;
+  }
   throw new InvalidArgumentError(
     `A change of a row is a function that answers the row, (row) => row.set({ … }), not ${describe(after)}.`,
   );

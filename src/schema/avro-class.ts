@@ -64,6 +64,9 @@ class RecordClassSchemas {
     const record = declarations.flatMap(({ avroRecords }) => avroRecords).at(-1);
     const fields = declarations.flatMap(({ avroFields }) => avroFields);
     const className = typeof target === 'function' ? target.name : String(target);
+    for (const problem of declarations.flatMap(({ problems }) => problems)) {
+      this.report(`${className}: ${problem}`, '');
+    }
     if (record === undefined) {
       this.report(`The class ${className} has no @AvroRecord.`, 'Put @AvroRecord({ name }) above it.');
       return undefined;

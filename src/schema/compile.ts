@@ -21,8 +21,6 @@ export interface CompiledTable {
   readonly declaration: TableDeclaration;
   readonly entities: readonly CompiledEntity[];
   readonly splitKeys: readonly Uint8Array[];
-  /** What breaks no rule, but is hardly meant. */
-  readonly warnings: readonly string[];
 }
 
 export function compileTable(
@@ -53,7 +51,6 @@ export function compileTable(
       declaration,
       entities,
       splitKeys: splitKeys ?? [],
-      warnings: fewRegions(name, presplit, splitKeys?.length ?? 0),
     }
   );
 }
@@ -150,15 +147,6 @@ function splitOptionsOf(presplit: Exclude<Presplit, { splits: unknown }>, key: K
   return {
     samples: presplit.samples.map((sample) => (sample instanceof Uint8Array ? sample : key.encode(sample))),
   };
-}
-
-/** What to do where the keys tell fewer regions than were asked for. */
-function fewRegions(name: string, presplit: TableDeclaration['presplit'], splits: number): string[] {
-  if (presplit === undefined || 'splits' in presplit || splits + 1 >= presplit.regions) return [];
-  return [
-    `${name} is to begin with ${presplit.regions} regions, but its keys tell ${splits + 1}. ` +
-      'Begin the key with salt() or hash(), or tell presplit more: { regions, samples }, { regions, between } or { regions, algorithm }.',
-  ];
 }
 
 /** A compiled schema: its entities and tables, all frozen. */
@@ -283,7 +271,7 @@ export function compileDeclarations(
   return new Schema(
     Object.freeze(order.flatMap((target) => byTarget.get(target) ?? [])),
     Object.freeze(schemas),
-    Object.freeze([...warningsOf(schemas), ...tables.flatMap((table) => table!.warnings)]),
+    Object.freeze(warningsOf(schemas)),
     told,
   );
 }

@@ -21,6 +21,11 @@ type Hook = (entity: object) => void | Promise<void>;
 export function compileLifecycle(source: CollectedEntity): EntityLifecycle {
   return Object.freeze({
     beforeWrite: beforeWriteOf(source),
+    check:
+      source.checks.length === 0
+        ? undefined
+        : (values: Readonly<Entity>) => runChecks(source.name, source.checks, values, 'update'),
+    checked: new Set(source.checks.flatMap(({ property }) => property ?? [])),
     beforeUpdate: hooksOf(source, 'beforeUpdate'),
     afterUpdate: hooksOf(source, 'afterUpdate'),
     beforeDelete: hooksOf(source, 'beforeDelete'),
@@ -119,7 +124,7 @@ interface FoundIssue {
 function runChecks(
   name: string,
   checks: readonly CheckDeclaration[],
-  entity: Entity,
+  entity: Readonly<Entity>,
   operation: WriteOperation,
 ): void | Promise<void> {
   const issues: FoundIssue[] = [];

@@ -1,6 +1,7 @@
 /** The compiled, frozen schema: what the mapper, the planner, repositories and DDL work from. */
 
 import type { ClassTransformOptions } from 'class-transformer';
+import type { Presplit } from '../../decorators/index.js';
 import type { JsonValue } from '../codec/json.js';
 import type { ValueCodec } from '../codec/scalars.js';
 import type { KeyLayout } from '../key/types.js';
@@ -110,6 +111,7 @@ export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
 
 /** The options of a table and its families that were given. */
 export interface DeclaredOptions extends TableOptions {
+  readonly presplit?: Presplit;
   readonly families: Readonly<Record<string, FamilyOptions>>;
 }
 
@@ -314,6 +316,10 @@ export interface EntityLifecycle {
   readonly beforeWrite:
     | ((entity: Record<string, unknown>, operation: WriteOperation, now: number) => void | Promise<void>)
     | undefined;
+  /** Holds the properties that are in an object against their checks. @throws InvalidArgumentError as `beforeWrite`. */
+  readonly check: ((values: Readonly<Record<string, unknown>>) => void | Promise<void>) | undefined;
+  /** The properties that have checks. */
+  readonly checked: ReadonlySet<string>;
   /** Runs `@BeforeUpdate` on an object with the key and the patch; what it leaves there is the patch. */
   readonly beforeUpdate: LifecycleHook | undefined;
   /** Runs `@AfterUpdate` on an object with the key and the patch. */

@@ -5,6 +5,8 @@ import { fromHex, toHex } from '../../src/bytes/index.js';
 import {
   compileKeyLayout,
   desc,
+  fixedBytes,
+  fixedString,
   hash,
   type KeyElement,
   kiji,
@@ -224,4 +226,44 @@ describe('plans hold exactly the rows that are meant', () => {
       checkPlans({ elements, parts });
     },
   );
+});
+
+describe('what a codec decodes it encodes to the same bytes', () => {
+  const codecs = [
+    ...[phoenix.tinyint, phoenix.smallint, phoenix.integer, phoenix.bigint],
+    ...[phoenix.unsignedTinyint, phoenix.unsignedSmallint, phoenix.unsignedInt, phoenix.unsignedLong],
+    ...[phoenix.char(3), phoenix.binary(3), phoenix.date, phoenix.timestamp, phoenix.unsignedDate],
+    ...[raw.int16, raw.int32, raw.int64, raw.int53, raw.date, raw.boolean, raw.float64, raw.float32],
+    ...[uint8, fixedBytes(3), fixedBytes(3, 0x20), fixedBytes(2, 0xff), fixedString(3, 'a'), kiji.int],
+  ] as readonly ScalarCodec<unknown>[];
+
+  it.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, codec) => {
+    const length = codec.fixedLength!;
+    const edges = fc.constantFrom(0, 1, 0x1f, 0x20, 0x7f, 0x80, 0xff);
+    const bytes = fc.array(fc.oneof(edges, fc.nat(255)), { minLength: length, maxLength: length });
+    fc.assert(
+      fc.property(bytes, (given) => {
+        const stored = Uint8Array.from(given);
+        let value: unknown;
+        try {
+          value = codec.decode(stored);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'ERR_CODEC' });
+          return;
+        }
+        // All of them are one number here.
+        if (!Number.isNaN(value)) expect(toHex(codec.encode(value))).toBe(toHex(stored));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('refuses what is greater, of an earlier time or below the padding', () => {
+    expect(() => phoenix.unsignedInt.decode(fromHex('ffffffff'))).toThrow(/the greatest is 2147483647/);
+    expect(() => phoenix.unsignedLong.decode(fromHex('ffffffffffffffff'))).toThrow(
+      /greatest is 9223372036854775807n/,
+    );
+    expect(() => phoenix.unsignedDate.decode(fromHex('ffffffffffffffff'))).toThrow(/before 1970/);
+    expect(() => fixedBytes(3, 0x20).decode(fromHex('410141'))).toThrow(/below the padding 32/);
+  });
 });

@@ -1,7 +1,7 @@
 /** What reading once answered wrongly, or let pass: each test failed on the code before. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defineEntity, defineTable } from '../../decorators/index.js';
+import { defineEntity, defineTable, Index } from '../../decorators/index.js';
 import { decimal, int32, json, rawDecimal, text } from '../../src/codec/index.js';
 import { withoutGenerating } from '../../src/codegen/index.js';
 import { type Database, open } from '../../src/database.js';
@@ -10,6 +10,7 @@ import {
   desc,
   hash,
   part,
+  raw,
   recordType,
   salt,
   substitute,
@@ -319,4 +320,52 @@ it('refuses names that every object has, and dots', () => {
   expect(() => named('toString')).toThrow(/Every object has a property of this name/);
   expect(() => named('constructor')).toThrow(/Every object has a property of this name/);
   expect(() => named('a.b')).toThrow(/The dot stands for properties of embedded objects/);
+});
+
+describe('0 and -0, which a column of raw numbers keeps apart', () => {
+  const Measured = defineEntity({
+    name: 'Measured',
+    table: defineTable({ name: 'measured', families: { d: {} } }),
+    key: [part('x', raw.float64), part('n', uint8)],
+    columns: (c) => ({
+      y: c.column('d:y', raw.float32).optional(),
+      z: c.column('d:z', desc(raw.float64) as never).optional(),
+    }),
+  });
+  Index('byY', [part('y', raw.float32)])(Measured as never, undefined);
+
+  it('are one number for every condition', async () => {
+    const opened = await open({
+      path: '/m',
+      fileSystem: new MemoryFileSystem(),
+      background: 'inline',
+      entities: [Measured],
+    });
+    const rows = opened.repository(Measured) as never as {
+      put(row: object): Promise<void>;
+      find(key: object, options?: object): { where(of: object): { all(): Promise<{ n: number }[]> } };
+    };
+    const numbers = [0, -0, 1, -1.5, Number.MIN_VALUE];
+    const stored = numbers.map((x, n) => ({ x, y: Math.fround(x), z: x, n }));
+    for (const row of stored) await rows.put(row);
+    const scan = { fullScan: true };
+    for (const asked of [0, -0, 1]) {
+      const equal = stored.filter(({ y }) => y === asked).map(({ n }) => n);
+      const equalX = stored.filter(({ x }) => x === asked).map(({ n }) => n);
+      const other = stored.filter(({ y }) => y !== asked).map(({ n }) => n);
+      const found = async (key: object, where: object, options?: object): Promise<number[]> =>
+        (await rows.find(key, options).where(where).all()).map(({ n }) => n).sort();
+      expect(await found({ x: asked }, {})).toEqual(equalX);
+      expect(await found({ x: { in: [asked] } }, {})).toEqual(equalX);
+      for (const where of [{ y: asked }, { y: { in: [asked] } }, { y: { gte: asked, lte: asked } }]) {
+        expect(await found({}, where, scan)).toEqual(equal);
+        if (!JSON.stringify(where).includes('gte')) expect(await found({}, where)).toEqual(equal);
+      }
+      expect(await found({}, { z: asked }, scan)).toEqual(equalX);
+      expect(await found({}, { y: { ne: asked } }, scan)).toEqual(other);
+      expect(await found({}, { y: { notIn: [asked] } }, scan)).toEqual(other);
+      expect(await found({}, { x: asked }, scan)).toEqual(equalX);
+    }
+    await opened.close();
+  });
 });

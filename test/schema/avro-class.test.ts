@@ -135,6 +135,10 @@ describe('@Avro of a class', () => {
     class BadName {
       @AvroField(avro.string) a!: string;
     }
+    @AvroRecord({ name: 'Misspelt' })
+    class Misspelt {
+      @AvroField(avro.string, { optinal: true } as never) a?: string;
+    }
     @Entity({ table })
     @RowKey(part('id'))
     class Wrong {
@@ -144,6 +148,7 @@ describe('@Avro of a class', () => {
       @Avro('d:b', () => [Empty]) empty!: Empty[];
       @Avro('d:c', () => Other) other!: Other;
       @Avro('d:d', () => BadName) bad!: BadName;
+      @Avro('d:e', () => Misspelt) misspelt!: Misspelt;
     }
     expect(() => compileSchema([Wrong])).toThrow(
       expect.objectContaining({
@@ -152,6 +157,7 @@ describe('@Avro of a class', () => {
           'Wrong.empty: The class Empty has no fields of Avro. Declare them with @AvroField.',
           'Wrong.other: Two classes are the Avro record "com.shop.LineItem". Give each a name of its own.',
           expect.stringMatching(/^Wrong\.bad: "not a name" is no name that Avro allows/),
+          expect.stringMatching(/^Wrong\.misspelt: Misspelt: @AvroField of "a" has no option "optinal"/),
         ],
       }),
     );

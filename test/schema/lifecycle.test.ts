@@ -132,6 +132,8 @@ describe('afterWrite and afterLoad', () => {
 
 it('an entity without hooks, checks and timestamps has an empty lifecycle', () => {
   expect(compileSchema([Customer]).entity(Customer).lifecycle).toEqual({
+    check: undefined,
+    checked: new Set(),
     beforeWrite: undefined,
     afterWrite: undefined,
     beforeUpdate: undefined,

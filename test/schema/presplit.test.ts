@@ -4,6 +4,7 @@ import { defineEntity, defineTable } from '../../decorators/index.js';
 import { int32 } from '../../src/codec/index.js';
 import { date, fixedString, type KeyElement, part, uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { lintTables } from '../../src/schema/lint/lint.js';
 
 function compile(presplit: Presplit, ...key: KeyElement[]) {
   const entity = defineEntity({
@@ -14,7 +15,7 @@ function compile(presplit: Presplit, ...key: KeyElement[]) {
   });
   const { tables, warnings } = compileSchema([entity]);
   const splits = tables[0]!.splitKeys;
-  return { splits, printed: splits.map((split) => Buffer.from(split).toString('latin1')), warnings };
+  return { splits, printed: splits.map((split) => Buffer.from(split).toString('latin1')), warnings, tables };
 }
 
 it("splits by HBase's own algorithms", () => {
@@ -55,8 +56,11 @@ it('stays in the alphabet of the ends between which it splits', () => {
 });
 
 it('says when the keys tell fewer regions than were asked for', () => {
-  const { splits, warnings } = compile({ regions: 10 }, part('id', fixedString(16)));
+  const { splits, warnings, tables } = compile({ regions: 10 }, part('id', fixedString(16)));
   expect(splits).toEqual([]);
   expect(warnings.join()).toMatch(/is to begin with 10 regions, but its keys tell 1\..*samples/);
+  expect(lintTables(tables)).toContainEqual(
+    expect.objectContaining({ code: 'few-regions', severity: 'warning' }),
+  );
   expect(compile({ regions: 10, algorithm: 'HexStringSplit' }, part('id')).warnings).toEqual([]);
 });

@@ -89,6 +89,11 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
     return undefined;
   }
 
+  /** The values that are equal to one and have other bytes, with it: 0 and -0 where both are kept. */
+  alike(value: T): readonly T[] {
+    return [value];
+  }
+
   encode(value: T): Uint8Array {
     shared.length = 0;
     this.write(value, shared);

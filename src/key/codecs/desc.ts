@@ -51,6 +51,10 @@ export class DescendingCodec<T> extends BaseCodec<T> {
     return this.inner.read(inverted, 0, inverted.length);
   }
 
+  override alike(value: T): readonly T[] {
+    return this.inner.alike(value);
+  }
+
   override get order(): BaseCodec<T> {
     return this.inner.order;
   }

@@ -43,7 +43,14 @@ class FixedBytesCodec extends BaseCodec<Uint8Array> {
   read(bytes: Uint8Array, start: number, end: number): Uint8Array {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
     let last = end;
-    if (this.pad !== undefined) while (last > start && bytes[last - 1] === this.pad) last--;
+    const { pad } = this;
+    if (pad !== undefined) {
+      while (last > start && bytes[last - 1] === pad) last--;
+      for (let i = start; i < last; i++) {
+        if (bytes[i]! < pad)
+          throw badBytes(this.name, bytes, start, end, `it has a byte below the padding ${pad}`);
+      }
+    }
     return copyBytes(bytes.subarray(start, last));
   }
 

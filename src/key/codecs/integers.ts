@@ -41,7 +41,11 @@ export class IntegerCodec extends BaseCodec<number> {
 
   read(bytes: Uint8Array, start: number, end: number): number {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
-    return getInteger(bytes, start, this.fixedLength) - this.bias;
+    const value = getInteger(bytes, start, this.fixedLength) - this.bias;
+    if (value > this.max) {
+      throw badBytes(this.name, bytes, start, end, `it is ${value}, and the greatest is ${this.max}`);
+    }
+    return value;
   }
 
   override encode(value: number): Uint8Array {
@@ -167,7 +171,12 @@ export class BigIntegerCodec extends BaseCodec<bigint> {
   read(bytes: Uint8Array, start: number, end: number): bigint {
     if (end - start !== 8) throw wrongLength(this, bytes, start, end);
     const view = viewLong(bytes, start, this.flip);
-    return this.flip === 0 ? view.getBigUint64(0) : view.getBigInt64(0);
+    if (this.flip !== 0) return view.getBigInt64(0);
+    const value = view.getBigUint64(0);
+    if (value > this.max) {
+      throw badBytes(this.name, bytes, start, end, `it is ${value}n, and the greatest is ${this.max}n`);
+    }
+    return value;
   }
 }
 

@@ -115,6 +115,10 @@ export class RawFloatCodec extends BaseCodec<number> {
     return size === 8 ? view.getFloat64(0) : view.getFloat32(0);
   }
 
+  override alike(value: number): readonly number[] {
+    return value === 0 ? [0, -0] : [value];
+  }
+
   override get order(): BaseCodec<number> {
     return (this.fixedLength === 8 ? float64 : float32) as BaseCodec<number>;
   }

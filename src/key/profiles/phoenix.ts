@@ -77,6 +77,12 @@ export class UnsignedDateCodec extends DateCodec {
     super.write(value, out);
   }
 
+  override read(bytes: Uint8Array, start: number, end: number): Date {
+    const value = super.read(bytes, start, end);
+    if (value.getTime() < 0) throw badBytes(this.name, bytes, start, end, 'it is before 1970');
+    return value;
+  }
+
   override get order(): BaseCodec<Date> {
     return this;
   }

@@ -38,6 +38,19 @@ function ofTable(check: (table: TableSchema) => Omit<Smell, 'place'> | undefined
 
 export const TABLE_RULES: readonly LintRule[] = [
   {
+    code: 'few-regions',
+    severity: 'warning',
+    check: ofTable(({ declaration: { presplit } = { families: {} }, splitKeys }) =>
+      presplit === undefined || 'splits' in presplit || splitKeys.length + 1 >= presplit.regions
+        ? undefined
+        : {
+            message: `It is to begin with ${presplit.regions} regions, but its keys tell ${splitKeys.length + 1}.`,
+            advice:
+              'Begin the key with salt() or hash(), or tell presplit more: { regions, samples }, { regions, between } or { regions, algorithm }.',
+          },
+    ),
+  },
+  {
     code: 'many-families',
     severity: 'warning',
     check: ofTable(({ descriptor: { families } }) =>
