@@ -38,7 +38,6 @@ import { type Engine, Scan } from '../table/index.js';
 import type { IndexHandle } from './index-handle.js';
 import type { Indexing } from './indexing.js';
 import type { DrainOptions, Outbox } from './outbox.js';
-import type { TableSetup } from './table-setup.js';
 
 /** One summary of an entity: what it says, and the jobs that count it. */
 
@@ -256,17 +255,16 @@ export class Summarizing {
   /**
    * Brings what is stored in line with what is declared: new summaries are counted where there are no rows yet; those that
    * this program does not declare are to be counted anew, for its writes do not keep them.
-   * @throws SchemaError with `tables: 'verify'` when one that is in use is not declared.
+   * @param before the tables as they were before this program opened them.
+   * @param readOnly `tables: 'verify'`: nothing is written.
+   * @throws SchemaError with `readOnly` when one that is in use is not declared.
    */
-  async settle(
-    tables: readonly TableSchema[],
-    { before, handling }: Pick<TableSetup, 'before' | 'handling'>,
-  ): Promise<void> {
+  async settle(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
     for (const { descriptor, entities } of tables) {
       const name = summaryTableName(descriptor.name);
       if (!(await this.source.engine.admin.tableExists(name))) continue;
       const stored = await this.stored(name);
-      for (const schema of entities) await this.settleEntity(schema, stored, before, handling === 'verify');
+      for (const schema of entities) await this.settleEntity(schema, stored, before, readOnly);
     }
   }
 

@@ -168,7 +168,8 @@ export class Wiring {
 
   private async adopt(declared: Schema): Promise<void> {
     this.take(await this.setup.adopt(declared));
-    await this.following.summarizing.settle(this.declared.tables, this.setup);
+    const { before, handling } = this.setup;
+    await this.following.summarizing.settle(this.declared.tables, before, handling === 'verify');
     this.following.outbox.kick();
   }
 
