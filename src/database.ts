@@ -1,8 +1,6 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
-import type { CopyHandle } from './database/copying.js';
-import type { IndexHandle } from './database/index-handle.js';
 import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_OPTIONS,
@@ -14,13 +12,15 @@ import {
   prepare,
   type TableHandling,
 } from './database/options.js';
-import type { ReferenceHandle } from './database/referencing.js';
-import type { Rekey } from './database/rekey.js';
-import type { SummaryHandle } from './database/summarizing.js';
 import { runTransaction, Transaction } from './database/transaction.js';
-import type { ChangeFeed, WatchOptions } from './database/watch/change-feed.js';
 import { Wiring } from './database/wiring.js';
 import { type EnsuredTables, ensureTables, registerSchemas } from './ddl/index.js';
+import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
+import type { CopyHandle } from './features/copies/handle.js';
+import type { IndexHandle } from './features/indexes/handle.js';
+import type { Rekey } from './features/rekey/handle.js';
+import type { ReferenceHandle } from './features/relations/handle.js';
+import type { SummaryHandle } from './features/summaries/handle.js';
 import { systemTables } from './features/tables.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/index.js';

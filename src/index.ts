@@ -165,7 +165,6 @@ export {
   type ValueCodec,
 } from './codec/index.js';
 export type { DatabaseBatch, ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/batch.js';
-export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './database/copying.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export type {
   ConnectAdminOptions,
@@ -177,18 +176,7 @@ export type {
   TableHandling,
   TablesEvent,
 } from './database/options.js';
-export type { DrainOptions } from './database/outbox.js';
-export type { ReferenceHandle } from './database/referencing.js';
-export type { Rekey, RekeyPlan } from './database/rekey.js';
-export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './database/rekey-strategy.js';
-export type {
-  SummaryFindOptions,
-  SummaryHandle,
-  SummaryReport,
-  SummaryState,
-} from './database/summarizing.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
-export type { ChangeCommit, ChangeFeed, RowChange, WatchOptions } from './database/watch/change-feed.js';
 export { connect, Database, open, type Transaction } from './database.js';
 export {
   type Allowance,
@@ -228,7 +216,19 @@ export {
   TimeoutError,
   UnsupportedError,
 } from './errors.js';
-export type { RekeyDifferences } from './job/rekey/compare.js';
+export type { ChangeCommit, ChangeFeed, RowChange, WatchOptions } from './features/changes/change-feed.js';
+export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './features/copies/handle.js';
+export type { DrainOptions } from './features/outbox.js';
+export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
+export type { RekeyDifferences } from './features/rekey/jobs/compare.js';
+export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './features/rekey/strategy.js';
+export type { ReferenceHandle } from './features/relations/handle.js';
+export type {
+  SummaryFindOptions,
+  SummaryHandle,
+  SummaryReport,
+  SummaryState,
+} from './features/summaries/handle.js';
 export {
   type BucketElement,
   bucket,

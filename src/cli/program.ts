@@ -9,7 +9,7 @@ import { addDdlCommand } from './commands/ddl.js';
 import { addEntityCommands } from './commands/entities.js';
 import { addHBaseCommand } from './commands/hbase.js';
 import { addHotspotsCommand } from './commands/hotspots.js';
-import { addIndexCommands } from './commands/index-jobs.js';
+import { addIndexCommands } from './commands/indexes.js';
 import { addIntrospectCommand } from './commands/introspect.js';
 import { addJobCommands } from './commands/job.js';
 import { addKeyCommands } from './commands/key.js';

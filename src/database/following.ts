@@ -1,6 +1,11 @@
 /** All that follows the rows of an open database beside their indexes: copies, referential rules, summaries. */
 
 import { SchemaError, UnsupportedError } from '../errors.js';
+import { type CopyHandle, Copying, type CopyingSource } from '../features/copies/handle.js';
+import type { Indexing } from '../features/indexes/indexing.js';
+import { type Outbox, RemoteOutbox } from '../features/outbox.js';
+import { type ReferenceHandle, Referencing } from '../features/relations/handle.js';
+import { Summarizing } from '../features/summaries/handle.js';
 import {
   type ChangeExecutor,
   type ChangeParticipant,
@@ -14,11 +19,6 @@ import {
 } from '../repository/index.js';
 import type { Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
-import { type CopyHandle, Copying, type CopyingSource } from './copying.js';
-import type { Indexing } from './indexing.js';
-import { type Outbox, RemoteOutbox } from './outbox.js';
-import { type ReferenceHandle, Referencing } from './referencing.js';
-import { Summarizing } from './summarizing.js';
 
 /** What follows rows, as its database makes it. */
 export interface FollowingSource extends CopyingSource {

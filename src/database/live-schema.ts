@@ -22,11 +22,11 @@ import {
   subjectStates,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import { moveColumns, removeRows, upgradeRows } from '../features/evolution/jobs.js';
+import { removeIndex } from '../features/indexes/jobs/index-jobs.js';
 import { systemTables } from '../features/tables.js';
 import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
-import { removeIndex } from '../job/indexes/index.js';
-import { moveColumns, removeRows, upgradeRows } from '../job/moves/column-migrator.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';

@@ -8,13 +8,13 @@ import {
   readLiveTables,
   registerSchemas,
 } from '../ddl/index.js';
+import type { Indexing } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
 import { lintTables, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import { openEmbedded } from '../store/engine.js';
 import { checkOptions } from '../table/checks.js';
 import type { Admin, Engine } from '../table/index.js';
-import type { Indexing } from './indexing.js';
 import {
   CONNECT_ADMIN_OPTIONS,
   type ConnectAdminOptions,

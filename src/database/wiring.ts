@@ -1,8 +1,11 @@
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
+import { Watching } from '../features/changes/handle.js';
+import { Moves } from '../features/evolution/moves.js';
+import { Indexing } from '../features/indexes/indexing.js';
+import { Rekeying } from '../features/rekey/rekeying.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
-import { Moves } from '../moves/index.js';
 import type { Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
@@ -11,12 +14,9 @@ import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js'
 import { type Engine, type TableTransaction, tableDescriptor } from '../table/index.js';
 import { Contexts } from './contexts.js';
 import { Following } from './following.js';
-import { Indexing } from './indexing.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
-import { Rekeying } from './rekeying.js';
 import { TableSetup } from './table-setup.js';
 import type { TransactionSource } from './transaction.js';
-import { Watching } from './watch/watching.js';
 
 /** Schemas as a database works with them: keys take and give texts where they keep ids of them. */
 

@@ -1,10 +1,11 @@
 import { schemaTableDescriptor } from '../codec/index.js';
 import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
-import { changesDescriptor, outboxDescriptor, summaryTableDescriptor } from '../repository/index.js';
+import { changesDescriptor, outboxDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { summaryTableDescriptor } from './summaries/rows.js';
 
 /** The tables that features keep beside those of the declarations. */
 

@@ -3,7 +3,7 @@ import { type ChangeStep, RowImage, type StepReading } from '../repository/index
 import type { EntitySchema } from '../schema/types.js';
 import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';
 import { runJob } from './runner.js';
-import { toolJobName } from './tools/selection.js';
+import { toolJobName } from './table-pass.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
 
 /**

@@ -108,4 +108,4 @@ export {
   type TsvOptions,
   type VerifyOptions,
   verifyTables,
-} from '../job/tools/index.js';
+} from '../tools/index.js';

@@ -12,7 +12,6 @@ export { type ChangeOperation, type Deferred, type Ending, runEnding } from './c
 export { ChangeFlow, MOST_FOLLOWING } from './change-flow.js';
 export * from './changes/index.js';
 export { ConditionalWrite } from './conditional.js';
-export * from './denormalize/index.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export { deleteOf, IndexParticipant, putOf } from './entry-planner.js';
 export { EventualIndexQueue } from './eventual-index-queue.js';
@@ -30,7 +29,6 @@ export type { BulkWriteOptions, WriteOptions } from './options.js';
 export { deleteNote, noteOf, OUTBOX_TABLE, type OutboxNote, outboxDescriptor, readNote } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';
-export * from './references/index.js';
 export {
   ChangeIntents,
   type Intent,
@@ -56,5 +54,4 @@ export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
 export { RowLock } from './row-lock.js';
-export * from './summaries/index.js';
 export { TablesReader } from './tables-reader.js';

@@ -3,10 +3,11 @@
  * is flushed) at a turn of its event loop, if it gets there.
  * Usage: tool-worker.ts <export | import> <store> <folder> <turn, 0: never>
  */
-import { exportTable } from '../../src/job/tools/export.js';
-import { importTable } from '../../src/job/tools/import.js';
+
 import type { JobRunOptions } from '../../src/job/types.js';
 import { openEmbedded } from '../../src/store/engine.js';
+import { exportTable } from '../../src/tools/export.js';
+import { importTable } from '../../src/tools/import.js';
 
 const [tool, store, folder, turn] = process.argv.slice(2) as [string, string, string, string];
 

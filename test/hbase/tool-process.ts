@@ -4,9 +4,9 @@
  * Usage: tool-process.ts <export | import> <place> <table> <folder> <turn, 0: never>
  */
 import { openEngine } from '../../src/cli/databases.js';
-import { exportTable } from '../../src/job/tools/export.js';
-import { importTable } from '../../src/job/tools/import.js';
 import type { JobRunOptions } from '../../src/job/types.js';
+import { exportTable } from '../../src/tools/export.js';
+import { importTable } from '../../src/tools/import.js';
 
 const [tool, place, table, folder, turn] = process.argv.slice(2) as [string, string, string, string, string];
 

@@ -20,8 +20,6 @@ import {
   tableSink,
   tableSource,
 } from '../../src/job/index.js';
-import { countRows } from '../../src/job/tools/count.js';
-import { exportTable } from '../../src/job/tools/export.js';
 import {
   type Engine,
   Get,
@@ -32,6 +30,8 @@ import {
   type Table,
   tableDescriptor,
 } from '../../src/table/index.js';
+import { countRows } from '../../src/tools/count.js';
+import { exportTable } from '../../src/tools/export.js';
 import { memoryStore, type TestStore } from '../store/engine/support.js';
 import { workerOn } from './support.js';
 

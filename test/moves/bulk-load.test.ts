@@ -7,11 +7,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineEntity, defineTable, upgrade } from '../../decorators/index.js';
 import { int64, text } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
-import { bulkLoadFiles } from '../../src/job/tools/bulk-load.js';
 import { part } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Get } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { bulkLoadFiles } from '../../src/tools/bulk-load.js';
 
 const table = defineTable({ name: 'people', families: { d: {} } });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runUntilNoneLeft } from '../../src/job/moves/column-migrator.js';
+import { runUntilNoneLeft } from '../../src/features/evolution/jobs.js';
 import type { JobPhase } from '../../src/job/types.js';
 import { Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { memoryStore } from '../store/engine/support.js';

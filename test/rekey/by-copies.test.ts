@@ -3,10 +3,10 @@
 import { describe, expect, it, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import type { Rekey } from '../../src/database/rekey.js';
-import { Rekeying } from '../../src/database/rekeying.js';
 import type { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
+import type { Rekey } from '../../src/features/rekey/handle.js';
+import { Rekeying } from '../../src/features/rekey/rekeying.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

@@ -3,8 +3,8 @@
 import { expect } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { int53, text } from '../../src/codec/index.js';
-import type { Rekey } from '../../src/database/rekey.js';
 import type { Database } from '../../src/database.js';
+import type { Rekey } from '../../src/features/rekey/handle.js';
 import { desc, hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { mappingProblems } from '../../src/job/rekey/row-mapping.js';
+import { mappingProblems } from '../../src/features/rekey/jobs/row-mapping.js';
 import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

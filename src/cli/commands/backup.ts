@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
+import { EmbeddedEngine, openEmbedded } from '../../store/engine.js';
+import type { Engine } from '../../table/index.js';
 import {
   type BackupOutcome,
   backupTables,
@@ -11,9 +13,7 @@ import {
   listBackups,
   restoreTables,
   type TsvOptions,
-} from '../../job/tools/index.js';
-import { EmbeddedEngine, openEmbedded } from '../../store/engine.js';
-import type { Engine } from '../../table/index.js';
+} from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withEngines } from '../databases.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';

@@ -2,9 +2,9 @@
 
 import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
-import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { BulkCompression, Engine } from '../../table/index.js';
+import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withDatabase, withEngines } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';

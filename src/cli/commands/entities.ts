@@ -3,9 +3,9 @@
 import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
 import type { FileFormatName } from '../../job/index.js';
-import { type EntityExportOptions, exportEntities, importEntities } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
+import { type EntityExportOptions, exportEntities, importEntities } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';

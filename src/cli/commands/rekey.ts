@@ -1,8 +1,8 @@
 /** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: an entity's keys are changed (docs/rekey.md). */
 
 import type { Command } from 'commander';
-import type { Rekey } from '../../database/rekey.js';
-import type { RekeyRecord } from '../../database/rekey-strategy.js';
+import type { Rekey } from '../../features/rekey/handle.js';
+import type { RekeyRecord } from '../../features/rekey/strategy.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import { type CliContext, CliExit, withProgress } from '../context.js';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { CopiesReport, CopyHandle } from '../../database/copying.js';
-import type { ReferenceHandle } from '../../database/referencing.js';
-import type { SummaryHandle, SummaryReport } from '../../database/summarizing.js';
 import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { CopiesReport, CopyHandle } from '../../features/copies/handle.js';
+import type { ReferenceHandle } from '../../features/relations/handle.js';
+import type { SummaryHandle, SummaryReport } from '../../features/summaries/handle.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';

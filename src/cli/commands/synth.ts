@@ -2,8 +2,8 @@
 
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
-import { type SynthOptions, type SynthValues, synthesize } from '../../job/tools/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
+import { type SynthOptions, type SynthValues, synthesize } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withDatabase } from '../databases.js';
 import { entityNamed, importModule, schemaOf } from '../load-entities.js';

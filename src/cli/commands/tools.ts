@@ -3,6 +3,7 @@
 import { type Command, Option } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import {
   copyTable,
   countCells,
@@ -14,8 +15,7 @@ import {
   type ToolOptions,
   type VerifyOptions,
   verifyTables,
-} from '../../job/tools/index.js';
-import type { JobOutcome, JobRunOptions } from '../../job/types.js';
+} from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withEngines } from '../databases.js';
 

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { RekeyState } from '../../../src/database/rekey-strategy.js';
 import type { Database } from '../../../src/database.js';
+import type { RekeyState } from '../../../src/features/rekey/strategy.js';
 import { Scan } from '../../../src/table/index.js';
 import { runScript } from '../../crash/run-script.js';
 import { seededRandom } from '../../crash/seeded-random.js';

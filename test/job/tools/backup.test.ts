@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { backupTables, listBackups, restoreTables } from '../../../src/job/tools/backup.js';
-import { countRows } from '../../../src/job/tools/count.js';
-import { verifyTables } from '../../../src/job/tools/verify.js';
 import { Delete, type Engine, Put, tableDescriptor } from '../../../src/table/index.js';
+import { backupTables, listBackups, restoreTables } from '../../../src/tools/backup.js';
+import { countRows } from '../../../src/tools/count.js';
+import { verifyTables } from '../../../src/tools/verify.js';
 import { workerOn } from '../support.js';
 import { stageOfEachTest } from './support.js';
 

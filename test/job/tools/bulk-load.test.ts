@@ -4,14 +4,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HFileWriter } from '../../../src/hadoop/hfile/index.js';
 import { bulkLoad, JobBuilder, ndjsonSource } from '../../../src/job/index.js';
-import {
-  type BulkFormat,
-  type BulkLoadToolOptions,
-  bulkLoadFiles,
-} from '../../../src/job/tools/bulk-load.js';
-import { exportTable } from '../../../src/job/tools/export.js';
-import { importTsv } from '../../../src/job/tools/import-tsv.js';
 import { type Engine, Get, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { type BulkFormat, type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/tools/bulk-load.js';
+import { exportTable } from '../../../src/tools/export.js';
+import { importTsv } from '../../../src/tools/import-tsv.js';
 import { familyCells, textOf } from '../../hadoop/cells.js';
 import { scaled } from '../../proof/scale.js';
 import { workerOn } from '../support.js';

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Columns, Embedded, Entity, part, RowKey, salt, Table } from '../../../decorators/index.js';
 import { decimal, enumeration, int32, text } from '../../../src/codec/index.js';
 import type { Database } from '../../../src/database.js';
-import { type SynthOptions, synthesize } from '../../../src/job/tools/synth.js';
-import { draw, randomOf } from '../../../src/job/tools/synth-values.js';
 import { date, uuid } from '../../../src/key/index.js';
 import { openMemory } from '../../../src/testing/open-memory.js';
+import { type SynthOptions, synthesize } from '../../../src/tools/synth.js';
+import { draw, randomOf } from '../../../src/tools/synth-values.js';
 import { scaled } from '../../proof/scale.js';
 import { workerOn } from '../support.js';
 

@@ -1,0 +1,327 @@
+/** `rowan index list|build|verify|repair|drop`: the secondary indexes of entities (docs/indexes.md). */
+
+import type { Command } from 'commander';
+import { toHex } from '../../bytes/index.js';
+import type { Database, OpenOptions } from '../../database.js';
+import { type StoredIndex, storedIndexes } from '../../ddl/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { IndexHandle } from '../../features/indexes/handle.js';
+import { removeIndex } from '../../features/indexes/jobs/index-jobs.js';
+import type { IndexReport } from '../../features/indexes/jobs/target.js';
+import { indexTableName } from '../../indexes/index.js';
+import type { JobOutcome, JobRunOptions } from '../../job/types.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { Schema } from '../../schema/index.js';
+import type { EntitySchema, IndexSchema } from '../../schema/types.js';
+import type { Engine } from '../../table/index.js';
+import { type CliContext, CliExit, withProgress } from '../context.js';
+import { withDatabase, withEngines } from '../databases.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
+import { PLACE, runOptions } from './tools.js';
+
+interface IndexFlags {
+  readonly rate?: string;
+  readonly bytesRate?: string;
+  readonly parallel?: string;
+  readonly restart?: boolean;
+  readonly json?: boolean;
+  readonly progress?: boolean;
+  readonly sample?: string;
+  readonly undeclared?: boolean;
+}
+
+/** An index that the command line means. */
+interface Chosen {
+  readonly entity: EntitySchema;
+  readonly index: IndexSchema;
+}
+
+export function addIndexCommands(program: Command, context: CliContext): void {
+  const commands = program.command('index').description('Secondary indexes of entities.');
+  named(
+    commands,
+    'list',
+    'Prints the indexes that are declared or stored, and their states. Changes nothing.',
+  )
+    .argument('[entity]', 'only of this entity')
+    .action((module: string, place: string, entity: string | undefined, flags: IndexFlags) =>
+      list(context, module, place, entity, flags),
+    );
+  job(commands, 'build', 'Writes the entries of every row, and lets queries ask the index.')
+    .argument('[entity]', 'only of this entity')
+    .argument('[name]', 'this index, though it is active; default: those that are not')
+    .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) =>
+      work(context, { module, place, entity, name, flags, tables: 'create' }, (handle, run) =>
+        name === undefined && handle.state === 'active' ? undefined : handle.build(run).then(countsOf),
+      ),
+    );
+  check(
+    commands,
+    context,
+    'verify',
+    'Holds rows and entries against each other; exit code 1 when something is off.',
+  );
+  check(commands, context, 'repair', 'As verify, and makes every entry what it should be.');
+  named(commands, 'drain', 'Brings the entries of eventual indexes up to date.')
+    .argument('[entity]', 'only of this entity')
+    .argument('[name]', 'only this index; default: those that are eventual')
+    .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) =>
+      work(context, { module, place, entity, name, flags, tables: 'verify' }, (handle) =>
+        name === undefined && !handle.eventual
+          ? undefined
+          : handle.drain().then((entries) => ({ counts: { entries }, well: true })),
+      ),
+    );
+  job(commands, 'drop', 'Removes the entries of an index, which can not be asked then until it is built.')
+    .argument('<entity>', "the entity's name")
+    .argument('<name>', "the index's name")
+    .option(
+      '--undeclared',
+      'what was built under this name otherwise than it is declared now, or is not declared',
+    )
+    .action((module: string, place: string, entity: string, name: string, flags: IndexFlags) =>
+      flags.undeclared === true
+        ? dropUndeclared(context, module, place, entity, name, flags)
+        : work(context, { module, place, entity, name, flags, tables: 'create' }, (handle, run) =>
+            handle.drop(run).then(countsOf),
+          ),
+    );
+}
+
+function named(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .argument('<entities>', 'path of the compiled module of the entities')
+    .argument('<place>', PLACE)
+    .option('--json', 'the outcome as JSON');
+}
+
+function job(parent: Command, name: string, description: string): Command {
+  return named(parent, name, description)
+    .option('--rate <rows>', 'at most so many rows a second')
+    .option('--bytes-rate <bytes>', 'at most so many bytes a second')
+    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
+    .option('--restart', 'from the beginning, though an earlier run did not end')
+    .option('--no-progress', 'no progress bar');
+}
+
+function check(
+  commands: Command,
+  context: CliContext,
+  doing: 'verify' | 'repair',
+  description: string,
+): void {
+  job(commands, doing, description)
+    .argument('[entity]', 'only of this entity')
+    .argument('[name]', 'only this index')
+    .option('--sample <share>', 'looks at a share of the rows and entries: 1%, or 0.01')
+    .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) => {
+      const sample = flags.sample === undefined ? 1 : shareOf(flags.sample);
+      const tables = doing === 'repair' ? 'create' : 'verify';
+      return work(context, { module, place, entity, name, flags, tables }, async (handle, run) => {
+        const report = await handle[doing]({ sample, run });
+        return { counts: { ...report }, well: isWell(report) };
+      });
+    });
+}
+
+/** What is printed of one index; `well`: whether there is nothing left to mend. */
+interface Printed {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly well: boolean;
+  /** Of JSON: whether part of it had been done before. */
+  readonly resumed?: boolean;
+}
+
+function countsOf({ counters, resumed }: JobOutcome): Printed {
+  return { counts: counters, well: true, resumed };
+}
+
+function isWell({ missing, extra, stale, unverified, repaired }: IndexReport): boolean {
+  return missing + extra + stale + unverified <= repaired;
+}
+
+interface Work {
+  readonly module: string;
+  readonly place: string;
+  readonly entity: string | undefined;
+  readonly name: string | undefined;
+  readonly flags: IndexFlags;
+  readonly tables: OpenOptions['tables'];
+}
+
+/** Does something with each index that is meant, one after another, and prints what came of it. */
+async function work(
+  context: CliContext,
+  { module, place, entity, name, flags, tables }: Work,
+  does: (handle: IndexHandle, run: JobRunOptions) => Promise<Printed> | undefined,
+): Promise<void> {
+  const schema = await loadSchema(module);
+  const chosen = choose(schema, entity, name);
+  const run = runFlags(flags);
+  const well = await withDatabase(place, schema, { tables }, async (db) => {
+    let all = true;
+    const printed: object[] = [];
+    for (const { entity, index } of chosen) {
+      const handle = handleOf(db, entity, index);
+      const outcome = await withProgress(flags, async (onProgress) =>
+        does(handle, onProgress === undefined ? run : { ...run, onProgress }),
+      );
+      if (outcome === undefined) continue;
+      const { counts, well, resumed } = outcome;
+      all &&= well;
+      const head = { entity: entity.name, index: index.name, state: handle.state, resumed };
+      if (flags.json === true) printed.push({ ...head, counters: counts });
+      else printCounts(context, `${entity.name}.${index.name}`, counts);
+    }
+    if (flags.json === true) context.write(`${JSON.stringify(printed)}\n`);
+    return all;
+  });
+  if (!well) throw new CliExit(1);
+}
+
+function handleOf(db: Database, entity: EntitySchema, index: IndexSchema): IndexHandle {
+  return db.index(entity.target as KeyedClass, index.name as never);
+}
+
+function printCounts(context: CliContext, index: string, counts: Readonly<Record<string, number>>): void {
+  for (const [name, sum] of Object.entries(counts)) context.write(`${index}\t${name}\t${sum}\n`);
+}
+
+/** @throws InvalidArgumentError when there is no such entity or index, or none at all. */
+function choose(schema: Schema, entity: string | undefined, name: string | undefined): Chosen[] {
+  const entities = entity === undefined ? schema.entities : [entityNamed(schema, entity)];
+  const all = entities.flatMap((one) => one.indexes.map((index): Chosen => ({ entity: one, index })));
+  const chosen = name === undefined ? all : all.filter(({ index }) => index.name === name);
+  if (chosen.length > 0) return chosen;
+  const known = all.map(({ index }) => index.name).join(', ');
+  throw new InvalidArgumentError(
+    `${entity ?? 'The module'} has no ${name === undefined ? 'index' : `index "${name}"`}.${known === '' ? ' Declare one with @Index.' : ` It has ${known}.`}`,
+  );
+}
+
+function runFlags(flags: IndexFlags): JobRunOptions {
+  const { bytesRate } = flags;
+  const run = runOptions(flags, undefined);
+  return bytesRate === undefined ? run : { ...run, bytesPerSecond: positive('--bytes-rate', bytesRate) };
+}
+
+function positive(flag: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError(`${flag} takes a number above 0, not "${text}".`);
+}
+
+/** 1% or 0.01. */
+function shareOf(text: string): number {
+  const percent = text.endsWith('%');
+  const value = Number(percent ? text.slice(0, -1) : text) / (percent ? 100 : 1);
+  if (/\d/.test(text) && value > 0 && value <= 1) return value;
+  throw new InvalidArgumentError(`--sample takes a share up to 100%, like 1% or 0.01, not "${text}".`);
+}
+
+/** An index as it is stored, beside what is declared. */
+interface Listed {
+  readonly entity: string;
+  readonly index: string;
+  readonly id: string;
+  readonly declared: boolean;
+  /** `new`: declared, and no program has opened the store with it yet. */
+  readonly state: string;
+  readonly unique?: boolean;
+  readonly parts?: readonly string[];
+  readonly include?: readonly string[];
+}
+
+async function list(
+  context: CliContext,
+  module: string,
+  place: string,
+  entity: string | undefined,
+  flags: IndexFlags,
+): Promise<void> {
+  const schema = await loadSchema(module);
+  const entities = entity === undefined ? schema.entities : [entityNamed(schema, entity)];
+  await withEngines([{ place }], async ([engine]) => {
+    const listed: Listed[] = [];
+    for (const one of entities) listed.push(...(await listEntity(engine!, one)));
+    if (flags.json === true) context.write(`${JSON.stringify(listed)}\n`);
+    else for (const one of listed) context.write(`${describeIndex(one)}\n`);
+  });
+}
+
+async function listEntity(engine: Engine, entity: EntitySchema): Promise<Listed[]> {
+  const stored = await storedOf(engine, entity);
+  const declared = entity.indexes.map(
+    (index): Listed => ({
+      entity: entity.name,
+      index: index.name,
+      id: toHex(index.id),
+      declared: true,
+      state: stored.get(toHex(index.id))?.state ?? 'new',
+      unique: index.unique,
+      parts: index.parts,
+      include: index.included.map(({ property }) => property),
+    }),
+  );
+  const others = undeclaredOf(entity, stored).map(
+    ([id, { index, state }]): Listed => ({ entity: entity.name, index, id, declared: false, state }),
+  );
+  return [...declared, ...others];
+}
+
+function describeIndex({ entity, index, state, declared, unique, parts, include }: Listed): string {
+  const what = declared
+    ? `${unique ? 'unique ' : ''}(${parts!.join(', ')})${include!.length === 0 ? '' : ` with ${include!.join(', ')}`}`
+    : 'not declared so';
+  return `${entity}.${index}\t${state}\t${what}`;
+}
+
+/** The indexes in the metadata of the entity's index table, by id in hex. */
+async function storedOf(engine: Engine, entity: EntitySchema): Promise<Map<string, StoredIndex>> {
+  const table = indexTableName(entity.table.descriptor.name);
+  if (!(await engine.admin.tableExists(table))) return new Map();
+  const stored = storedIndexes((await engine.admin.getDescriptor(table)).metadata);
+  return new Map([...stored].filter(([, one]) => one.entity === entity.name));
+}
+
+function undeclaredOf(
+  entity: EntitySchema,
+  stored: ReadonlyMap<string, StoredIndex>,
+): [id: string, StoredIndex][] {
+  const declared = new Set(entity.indexes.map(({ id }) => toHex(id)));
+  return [...stored].filter(([id]) => !declared.has(id));
+}
+
+/** Removes entries that nothing declared can read, and forgets their index. */
+async function dropUndeclared(
+  context: CliContext,
+  module: string,
+  place: string,
+  entityName: string,
+  name: string,
+  flags: IndexFlags,
+): Promise<void> {
+  const entity = entityNamed(await loadSchema(module), entityName);
+  const run = runFlags(flags);
+  await withEngines([{ place }], async ([engine]) => {
+    const old = undeclaredOf(entity, await storedOf(engine!, entity)).filter(
+      ([, { index }]) => index === name,
+    );
+    if (old.length === 0) {
+      throw new InvalidArgumentError(`No index "${name}" of ${entityName} is stored that is not declared.`);
+    }
+    const table = indexTableName(entity.table.descriptor.name);
+    let removed = 0;
+    for (const [id] of old) {
+      const { counters } = await withProgress(flags, (onProgress) =>
+        removeIndex(engine!, table, id, onProgress === undefined ? run : { ...run, onProgress }),
+      );
+      removed += counters['removed'] ?? 0;
+    }
+    if (flags.json === true) {
+      context.write(`${JSON.stringify([{ entity: entityName, index: name, counters: { removed } }])}\n`);
+    } else printCounts(context, `${entityName}.${name}`, { removed });
+  });
+}

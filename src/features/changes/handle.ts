@@ -1,0 +1,220 @@
+/** The change feeds of an open database: what has changes recorded, and who reads them. */
+
+import { compareBytes } from '../../bytes/index.js';
+import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
+import { recovering } from '../../query/access.js';
+import { RowLoader, type TableAccess } from '../../query/index.js';
+import { parseKeyConditions } from '../../query/key-conditions.js';
+import { loadTexts } from '../../query/loader.js';
+import { checkNames } from '../../query/slice.js';
+import { CHANGES_TABLE, ChangeIntents, ChangeLog, ChangeRecorder } from '../../repository/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { Schema } from '../../schema/index.js';
+import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
+import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
+import { CommitNotifier } from './commit-notifier.js';
+import { CommitReader, type CommitSource, type StoredCommit } from './embedded.js';
+import { LogReader } from './remote.js';
+
+/** What watching takes from its database. */
+export interface WatchedDatabase {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  access(schemas: readonly EntitySchema[]): TableAccess;
+  /** A row as its entity is declared, wherever its columns stand yet. */
+  declaredRow(schema: EntitySchema, row: Result): Result;
+}
+
+/** An entity of a feed. */
+interface Watched {
+  readonly schema: EntitySchema;
+  readonly table: string;
+  readonly isWanted: (row: Uint8Array) => boolean;
+  readonly load: (row: Result) => object | null | Promise<object | null>;
+}
+
+export class Watching {
+  private readonly bell = new CommitNotifier();
+  private readonly feeds = new Set<{ cutOff(): void }>();
+  private stopRecording: (() => void) | undefined;
+
+  constructor(private readonly database: WatchedDatabase) {}
+
+  /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
+  adopt({ entities }: Schema): void {
+    const { commits } = this.database.engine;
+    const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
+    if (commits === undefined) for (const entity of kept) checkRemote(entity);
+    this.stopRecording?.();
+    this.stopRecording = undefined;
+    if (kept.length === 0 || commits === undefined) return;
+    const recorder = new ChangeRecorder(kept, () => this.bell.ring());
+    this.stopRecording = commits.record(recorder.tables, recorder);
+  }
+
+  /** What tells of the rows of an entity where each tells its changes itself; undefined: nothing does. */
+  telling(schema: EntitySchema): ChangeIntents | undefined {
+    const { engine } = this.database;
+    const { changesKept: kept, changeMarks: marks } = schema;
+    if (engine.commits !== undefined || kept === undefined || marks === undefined) return undefined;
+    return new ChangeIntents({
+      schema,
+      marks,
+      kept,
+      table: canonicalTableName(schema.table.descriptor.name),
+      log: this.log,
+      now: () => engine.now(),
+      onTold: () => this.bell.ring(),
+    });
+  }
+
+  private get log(): ChangeLog {
+    return new ChangeLog(this.database.engine.table(CHANGES_TABLE));
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one: nothing would be recorded there. */
+  refuseElsewhere({ name, changesKept }: EntitySchema): void {
+    if (changesKept === undefined) return;
+    throw new UnsupportedError(
+      `${name} has changes, which are kept of its declared table only. Declare a class without them for repositoryIn().`,
+      { details: { entity: name } },
+    );
+  }
+
+  watch<C extends KeyedClass>(
+    targets: readonly KeyedClass[],
+    prefix: unknown,
+    options: WatchOptions,
+  ): ChangeFeed<C> {
+    checkNames('watch', options, ['from', 'signal', 'settledAfter']);
+    const settledAfter = checkSettled(options.settledAfter);
+    const watched = targets.map((target) => this.watched(target, prefix));
+    if (watched.length === 0) throw new QueryError('watch() names no entity. Give one class or several.');
+    return new ChangeFeed<C>(
+      {
+        source: this.source(watched, settledAfter),
+        decode: (commit) => this.changesOf(commit, watched) as Promise<readonly RowChange<C>[]>,
+        open: this.feeds,
+      },
+      options,
+    );
+  }
+
+  private source(watched: readonly Watched[], settledAfter: number): CommitSource {
+    const { bell } = this;
+    const { engine } = this.database;
+    const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
+    const tables = [...new Set(watched.map(({ table }) => table))];
+    if (engine.commits !== undefined) return new CommitReader(engine, engine.commits, bell, tables, kept);
+    const schemaOf = (table: string, row: Uint8Array): EntitySchema | undefined =>
+      watched.find((one) => one.table === table && one.isWanted(row))?.schema;
+    return new LogReader({ engine, log: this.log, bell, tables, kept, settledAfter, schemaOf });
+  }
+
+  /** The database is being closed. */
+  end(): void {
+    for (const feed of [...this.feeds]) feed.cutOff();
+    this.stopRecording?.();
+  }
+
+  private watched(target: KeyedClass, prefix: unknown): Watched {
+    const schema = this.database.schemaOf(target);
+    if (schema.changesKept === undefined) {
+      throw new QueryError(
+        `${schema.name} keeps no changes that could be watched. Declare it with changes: { keep: 7 * 24 * 3600_000 }.`,
+        { details: { entity: schema.name } },
+      );
+    }
+    const table = canonicalTableName(schema.table.descriptor.name);
+    const access = this.database.access([schema]);
+    const loader = new RowLoader(schema, access);
+    const load = (row: Result) => recovering(access, () => loader.load(row));
+    return { schema, table, isWanted: wantedRows(schema, prefix), load };
+  }
+
+  private async changesOf(
+    { entries }: StoredCommit,
+    watched: readonly Watched[],
+  ): Promise<readonly unknown[]> {
+    const changes: unknown[] = [];
+    for (const { table, row, before, after } of entries) {
+      const found = watched.find((one) => one.table === table && one.isWanted(row));
+      if (found === undefined) continue;
+      const was = await this.load(found, before);
+      const is = await this.load(found, after);
+      if (was === undefined && is === undefined) continue;
+      const operation = was === undefined ? 'insert' : is === undefined ? 'delete' : 'update';
+      const { target } = found.schema;
+      changes.push({
+        entity: target,
+        key: keyOf(found.schema, is ?? was!),
+        operation,
+        before: was,
+        after: is,
+      });
+    }
+    return changes;
+  }
+
+  private async load({ schema, load }: Watched, stored: Result): Promise<object | undefined> {
+    if (stored.isEmpty) return undefined;
+    const result = this.database.declaredRow(schema, stored);
+    if (schema.key.dictionaries !== undefined) await loadTexts([schema.key], [result]);
+    return (await load(result)) ?? undefined;
+  }
+}
+
+/** Whether a row is of the entity and its key begins with the prefix. @throws KeyError, QueryError as `find`. */
+function wantedRows(schema: EntitySchema, prefix: unknown): (row: Uint8Array) => boolean {
+  const { name, key } = schema;
+  const conditions = parseKeyConditions(name, key, prefix as Readonly<Record<string, unknown>>);
+  if (Object.keys(conditions).length === 0) return (row) => key.matches(row);
+  const { ranges, check, inexactParts } = key.plan(conditions);
+  if (inexactParts.length > 0 || key.substitutions.length > 0) {
+    throw new UnsupportedError(
+      `watch: the key of ${name} alone does not say whether a row has this prefix: it keeps digests, time buckets or ids. Watch all of it, ` +
+        'and look at what comes.',
+      { details: { entity: name } },
+    );
+  }
+  return (row) =>
+    key.matches(row) &&
+    ranges.some(
+      ({ start, stop }) =>
+        compareBytes(row, start) >= 0 && (stop === undefined || compareBytes(row, stop) < 0),
+    ) &&
+    (check === undefined || check(row));
+}
+
+function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
+  return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
+}
+
+/** @throws UnsupportedError on an entity whose changes cannot be told by its rows. */
+function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
+  const details = { details: { entity: name } };
+  if (changeMarks === undefined)
+    throw new UnsupportedError(
+      `${name} has changes, and no family for the marks that its rows have on HBase. Declare one more family in its table, and name it: ` +
+        "changes: { keep, marks: 'm' }.",
+      details,
+    );
+  if (timeToLive.lifelong)
+    throw new UnsupportedError(
+      `${name} has changes and a ttl, which do not go together on HBase. Leave one of them out there.`,
+      details,
+    );
+}
+
+/** Milliseconds for which a change under way is waited for. */
+const PATIENCE = 10_000;
+
+function checkSettled(settledAfter: unknown): number {
+  if (settledAfter === undefined) return PATIENCE;
+  if (typeof settledAfter === 'number' && settledAfter >= 0) return settledAfter;
+  throw new InvalidArgumentError(
+    `watch: settledAfter is ${describe(settledAfter)}. Give milliseconds, 0 or more.`,
+  );
+}

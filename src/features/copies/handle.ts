@@ -1,0 +1,284 @@
+import { equalBytes } from '../../bytes/index.js';
+import { QueryError, RowanError } from '../../errors.js';
+import type { JobRunOptions } from '../../job/index.js';
+import type { RemoteRows } from '../../job/links/index.js';
+import {
+  type ChangeFlow,
+  type ChangeParticipant,
+  type CommittingTable,
+  deleteNote,
+  type Follower,
+  type FollowerContext,
+  OUTBOX_TABLE,
+  type OutboxNote,
+  readNote,
+} from '../../repository/index.js';
+import type { Schema } from '../../schema/index.js';
+import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { type Engine, Get, Scan } from '../../table/index.js';
+import type { IndexHandle } from '../indexes/handle.js';
+import type { Indexing } from '../indexes/indexing.js';
+import type { DrainOptions, Outbox } from '../outbox.js';
+import { type CopyReport, type CopyTarget, checkCopies } from './jobs.js';
+import { CopyHolder, CopyHolderFollower, CopySource, CopySourceFollower } from './maintain.js';
+import { CopyPlan } from './plan.js';
+
+/** What is done with the copies in the rows of one entity as a whole. */
+
+/** What a check found, with what the outbox holds. */
+export interface CopiesReport extends CopyReport {
+  /** What waits in the outbox, of any entity: sources whose copies are still to be changed; on HBase also changes under way. */
+  readonly pending: number;
+}
+
+/** How copies are put right. */
+export interface CopiesRepairOptions extends JobRunOptions, DrainOptions {}
+
+/** The copies of an entity of an open database (docs/denormalization.md). Made by `Database.denormalized`. */
+export class CopyHandle {
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly target: CopyTarget,
+    /** The indexes that its rows are found by. */
+    private readonly indexes: readonly IndexHandle[],
+  ) {}
+
+  /** Resolves when every change of a source that waited in the outbox at the call has reached its copies. */
+  drain(options?: DrainOptions): Promise<void> {
+    return this.outbox.drain(options);
+  }
+
+  /** Holds every row against its sources. Changes nothing. */
+  check(run?: JobRunOptions): Promise<CopiesReport> {
+    return this.report(false, run);
+  }
+
+  /** As `check`, and makes every copy what it should be. A second repair changes nothing. */
+  async repair({ settledAfter, ...run }: CopiesRepairOptions = {}): Promise<CopiesReport> {
+    await this.drain(settledAfter === undefined ? {} : { settledAfter });
+    return this.report(true, run);
+  }
+
+  /** Builds the indexes that rows are found by, where they lack rows, and repairs: for a declaration that comes to stored rows. */
+  async backfill(options: CopiesRepairOptions = {}): Promise<CopiesReport> {
+    const { settledAfter: _, ...run } = options;
+    for (const index of this.indexes) if (index.state !== 'active') await index.build(run);
+    return this.repair(options);
+  }
+
+  private async report(repair: boolean, run: JobRunOptions | undefined): Promise<CopiesReport> {
+    const report = await checkCopies(this.target, repair, run);
+    return { ...report, pending: await this.outbox.pending() };
+  }
+}
+
+/** The copies of an open database: what keeps them, and the outbox of what is still to be changed. */
+
+/** Rows that one step of the outbox changes. */
+const STEP_ROWS = 256;
+/** Notes read at once. */
+const NOTES = 64;
+
+/** What the copies take from their database. */
+export interface CopyingSource {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  /** Over the tables of the engine. */
+  flow(): ChangeFlow;
+  onFailure(error: RowanError): void;
+}
+
+export class Copying implements Outbox {
+  /** Counts the notes that were written, by transactions that are not committed yet, too. */
+  private notes = 0;
+  private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
+  private bySource = new Map<EntityClass, readonly CopyPlan[]>();
+  private draining: Promise<void> | undefined;
+  private again = false;
+  private ended = false;
+
+  constructor(private readonly source: CopyingSource) {}
+
+  /** Takes over what is declared. */
+  adopt({ entities }: Schema): void {
+    const now = (): number => this.source.engine.now();
+    this.byHolder = new Map();
+    this.bySource = new Map();
+    for (const { target, copies } of entities) {
+      if (copies.length === 0) continue;
+      const { schemaOf } = this.source;
+      const plans = copies.map((copy) => new CopyPlan(schemaOf(target), copy, schemaOf(copy.target()), now));
+      this.byHolder.set(target, plans);
+      for (const plan of plans) {
+        const { target: from } = plan.source;
+        this.bySource.set(from, [...(this.bySource.get(from) ?? []), plan]);
+      }
+    }
+  }
+
+  /** What takes part in the changes of an entity, for its copies and for those of it. */
+  participants({ target }: EntitySchema): ChangeParticipant[] {
+    const now = (): number => this.source.engine.now();
+    const held = this.byHolder.get(target);
+    const copied = this.bySource.get(target);
+    const out: ChangeParticipant[] = [];
+    if (held !== undefined) out.push(new CopyHolder(held[0]!.entity, held, now));
+    if (copied !== undefined) out.push(new CopySource(copied[0]!.source, copied, now, () => this.noted()));
+    return out;
+  }
+
+  /** The same on HBase. */
+  followers(schema: EntitySchema, source: FollowerContext): Follower[] {
+    const held = this.plansOf(schema);
+    const copied = this.plansFrom(schema);
+    return [
+      ...(held.length === 0 ? [] : [new CopyHolderFollower(schema, held, source)]),
+      ...(copied.length === 0 ? [] : [new CopySourceFollower(schema, copied, source)]),
+    ];
+  }
+
+  /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
+  async mend(schema: EntitySchema, row: Uint8Array, source: FollowerContext): Promise<number> {
+    const holder = new CopyHolderFollower(schema, this.plansOf(schema), source);
+    const mended = await holder.mend(row);
+    await holder.settle(row);
+    return mended;
+  }
+
+  /** `outbox`: where changes of the copies wait. @throws QueryError when the entity declares none. */
+  handle(
+    schema: EntitySchema,
+    indexing: Indexing,
+    outbox: Outbox,
+    remote: RemoteRows | undefined,
+  ): CopyHandle {
+    const plans = this.plansOf(schema);
+    if (plans.length === 0) {
+      throw new QueryError(`${schema.name} has no copies. Declare them with @Denormalized.`, {
+        details: { entity: schema.name },
+      });
+    }
+    const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
+    const { engine, flow } = this.source;
+    return new CopyHandle(
+      outbox,
+      { engine, schema, plans, ...(remote === undefined ? { flow: flow() } : { remote }) },
+      [...names].map((name) => indexing.handle(schema, name)),
+    );
+  }
+
+  /** The copies in the rows of an entity. */
+  plansOf({ target }: EntitySchema): readonly CopyPlan[] {
+    return this.byHolder.get(target) ?? [];
+  }
+
+  /** The copies of an entity's rows. */
+  plansFrom({ target }: EntitySchema): readonly CopyPlan[] {
+    return this.bySource.get(target) ?? [];
+  }
+
+  /** Notes of a transaction stand when it has been committed: those are worked behind it. */
+  async behind<T>(written: Promise<T>): Promise<T> {
+    const before = this.notes;
+    try {
+      return await written;
+    } finally {
+      if (this.notes !== before) this.kick();
+    }
+  }
+
+  private noted(): void {
+    this.notes++;
+    // Behind the step that writes it.
+    setImmediate(() => this.kick());
+  }
+
+  /** Has the outbox emptied, without waiting for it. */
+  kick(): void {
+    if (this.ended || this.byHolder.size === 0) return;
+    this.drain().catch((error: unknown) => {
+      if (!this.ended && error instanceof RowanError) this.source.onFailure(error);
+    });
+  }
+
+  /** Resolves when what waited at the call is done. */
+  drain(): Promise<void> {
+    this.again = true;
+    this.draining ??= this.passes().finally(() => {
+      this.draining = undefined;
+    });
+    return this.draining;
+  }
+
+  /** Notes that wait. */
+  async pending(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.table(OUTBOX_TABLE).scan(new Scan())) count++;
+    return count;
+  }
+
+  /** Stops between two steps; what is left is done when the database is opened next. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await this.draining?.catch(() => undefined);
+  }
+
+  private async passes(): Promise<void> {
+    while (this.again && !this.ended) {
+      this.again = false;
+      let last: Uint8Array | undefined;
+      do last = await this.pass(last);
+      while (last !== undefined && !this.ended);
+    }
+  }
+
+  /** Works some notes; the last of them, or undefined at the end. */
+  private async pass(after: Uint8Array | undefined): Promise<Uint8Array | undefined> {
+    const scan = new Scan().setLimit(NOTES);
+    if (after !== undefined) scan.withStartRow(after, false);
+    const found = await this.table(OUTBOX_TABLE).atomic((step) => step.scan(scan));
+    for (const result of found) {
+      const note = readNote(result);
+      const plan = note && this.planOf(note);
+      if (plan === undefined) continue;
+      await this.work(note!, plan);
+      if (this.ended) return undefined;
+    }
+    return found.at(-1)?.row;
+  }
+
+  /** A note of a declaration that this program does not know stays for one that does. */
+  private planOf({ entity, plan }: OutboxNote): CopyPlan | undefined {
+    for (const plans of this.byHolder.values()) {
+      const found = plans.find((one) => one.entity.name === entity && one.name === plan);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  private async work(note: OutboxNote, plan: CopyPlan): Promise<void> {
+    const flow = this.source.flow();
+    const { target } = note;
+    let from: Parameters<CopyPlan['link']['find']>[3];
+    do {
+      from = await this.table(plan.entity.table.descriptor.name).atomic((step) => {
+        const values = plan.valuesOf(plan.read(step, target));
+        const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
+        flow.follow(plan.changes(rows, target, values), step);
+        if (next !== undefined) return next;
+        // One that was written anew meanwhile is worked anew: the rows behind it have seen the older source.
+        const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
+        if (now !== undefined && equalBytes(now.token, note.token)) {
+          const { table, mutation } = deleteNote(note);
+          step.apply({ table, change: mutation });
+        } else if (now !== undefined) this.again = true;
+        return undefined;
+      });
+    } while (from !== undefined && !this.ended);
+  }
+
+  /** A table as its entities are declared, which writes in steps. */
+  table(name: string): CommittingTable {
+    return this.source.engine.table(name) as CommittingTable;
+  }
+}

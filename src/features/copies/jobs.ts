@@ -1,0 +1,69 @@
+import { type RemoteRows, runEntityRows } from '../../job/entity-rows.js';
+import type { JobRunOptions } from '../../job/types.js';
+import type { ChangeFlow } from '../../repository/index.js';
+import type { EntitySchema } from '../../schema/types.js';
+import type { AtomicStep, Engine } from '../../table/index.js';
+import type { CopyPlan } from './plan.js';
+
+/** Holds the copies of every row against their sources, and mends them, while the application goes on writing. */
+
+/** The copies in the rows of an entity. */
+export interface CopyTarget {
+  readonly engine: Engine;
+  readonly schema: EntitySchema;
+  readonly plans: readonly CopyPlan[];
+  /** What mends rows in a step; undefined where there is none. */
+  readonly flow?: ChangeFlow;
+  readonly remote?: RemoteRows;
+}
+
+/** What a check found, and a repair mended. Each row counts once for each declaration of copies. */
+export interface CopyReport {
+  /** Rows that were looked at. */
+  readonly rows: number;
+  /** Copies that are what their sources are. */
+  readonly valid: number;
+  /** Copies that have other values. */
+  readonly stale: number;
+  /** Rows without copies, whose sources have values. */
+  readonly missing: number;
+  /** Copies without a source. */
+  readonly extra: number;
+  /** What was put right. */
+  readonly repaired: number;
+}
+
+export async function checkCopies(
+  { engine, schema, plans, flow, remote }: CopyTarget,
+  repair: boolean,
+  run?: JobRunOptions,
+): Promise<CopyReport> {
+  const counters = await runEntityRows(
+    {
+      engine,
+      schema,
+      name: repair ? 'copies-repair' : 'copies-check',
+      signature: plans.map(({ name, columns }) => `${name}: ${columns.map((c) => c.property)}`).join('; '),
+      mends: repair,
+      ...(remote && { remote }),
+      work: (row, step, count) => {
+        for (const plan of plans) {
+          const { fault, change } = plan.mend(row, step);
+          count(fault ?? 'valid');
+          if (fault !== undefined && repair && flow !== undefined)
+            count('repaired', flow.follow([change], step as AtomicStep));
+        }
+      },
+    },
+    run,
+  );
+  const count = (what: keyof CopyReport): number => counters[what] ?? 0;
+  return {
+    rows: count('rows'),
+    valid: count('valid'),
+    stale: count('stale'),
+    missing: count('missing'),
+    extra: count('extra'),
+    repaired: count('repaired'),
+  };
+}

@@ -1,0 +1,97 @@
+/** Has rows written as they are declared: in one step where the engine has steps, else on condition of what was read. */
+
+import { ConflictError, UnsupportedError } from '../../errors.js';
+import {
+  type AtomicStep,
+  CheckAndMutate,
+  Get,
+  type Result,
+  type RowMutation,
+  RowMutations,
+  type RowRead,
+  type Table,
+} from '../../table/index.js';
+import type { EntityMoves, EntityUpgrades } from './entity-moves.js';
+import { countMutations, countTransfer, moveMutations, readMoved, type TableMoves } from './table-moves.js';
+
+/** Times that a row is read and tried again when others write it. */
+const ATTEMPTS = 16;
+
+/** Moves or upgrades one row in a step. @throws UnsupportedError when it ends, and its columns move. */
+export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
+  const upgrades = moves.upgradesOf(row);
+  const moved = moves.entityOf(row);
+  let change: RowMutations | undefined;
+  if (upgrades !== undefined) change = upgradeOf(upgrades, row, step.read, table);
+  else if (moved !== undefined) {
+    const mutations = stepMutations(moved, step.read(readMoved(new Get(row), [moved]), table));
+    if (mutations.length > 0 && moved.ends) throw unsettled(table);
+    change = mutations.length === 0 ? undefined : new RowMutations(row).add(...mutations);
+  }
+  if (change !== undefined) step.apply({ table, change });
+}
+
+/** What moves all of a row's columns in a step, as they were read in it. */
+export function stepMutations(entity: EntityMoves, row: Result): RowMutation[] {
+  return [...moveMutations(entity, row), ...countMutations(entity, row)];
+}
+
+/** Moves the counters of rows of a table without steps, before they are added to. */
+export async function moveCounts(
+  table: Table,
+  moves: TableMoves,
+  rows: readonly Uint8Array[],
+): Promise<void> {
+  const gets = rows.map((row) => readMoved(new Get(row), [moves.entityOf(row)!]));
+  const found = await table.getAll(gets);
+  await Promise.all(
+    found.map(async (row) => {
+      const transfer = row.isEmpty ? undefined : countTransfer(moves.entityOf(row.row)!, row);
+      if (transfer !== undefined) await table.increment(transfer);
+    }),
+  );
+}
+
+/** What upgrades the row; undefined: it is of the present version, or not there. */
+export function upgradeOf(
+  upgrades: EntityUpgrades,
+  row: Uint8Array,
+  read: RowRead,
+  table?: string,
+): RowMutations | undefined {
+  const mutations = upgrades.settling(read(upgrades.readStored(new Get(row)), table));
+  return mutations.length === 0 ? undefined : new RowMutations(row).add(...mutations);
+}
+
+/**
+ * Upgrades a row of a table without steps, on condition that its marker is the one that was read; whether it was of an older
+ * version. A row that others have written meanwhile is read again.
+ * @throws ConflictError when that happens too often.
+ */
+export async function upgradeChecked(
+  table: Table,
+  upgrades: EntityUpgrades,
+  row: Uint8Array,
+): Promise<boolean> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const stored = await table.get(upgrades.readStored(new Get(row)));
+    const mutations = upgrades.settling(stored);
+    if (mutations.length === 0) return false;
+    const { family, qualifier, value } = upgrades.markerIn(stored)!;
+    const action = new RowMutations(row).add(...mutations);
+    const check = CheckAndMutate.ifEquals(family, qualifier, value, action);
+    if ((await table.checkAndMutate(check)).success) return true;
+  }
+  throw new ConflictError(
+    `A row of table "${table.name}" was written by others ${ATTEMPTS} times while it was to be upgraded. Try again.`,
+    { details: { table: table.name, entity: upgrades.schema.name } },
+  );
+}
+
+export function unsettled(table: string): UnsupportedError {
+  return new UnsupportedError(
+    `A column of table "${table}" that is moving from one place to another was to be checked or added to, while its value ` +
+      'may stand at either: the engine cannot do that in one step. Have the move done first: rowan schema apply.',
+    { details: { table } },
+  );
+}

@@ -1,0 +1,378 @@
+import { toHex } from '../../bytes/index.js';
+import type { EntitySchema, TableSchema } from '../../schema/types.js';
+import { isGet } from '../../table/get-and-scan.js';
+import type {
+  Append,
+  AtomicStep,
+  BatchAction,
+  BatchOptions,
+  BatchOutcome,
+  CheckAndMutate,
+  CheckAndMutateResult,
+  CommitOutcome,
+  Delete,
+  Engine,
+  Get,
+  Increment,
+  OperationOptions,
+  Put,
+  Result,
+  ResultScanner,
+  RowMutations,
+  RowRead,
+  RowScan,
+  Scan,
+  SyncResultScanner,
+  SyncTable,
+  Table,
+  TableChange,
+} from '../../table/index.js';
+import { isCheckAndMutate } from '../../table/row-mutations.js';
+import { migrateRow, moveCounts, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
+import { type Change, TableMoves } from './table-moves.js';
+
+/** A table as its entities are declared: nobody above it sees where moved columns stand yet. */
+
+/** Of an engine whose calls go somewhere else. */
+export class MovedTable<T extends Table = Table> implements Table {
+  constructor(
+    protected readonly inner: T,
+    protected readonly moves: TableMoves,
+    /** Whether rows of an older version that are read by their keys may be written as upgraded. */
+    private readonly writesBack: boolean,
+  ) {}
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  /**
+   * Makes rows ready whose moved columns are asked or added to on the engine, which sees them as they are stored.
+   * @throws UnsupportedError where that cannot be one step with what follows.
+   */
+  protected async settle(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
+    const rows: Uint8Array[] = [];
+    const counted: Uint8Array[] = [];
+    for (const item of items) {
+      if (!this.moves.mustSettle(item)) continue;
+      if (this.moves.upgradesOf(item.row) !== undefined) rows.push(item.row);
+      else if (this.moves.onlyCounts(item)) counted.push(item.row);
+      else throw unsettled(this.name);
+    }
+    if (rows.length > 0) await this.writeBack(rows);
+    if (counted.length > 0) await moveCounts(this.inner, this.moves, counted);
+  }
+
+  /** Writes rows of entities with upgrades as they are declared. */
+  protected async writeBack(rows: readonly Uint8Array[]): Promise<void> {
+    const distinct = new Map(rows.map((row) => [toHex(row), row]));
+    await Promise.all(
+      [...distinct.values()].map((row) => upgradeChecked(this.inner, this.moves.upgradesOf(row)!, row)),
+    );
+  }
+
+  /** What was read by key, as it is declared; rows of an older version are written anew where they are to be. */
+  private async read(results: readonly Result[], gets: readonly Get[]): Promise<Result[]> {
+    const declared = results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
+    if (!this.writesBack) return declared;
+    const old = results.filter(
+      (result) => !result.isEmpty && this.moves.upgradesOf(result.row)?.writesBack(result),
+    );
+    if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
+    return declared;
+  }
+
+  async get(get: Get, options?: OperationOptions): Promise<Result> {
+    await this.settle([get]);
+    const [result] = await this.read([await this.inner.get(this.moves.widened(get), options)], [get]);
+    return result!;
+  }
+
+  async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
+    await this.settle(gets);
+    const wide = gets.map((get) => this.moves.widened(get));
+    return this.read(await this.inner.getAll(wide, options), gets);
+  }
+
+  async exists(get: Get, options?: OperationOptions): Promise<boolean> {
+    await this.settle([get]);
+    return this.inner.exists(this.moves.widened(get), options);
+  }
+
+  async put(put: Put, options?: OperationOptions): Promise<void> {
+    await this.change(put, options);
+  }
+
+  async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
+    const outcomes = await this.batch(puts, options);
+    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+  }
+
+  async delete(del: Delete, options?: OperationOptions): Promise<void> {
+    await this.change(del, options);
+  }
+
+  /** A put or a delete. */
+  protected async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
+    if (this.moves.upgradesOf(change.row) !== undefined) await this.settle([change]);
+    const settled = this.moves.settled(change);
+    if (settled.kind === 'put') await this.inner.put(settled, options);
+    else if (settled.kind === 'delete') await this.inner.delete(settled, options);
+    else await this.inner.mutateRow(settled, options);
+  }
+
+  async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
+    await this.settle([increment]);
+    return this.inner.increment(increment, options);
+  }
+
+  async append(append: Append, options?: OperationOptions): Promise<Result> {
+    await this.settle([append]);
+    return this.inner.append(append, options);
+  }
+
+  async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
+    await this.settle([mutations]);
+    return this.inner.mutateRow(this.moves.settled(mutations), options);
+  }
+
+  async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
+    await this.settle([check]);
+    return this.inner.checkAndMutate(this.settledCheck(check), options);
+  }
+
+  async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    await this.settle(actions);
+    const outcomes = await this.inner.batch(
+      actions.map((action): BatchAction => {
+        if (isGet(action)) return this.moves.widened(action);
+        return isCheckAndMutate(action) ? this.settledCheck(action) : this.moves.settled(action);
+      }),
+      options,
+    );
+    return outcomes.map((outcome, i) => {
+      const action = actions[i]!;
+      if (!outcome.ok || !isGet(action)) return outcome;
+      return { ...outcome, result: this.moves.declared(outcome.result, action.maxVersions) };
+    });
+  }
+
+  scan(scan: Scan, options?: OperationOptions): ResultScanner {
+    if (scan.raw) return this.inner.scan(scan, options);
+    const scanner = this.inner.scan(this.moves.widened(scan), options);
+    const declared = (result: Result): Result => this.moves.declared(result, scan.maxVersions);
+    return {
+      next: async () => {
+        const result = await scanner.next();
+        return result && declared(result);
+      },
+      nextBatch: async (count) => (await scanner.nextBatch(count)).map(declared),
+      close: () => scanner.close(),
+      async *[Symbol.asyncIterator]() {
+        for await (const result of scanner) yield declared(result);
+      },
+    };
+  }
+
+  private settledCheck(check: CheckAndMutate): CheckAndMutate {
+    return check.withAction(this.moves.settled(check.action));
+  }
+}
+
+/** A moved table of an engine that answers in the same thread: what must have been moved first is moved in the step. */
+
+/** The moves of a table, by its name; undefined: none. */
+export type MovesOf = (table: string) => TableMoves | undefined;
+
+type Steps = Required<Pick<SyncTable, 'atomic' | 'commit'>>;
+
+export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
+  readonly atomic: Steps['atomic'];
+  readonly commit: Steps['commit'];
+
+  constructor(inner: SyncTable, moves: TableMoves, movesOf: MovesOf, writesBack: boolean) {
+    super(inner, moves, writesBack);
+    const steps = movedSteps(inner, movesOf);
+    this.atomic = steps.atomic;
+    this.commit = steps.commit;
+  }
+
+  protected override async settle(items: Parameters<MovedTable['settle']>[0]): Promise<void> {
+    const rows = items.filter((item) => this.moves.mustSettle(item)).map(({ row }) => row);
+    if (rows.length === 0) return;
+    await this.inner.atomic!((step) => {
+      for (const row of rows) migrateRow(step, this.name, this.moves, row);
+    });
+  }
+
+  protected override async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
+    if (this.moves.upgradesOf(change.row) === undefined) return super.change(change, options);
+    // One step, so that writes stand in the order in which they were asked for.
+    await this.atomic((step) => void step.apply({ table: this.name, change }), options);
+  }
+
+  protected override async writeBack(rows: readonly Uint8Array[]): Promise<void> {
+    await this.inner.atomic!((step) => {
+      for (const row of rows) migrateRow(step, this.name, this.moves, row);
+    });
+  }
+
+  /** @throws UnsupportedError when its filter asks a moved column: nothing can be moved by a read that does not wait. */
+  getSync(get: Get): Result {
+    if (this.moves.mustSettle(get)) throw unsettled(this.name);
+    return this.moves.declared(this.inner.getSync(this.moves.widened(get)), get.maxVersions);
+  }
+
+  scanSync(scan: Scan): SyncResultScanner {
+    if (scan.raw) return this.inner.scanSync(scan);
+    const scanner = this.inner.scanSync(this.moves.widened(scan));
+    const declared = (result: Result): Result => this.moves.declared(result, scan.maxVersions);
+    return {
+      next: () => {
+        const result = scanner.next();
+        return result && declared(result);
+      },
+      nextBatch: (count) => scanner.nextBatch(count).map(declared),
+      close: () => scanner.close(),
+      *[Symbol.iterator]() {
+        for (const result of scanner) yield declared(result);
+      },
+    };
+  }
+}
+
+/** A table without moved columns, in whose steps tables with some may be read and written. */
+export function withMovedSteps(inner: SyncTable, movesOf: MovesOf): SyncTable {
+  return Object.assign(Object.create(inner) as SyncTable, movedSteps(inner, movesOf));
+}
+
+function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
+  return {
+    commit: (decide, options?: OperationOptions): Promise<readonly CommitOutcome[]> =>
+      inner.commit!((read) => {
+        const groups = decide((get, table = inner.name) => declaredRead(read, movesOf(table), get, table));
+        const upgraded = new Set<string>();
+        return groups.map((group) =>
+          group.flatMap((change) => settledChanges(movesOf, change, read, upgraded)),
+        );
+      }, options),
+    atomic: (decide, options) =>
+      inner.atomic!((step) => decide(new MovedStep(step, inner.name, movesOf)), options),
+  };
+}
+
+/**
+ * The change as the tables have it, behind what upgrades its row; `upgraded` are the rows of the step that need no upgrade any
+ * more, since what is read does not see the changes before.
+ */
+function settledChanges(
+  movesOf: MovesOf,
+  { table, change }: TableChange,
+  read: RowRead,
+  upgraded: Set<string>,
+): TableChange[] {
+  const moves = movesOf(table);
+  const upgrades = moves?.upgradesOf(change.row);
+  if (upgrades !== undefined) {
+    const id = `${table}/${toHex(change.row)}`;
+    const first = upgraded.has(id) ? undefined : upgradeOf(upgrades, change.row, read, table);
+    upgraded.add(id);
+    return first === undefined
+      ? [{ table, change }]
+      : [
+          { table, change: first },
+          { table, change },
+        ];
+  }
+  if (moves?.mustSettle(change)) throw unsettled(table);
+  return [{ table, change: moves?.settled(change) ?? change }];
+}
+
+function declaredRead(read: RowRead, moves: TableMoves | undefined, get: Get, table: string): Result {
+  if (moves === undefined) return read(get, table);
+  return moves.declared(read(moves.widened(get), table), get.maxVersions);
+}
+
+class MovedStep implements AtomicStep {
+  constructor(
+    private readonly inner: AtomicStep,
+    private readonly own: string,
+    private readonly movesOf: MovesOf,
+  ) {}
+
+  readonly read: RowRead = (get, table = this.own) => {
+    const moves = this.movesOf(table);
+    if (moves?.mustSettle(get)) migrateRow(this.inner, table, moves, get.row);
+    return declaredRead(this.inner.read, moves, get, table);
+  };
+
+  /** @throws UnsupportedError when its filter asks a moved column. */
+  readonly scan: RowScan = (scan, table = this.own) => {
+    const moves = this.movesOf(table);
+    if (moves === undefined || scan.raw) return this.inner.scan(scan, table);
+    return this.inner.scan(moves.widened(scan), table).map((row) => moves.declared(row, scan.maxVersions));
+  };
+
+  apply({ table, change }: TableChange): Result {
+    const moves = this.movesOf(table);
+    if (moves === undefined) return this.inner.apply({ table, change });
+    if (moves.mustSettle(change)) migrateRow(this.inner, table, moves, change.row);
+    return this.inner.apply({ table, change: moves.settled(change) });
+  }
+
+  attempt<T>(work: () => T): T {
+    return this.inner.attempt(work);
+  }
+}
+
+/** The moved columns of a database's tables, and the tables as they are declared. */
+
+export class Moves {
+  private readonly byTable = new Map<string, TableMoves>();
+  private readonly of: MovesOf = (table) => this.byTable.get(table);
+
+  /** The tables' entities, in place of those that were known of them. */
+  declare(tables: readonly TableSchema[]): void {
+    for (const { descriptor, entities } of tables) this.declareTable(descriptor.name, entities);
+  }
+
+  declareTable(name: string, entities: readonly EntitySchema[]): void {
+    const moves = TableMoves.of(entities);
+    if (moves === undefined) this.byTable.delete(name);
+    else this.byTable.set(name, moves);
+  }
+
+  /** A row of a table, its newest cells, as its entity is declared. */
+  declaredRow(table: string, row: Result): Result {
+    return this.of(table)?.declared(row, 1) ?? row;
+  }
+
+  /**
+   * The table as its entities are declared; the same where nothing has moved. Rows of older versions that are read by their
+   * keys are written as upgraded where their upgrades say so, unless that is forbidden.
+   */
+  view(table: Table, writesBack = true): Table {
+    if (this.byTable.size === 0) return table;
+    const moves = this.of(table.name);
+    if (!('atomic' in table)) return moves === undefined ? table : new MovedTable(table, moves, writesBack);
+    const sync = table as SyncTable;
+    return moves === undefined
+      ? withMovedSteps(sync, this.of)
+      : new MovedSyncTable(sync, moves, this.of, writesBack);
+  }
+
+  /** The engine with every table as it is declared. */
+  viewOf(engine: Engine): Engine {
+    const { transaction } = engine;
+    return {
+      name: engine.name,
+      capabilities: engine.capabilities,
+      admin: engine.admin,
+      table: (name) => this.view(engine.table(name), false),
+      now: () => engine.now(),
+      observe: (table, observer) => engine.observe(table, observer),
+      ...(transaction && { transaction: transaction.bind(engine) }),
+      close: () => engine.close(),
+    };
+  }
+}

@@ -1,0 +1,169 @@
+/** What is done with one index as a whole. */
+
+import { toHex } from '../../bytes/index.js';
+import { type IndexStanding, indexStanding, setIndexStanding } from '../../ddl/index.js';
+import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
+import { EntityIndexes } from '../../indexes/index.js';
+import type { JobOutcome, JobRunOptions } from '../../job/index.js';
+import type { IndexAccess, IndexState } from '../../query/index.js';
+import type { IndexSchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import type { Engine } from '../../table/index.js';
+import { buildIndex, drainIndex, dropEntries, verifyIndex } from './jobs/index-jobs.js';
+import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
+
+/** What is known of the indexes of a database, and its turns. */
+export interface IndexKeeper {
+  stateOf(index: IndexSchema): IndexState | undefined;
+  setState(index: IndexSchema, state: IndexState): void;
+  /** Runs what must not overlap with its like, after what was begun before. */
+  alone<T>(what: string, run: () => Promise<T>): Promise<T>;
+  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  notesOf(access: IndexAccess): WaitingNotes | undefined;
+}
+
+/** Notes of the eventual indexes of one entity. */
+export interface WaitingNotes {
+  /** Works those of the index at this place among the entity's. How many there were. */
+  drain(place: number): Promise<number>;
+}
+
+/** One index of an open database: its state, and the jobs that build, check, mend and empty it while writes go on. */
+export class IndexHandle {
+  private readonly index: IndexSchema;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly indexing: IndexKeeper,
+    private readonly access: IndexAccess,
+    name: string,
+  ) {
+    const { schema, all } = access.indexes;
+    const found = all.find(({ index }) => index.name === name);
+    if (found === undefined) {
+      throw new QueryError(
+        `${schema.name} has no index ${describe(name)}. It has ${all.map(({ index }) => index.name).join(', ')}.`,
+        { details: { entity: schema.name, index: name } },
+      );
+    }
+    this.index = found.index;
+  }
+
+  /** Whether entries are written behind the rows. */
+  get eventual(): boolean {
+    return this.index.eventual;
+  }
+
+  /** Undefined where the tables were opened with `tables: 'ignore'`, or `'verify'` before the index was built. */
+  get state(): IndexState | undefined {
+    return this.indexing.stateOf(this.index);
+  }
+
+  /**
+   * Writes the entries of every row, and lets queries ask the index. Goes on where an earlier run stopped. Rows may be
+   * written meanwhile.
+   * @throws ConflictError when two rows have the same values in a unique index, or another program has disabled, dropped or
+   * built it meanwhile.
+   */
+  build(run?: JobRunOptions): Promise<JobOutcome> {
+    return this.alone(() => this.buildAlone(run));
+  }
+
+  private async buildAlone(run: JobRunOptions | undefined): Promise<JobOutcome> {
+    const { state, build } = await this.standing();
+    // What a build did before the index was disabled is worth nothing: rows have been written since, or entries removed.
+    const now = state === 'disabled' ? build + 1 : build;
+    const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now };
+    if (state !== 'active') await this.change(() => begun);
+    const outcome = await buildIndex(this.target(), { over: state === 'active' || now > 0, build: now }, run);
+    await this.change((standing) => {
+      if (standing.state === begun.state && standing.build === now) return { state: 'active', build: now };
+      throw new ConflictError(
+        `The index "${this.index.name}" was disabled, dropped or built by another program while it was built: it may lack what was ` +
+          'written since. Build it again.',
+        { details: { entity: this.access.indexes.schema.name, index: this.index.name } },
+      );
+    });
+    return outcome;
+  }
+
+  /**
+   * Brings the entries of an eventual index up to date. Resolves with their number when none is left of those that waited at
+   * the call. What waits is worked behind the writes anyway, and after a crash when the database is opened next.
+   * @throws InvalidArgumentError for an index whose entries are written with the rows.
+   */
+  async drain(): Promise<number> {
+    const { indexes } = this.access;
+    const { schema, all } = indexes;
+    if (!this.index.eventual) {
+      throw new InvalidArgumentError(
+        `The index "${this.index.name}" of ${schema.name} is not eventual: its entries are written with the rows, and none waits. Leave out drain().`,
+        { details: { entity: schema.name, index: this.index.name } },
+      );
+    }
+    const notes = this.indexing.notesOf(this.access);
+    if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
+    const { counters } = await drainIndex(this.target());
+    return counters['entries'] ?? 0;
+  }
+
+  /** Holds rows and entries against each other, in both directions. Changes nothing. */
+  async verify(options: VerifyOptions = {}): Promise<IndexReport> {
+    return verifyIndex(this.target(), false, checked('verify', options));
+  }
+
+  /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
+  async repair(options: VerifyOptions = {}): Promise<IndexReport> {
+    const known = checked('repair', options);
+    if (this.index.eventual) await this.drain();
+    return verifyIndex(this.target(), true, known);
+  }
+
+  /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */
+  drop(run?: JobRunOptions): Promise<JobOutcome> {
+    return this.alone(async () => {
+      await this.change((standing) => ({ ...standing, state: 'disabled' }));
+      return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+    });
+  }
+
+  /** Builds and drops of an index come one after another. */
+  private alone<T>(run: () => Promise<T>): Promise<T> {
+    return this.indexing.alone(toHex(this.index.id), run);
+  }
+
+  private async standing(): Promise<IndexStanding> {
+    const known = await indexStanding(this.engine.admin, this.access.indexes.schema, this.index);
+    return known ?? { state: 'building', build: 0 };
+  }
+
+  /** All indexes of a table stand in the same metadata: two that change it at once would undo each other. */
+  private change(to: (standing: IndexStanding) => IndexStanding): Promise<void> {
+    return this.indexing.alone(`metadata of ${this.access.indexes.tableName}`, async () => {
+      const standing = to(await this.standing());
+      await setIndexStanding(this.engine.admin, this.access.indexes.schema, this.index, standing);
+      this.indexing.setState(this.index, standing.state);
+    });
+  }
+
+  private target(): IndexTarget {
+    const { indexes } = this.access;
+    const where = indexes.all.find(({ index }) => index === this.index)!.where;
+    return {
+      engine: this.engine,
+      indexes: new EntityIndexes(indexes.schema, () => where, [this.index]),
+    };
+  }
+}
+
+/** @throws InvalidArgumentError when the sample is no share, or the time none. */
+function checked(doing: string, options: VerifyOptions): VerifyOptions {
+  const { sample, settledAfter } = options;
+  if (settledAfter !== undefined && !(Number.isSafeInteger(settledAfter) && settledAfter >= 0)) {
+    throw new InvalidArgumentError(
+      `${doing}: settledAfter is a number of milliseconds, 0 or more, not ${describe(settledAfter)}.`,
+    );
+  }
+  if (sample === undefined || (typeof sample === 'number' && sample > 0 && sample <= 1)) return options;
+  throw new InvalidArgumentError(`${doing}: sample is a share above 0 and up to 1, not ${describe(sample)}.`);
+}

@@ -1,0 +1,300 @@
+import { equalBytes, startsWithBytes, toHex, toLatin1 } from '../../bytes/index.js';
+import { checkIndexes, ensureIndexes, type IndexStates, type LiveTables } from '../../ddl/index.js';
+import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
+import { type EntityIndexes, SHADOW_QUALIFIER } from '../../indexes/index.js';
+import { entityIndexes, type IndexAccess, type IndexState } from '../../query/index.js';
+import { type CommittingTable, EventualIndexQueue } from '../../repository/index.js';
+import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import type { Engine } from '../../table/index.js';
+import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
+
+/** The notes of eventual indexes of an open embedded database: worked behind the writes, and for those who wait for them. */
+
+/** Notes that one step works. */
+const STEP = 256;
+/** Notes that are remembered; those beyond are found by a scan. */
+const MOST = 65_536;
+
+export class EventualEntries {
+  private readonly byEntity = new Map<string, EntityNotes>();
+  private ended = false;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly onFailure: (error: RowanError) => void,
+  ) {}
+
+  /** Has the notes of an entity worked from now on. @returns undefined where entries are written otherwise. */
+  of(indexes: EntityIndexes): EntityNotes | undefined {
+    const { schema } = indexes;
+    if (!indexes.all.some(({ index }) => index.eventual)) return undefined;
+    const table = this.engine.table(schema.table.descriptor.name);
+    if (!('atomic' in table)) return undefined;
+    const known = this.byEntity.get(schema.name);
+    if (known?.notes.indexes === indexes) return known;
+    known?.end();
+    const notes = new EventualIndexQueue(indexes, () => this.engine.now());
+    const own = new EntityNotes(notes, table as CommittingTable, this.onFailure);
+    if (!this.ended) own.listen(this.engine);
+    this.byEntity.set(schema.name, own);
+    return own;
+  }
+
+  /** Stops between two steps; what is left is done when the database is opened next. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await Promise.all([...this.byEntity.values()].map((notes) => notes.end()));
+  }
+}
+
+/** The notes of one entity. */
+export class EntityNotes implements WaitingNotes {
+  /** Notes that were written and not worked yet; perhaps of writes that came to nothing. */
+  private readonly noted = new Map<string, Uint8Array>();
+  /** Whether there may be notes that nobody remembers. */
+  private unknown = false;
+  private running: Promise<void> | undefined;
+  private stopListening: (() => void) | undefined;
+  private ended = false;
+
+  constructor(
+    readonly notes: EventualIndexQueue,
+    private readonly table: CommittingTable,
+    private readonly onFailure: (error: RowanError) => void,
+  ) {}
+
+  /** Remembers the notes of every write from now on, of transactions when they are committed. */
+  listen(engine: Engine): void {
+    this.stopListening = engine.observe(this.notes.indexes.tableName, {
+      after: ({ change }) => {
+        if (change.kind === 'put' && this.notes.has(change.row)) this.note(change.row);
+        return undefined;
+      },
+    });
+  }
+
+  private note(row: Uint8Array): void {
+    if (this.noted.size < MOST) this.noted.set(toLatin1(row), row);
+    else this.unknown = true;
+    this.kick();
+  }
+
+  /** Works what waits, that of earlier programs too, without being waited for. */
+  kickAll(): void {
+    this.unknown = true;
+    this.kick();
+  }
+
+  private kick(): void {
+    if (this.running !== undefined || this.ended) return;
+    // Behind the step that writes the note.
+    this.running = new Promise((resolve) => setImmediate(resolve))
+      .then(() => this.work())
+      .catch((error: unknown) => {
+        this.unknown = true;
+        if (!(error instanceof RowanError)) throw error;
+        if (!this.ended) this.onFailure(error);
+      })
+      .finally(() => {
+        this.running = undefined;
+      });
+  }
+
+  private async work(): Promise<void> {
+    while (!this.ended && (this.unknown || this.noted.size > 0)) {
+      if (this.unknown) {
+        this.unknown = false;
+        for (const place of this.notes.places) await this.drain(place);
+      } else {
+        await this.step(this.take());
+      }
+    }
+  }
+
+  private take(): Uint8Array[] {
+    const taken: Uint8Array[] = [];
+    for (const [name, row] of this.noted) {
+      if (taken.length === STEP) break;
+      this.noted.delete(name);
+      taken.push(row);
+    }
+    return taken;
+  }
+
+  private step(notes: readonly Uint8Array[]): Promise<number> {
+    return this.table.atomic((step) => this.notes.settle(step, notes));
+  }
+
+  /** Works every note of an index that waits at the call. How many there were. @throws RowanError of the engine. */
+  async drain(place: number): Promise<number> {
+    let settled = 0;
+    let last: Uint8Array | undefined;
+    do {
+      const from = last;
+      [settled, last] = await this.table.atomic((step): [number, Uint8Array | undefined] => {
+        const found = this.notes.waiting(step, place, from, STEP);
+        return [settled + this.notes.settle(step, found), found.length < STEP ? undefined : found.at(-1)];
+      });
+    } while (last !== undefined && !this.ended);
+    return settled;
+  }
+
+  async end(): Promise<void> {
+    this.ended = true;
+    this.stopListening?.();
+    await this.running;
+  }
+}
+
+/** The indexes of an open database: what keeps them, and which of them can be asked. */
+
+export class Indexing implements IndexKeeper {
+  private readonly byEntity = new Map<EntitySchema, IndexAccess>();
+  private states: IndexStates = new Map();
+  /** By which the states of indexes are found: each query asks. */
+  private readonly names = new WeakMap<IndexSchema, string>();
+  /** The last of what is done alone, by what it is done to. */
+  private readonly last = new Map<string, Promise<unknown>>();
+
+  private readonly eventual: EventualEntries;
+
+  constructor(
+    private readonly engine: Engine,
+    /** Told when entries of eventual indexes could not be written. */
+    onFailure: (error: RowanError) => void = () => undefined,
+  ) {
+    this.eventual = new EventualEntries(engine, onFailure);
+  }
+
+  /** @throws SchemaError naming every condition that is none, and what the engine could not keep. */
+  check(entities: readonly EntitySchema[]): void {
+    const problems: string[] = [];
+    for (const schema of entities) {
+      if (schema.indexes.length === 0 && !isFollowed(schema, entities)) continue;
+      const problem = this.shadowProblem(schema);
+      if (problem !== undefined) problems.push(problem);
+      try {
+        entityIndexes(schema);
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        problems.push(`${schema.name}: the condition of an index is wrong. ${error.message}`);
+      }
+    }
+    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  }
+
+  /** Finds out the states of the tables' indexes; unless `readOnly` brings the metadata in line with the declarations. */
+  async adopt(tables: readonly TableSchema[], live: LiveTables, readOnly: boolean): Promise<void> {
+    this.states = readOnly
+      ? await checkIndexes(this.engine.admin, tables)
+      : await ensureIndexes(this.engine, tables, live);
+    this.byEntity.clear();
+    for (const schema of tables.flatMap(({ entities }) => entities)) {
+      const access = this.of(schema);
+      if (access !== undefined) this.eventual.of(access.indexes)?.kickAll();
+    }
+  }
+
+  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  notesOf({ indexes }: IndexAccess): EntityNotes | undefined {
+    return this.eventual.of(indexes);
+  }
+
+  /** Ends what is done behind the writes. */
+  end(): Promise<void> {
+    return this.eventual.end();
+  }
+
+  setState(index: IndexSchema, state: IndexState): void {
+    this.states.set(toHex(index.id), state);
+  }
+
+  /** Runs what must not overlap with its like, after what was begun before. */
+  async alone<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const before = this.last.get(what);
+    const own = (async () => {
+      await before?.catch(() => undefined);
+      return run();
+    })();
+    this.last.set(what, own);
+    try {
+      return await own;
+    } finally {
+      if (this.last.get(what) === own) this.last.delete(what);
+    }
+  }
+
+  stateOf(index: IndexSchema): IndexState | undefined {
+    let name = this.names.get(index);
+    if (name === undefined) {
+      name = toHex(index.id);
+      this.names.set(index, name);
+    }
+    return this.states.get(name);
+  }
+
+  /** Undefined for an entity without indexes. */
+  of(schema: EntitySchema): IndexAccess | undefined {
+    if (schema.indexes.length === 0) return undefined;
+    let access = this.byEntity.get(schema);
+    if (access === undefined) {
+      const indexes: EntityIndexes = entityIndexes(schema);
+      access = { indexes, stateOf: (index) => this.stateOf(index) };
+      this.byEntity.set(schema, access);
+      this.eventual.of(indexes);
+    }
+    return access;
+  }
+
+  /** @throws QueryError when the entity has no such index. */
+  handle(schema: EntitySchema, name: string): IndexHandle {
+    const access = this.of(schema);
+    if (access !== undefined) return new IndexHandle(this.engine, this, access, name);
+    throw new QueryError(
+      `${schema.name} has no index ${describe(name)}. It has none: declare one with @Index.`,
+      {
+        details: { entity: schema.name, index: name },
+      },
+    );
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  refuseElsewhere({ name, indexes }: EntitySchema): void {
+    if (indexes.length === 0) return;
+    throw new UnsupportedError(
+      `${name} has indexes (${indexes.map((index) => index.name).join(', ')}), which are kept for its declared table only. Declare a class without them for repositoryIn().`,
+    );
+  }
+
+  /** Where entries are written around the row, the row must have a marker, and a cell beside it for what they are of. */
+  private shadowProblem(schema: EntitySchema): string | undefined {
+    const { name, marker, columns } = schema;
+    if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
+    if (marker === undefined)
+      return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries, changes), has a marker. Leave out marker: false.`;
+    const taken = columns.find(
+      ({ family, qualifier, kind }) =>
+        family === marker.family &&
+        (kind === 'columns'
+          ? startsWithBytes(SHADOW_QUALIFIER, qualifier)
+          : equalBytes(qualifier, SHADOW_QUALIFIER)),
+    );
+    if (taken === undefined) return undefined;
+    return (
+      `${name}.${taken.property}: on HBase an entity with indexes, or whose rows are followed, has a cell "${marker.family}:_x" of its own beside the marker. ` +
+      'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
+    );
+  }
+}
+
+/** Whether anything but entries is kept with the rows of an entity. */
+function isFollowed(
+  { copies, references, summaries, target, changesKept }: EntitySchema,
+  entities: readonly EntitySchema[],
+): boolean {
+  if (copies.length + references.length + summaries.length > 0 || changesKept !== undefined) return true;
+  return entities.some((other) =>
+    [...other.copies, ...other.references].some((link) => link.target() === target),
+  );
+}

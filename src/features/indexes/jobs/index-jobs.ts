@@ -1,0 +1,228 @@
+import { EMPTY_BYTES, fromHex, prefixEnd, toHex, toLatin1 } from '../../../bytes/index.js';
+import { retireIndex } from '../../../ddl/index.js';
+import { ConflictError } from '../../../errors.js';
+import { notePrefix } from '../../../indexes/index.js';
+import { runJob } from '../../../job/runner.js';
+import { toolJobName } from '../../../job/table-pass.js';
+import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
+import { applyReadSet, readColumns } from '../../../query/projection.js';
+import { type CommittingTable, deleteOf, IndexedRows } from '../../../repository/index.js';
+import { type Engine, Scan, type Table } from '../../../table/index.js';
+import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
+import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
+import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
+import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
+
+/** Builds, checks and mends an index, while the application goes on writing. */
+
+function tableOf({ engine, indexes }: IndexTarget): Table {
+  return engine.table(indexes.schema.table.descriptor.name);
+}
+
+function atomic(table: Table): (AtomicTable & CommittingTable) | undefined {
+  return 'commit' in table ? (table as AtomicTable & CommittingTable) : undefined;
+}
+
+type Opening = (context: SplitContext) => SplitWork;
+
+/** What is done with rows and entries, on the engine that has them. */
+function worksOf(
+  target: IndexTarget,
+  table: Table,
+  { sample = 1, settledAfter }: VerifyOptions,
+  repair: boolean,
+): {
+  readonly build: (touched: ReadonlySet<string>) => Opening;
+  readonly rows: Opening;
+  readonly entries: Opening;
+} {
+  const local = atomic(table);
+  if (local !== undefined) {
+    return {
+      build: (touched) =>
+        SortedBuildWork.of(target, local, touched) ??
+        ((context) => new BuildWork(target, local, context, touched)),
+      rows: (context) => new RowWork(target, local, context, sample, repair),
+      entries: (context) => new EntryWork(target, local, context, sample, repair),
+    };
+  }
+  const { engine, indexes } = target;
+  const rows = new IndexedRows(
+    table,
+    engine.table(indexes.tableName),
+    indexes,
+    () => engine.now(),
+    settledAfter,
+  );
+  return {
+    build: () => (context) => new RemoteBuildWork(target, rows, context),
+    rows: (context) => new RemoteRowWork(target, rows, context, sample, repair),
+    entries: (context) => new RemoteEntryWork(target, rows, context, sample, repair),
+  };
+}
+
+/**
+ * Writes the entries of every row. `over`: whether entries may be there that no row bears out; they are removed then. Only
+ * a build of the same number is gone on with.
+ * @throws ConflictError when two rows have the values of a unique index; then it can be asked by nobody.
+ */
+export async function buildIndex(
+  target: IndexTarget,
+  { over, build }: { readonly over: boolean; readonly build: number },
+  run: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const table = tableOf(target);
+  const { index } = target.indexes.all[0]!;
+  const touched = new Set<string>();
+  const local = atomic(table);
+  // Elsewhere each row is read again when its entries are written.
+  const unwatch = local && watch(target.engine, table.name, touched);
+  try {
+    // What was ordered before the watch began is visible to the scans when this is done.
+    await local?.commit(() => []);
+    const works = worksOf(target, table, {}, true);
+    const phases: JobPhase[] = [rowsPhase(target, works.build(touched))];
+    if (over) phases.push(entriesPhase(target, works.entries));
+    const name = toolJobName('index-build', toHex(index.id), ...(build === 0 ? [] : [String(build)]));
+    const signature = `${index.signature} ${over ? 'over' : 'new'}`;
+    const outcome = await runJob(
+      target.engine,
+      { name, signature, phases },
+      { restart: 'done', checkpointRows: CHECKPOINT_ROWS, ...run },
+    );
+    const conflicts = outcome.counters['conflicts'] ?? 0;
+    if (conflicts > 0) throw conflictsOf(target, conflicts);
+    return outcome;
+  } finally {
+    unwatch?.();
+  }
+}
+
+/** Holds rows and entries against each other, in both directions; with `repair` makes the entries what they should be. */
+export async function verifyIndex(
+  target: IndexTarget,
+  repair: boolean,
+  options: VerifyOptions = {},
+): Promise<IndexReport> {
+  const { sample = 1, run = {} } = options;
+  const { index } = target.indexes.all[0]!;
+  const works = worksOf(target, tableOf(target), options, repair);
+  const phases = [rowsPhase(target, works.rows), entriesPhase(target, works.entries)];
+  const name = toolJobName(repair ? 'index-repair' : 'index-verify', toHex(index.id));
+  const signature = `${index.signature} ${sample}`;
+  const { counters } = await runJob(
+    target.engine,
+    { name, signature, phases },
+    { restart: repair ? 'done' : true, ...run },
+  );
+  const count = (what: string): number => counters[what] ?? 0;
+  return {
+    rows: count('rows'),
+    valid: count('valid'),
+    missing: count('missing'),
+    extra: count('extra'),
+    stale: count('stale'),
+    // Where no notes are written, the entries themselves say that they are to be looked at.
+    unverified: index.eventual ? 0 : count('unverified'),
+    pending: count('pending') + (index.eventual ? count('unverified') : 0),
+    beyondTtl: count('beyondTtl'),
+    repaired: count('repaired'),
+  };
+}
+
+/** Settles the entries of an eventual index that wait (HBase): those that are unverified. Counters: `entries`. */
+export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
+  const { engine, indexes } = target;
+  const { index } = indexes.all[0]!;
+  const entries = engine.table(indexes.tableName);
+  const rows = new IndexedRows(tableOf(target), entries, indexes, () => engine.now());
+  const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, rows, context))];
+  const job = { name: toolJobName('index-drain', toHex(index.id)), signature: index.signature, phases };
+  return runJob(engine, job, { restart: true });
+}
+
+/** Notes the rows of a table that are written from now on, in Latin-1: each in the step that writes it, transactions' too. */
+function watch(engine: Engine, table: string, touched: Set<string>): () => void {
+  return engine.observe(table, {
+    before({ change }) {
+      touched.add(toLatin1(change.row));
+      return undefined;
+    },
+  });
+}
+
+function rowsPhase(target: IndexTarget, open: (context: SplitContext) => SplitWork): JobPhase {
+  const { schema, columns } = target.indexes;
+  return {
+    table: schema.table.descriptor.name,
+    ranges: [],
+    scan: () => {
+      const scan = new Scan().setCacheBlocks(false);
+      applyReadSet(scan, readColumns(schema, [], columns, undefined));
+      return scan;
+    },
+    open,
+  };
+}
+
+function entriesPhase(target: IndexTarget, open: (context: SplitContext) => SplitWork): JobPhase {
+  const { index } = target.indexes.all[0]!;
+  return {
+    table: target.indexes.tableName,
+    ranges: [{ start: index.id, stop: prefixEnd(index.id) ?? new Uint8Array(0) }],
+    scan: () => new Scan().setCacheBlocks(false),
+    open,
+  };
+}
+
+function conflictsOf({ indexes }: IndexTarget, conflicts: number): ConflictError {
+  const { schema, all } = indexes;
+  const { name } = all[0]!.index;
+  return new ConflictError(
+    `${conflicts} rows of ${schema.name} have values in the unique index "${name}" that another has: it cannot be built. ` +
+      'Change them, and build it again; or declare it without unique.',
+    { details: { entity: schema.name, index: name, conflicts } },
+  );
+}
+
+/** Empties an index. */
+
+/** Removes every entry of an index, by its id, and the notes about entries. */
+export async function dropEntries(
+  engine: Engine,
+  tableName: string,
+  id: Uint8Array,
+  run: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const table = engine.table(tableName);
+  const phase: JobPhase = {
+    table: tableName,
+    ranges: [id, notePrefix(id)].map((start) => ({ start, stop: prefixEnd(start) ?? EMPTY_BYTES })),
+    scan: () => new Scan().setCacheBlocks(false),
+    open: (context) => ({
+      async rows(rows) {
+        await table.batch(rows.map(({ row }) => deleteOf(row)));
+        context.count('removed', rows.length);
+      },
+    }),
+  };
+  const name = toolJobName('index-drop', toHex(id));
+  // Entries may have been written since an earlier run, where it stood.
+  return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
+}
+
+/** The end of an index that is declared no more. */
+
+/** Removes the entries of an index, and what the metadata of its table keeps of it. Counters: `removed`. */
+export async function removeIndex(
+  engine: Engine,
+  indexTable: string,
+  id: string,
+  run?: JobRunOptions,
+): Promise<JobOutcome> {
+  // Should this be cut off: a declaration that comes back must not trust the entries that are left.
+  await retireIndex(engine.admin, indexTable, id, true);
+  const outcome = await dropEntries(engine, indexTable, fromHex(id), run);
+  await retireIndex(engine.admin, indexTable, id, false);
+  return outcome;
+}

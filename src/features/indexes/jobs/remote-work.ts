@@ -1,0 +1,199 @@
+/**
+ * Indexes of HBase. A row and its entries are never read in one moment: what seems to be off is looked at a second time,
+ * and put right as a change of the row is, so that writers who go on cannot undo it.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { equalBytes } from '../../../bytes/index.js';
+import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../../../indexes/index.js';
+import type { SplitContext, SplitWork } from '../../../job/types.js';
+import { type IndexedRows, ReadRepair } from '../../../repository/index.js';
+import type { Result } from '../../../table/index.js';
+import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
+
+/** Counts by their names. */
+class Counts {
+  private readonly counts = new Map<string, number>();
+
+  add(what: string, by = 1): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + by);
+  }
+
+  tell(context: SplitContext): void {
+    for (const [what, by] of this.counts) context.count(what, by);
+  }
+}
+
+/** Writes the entries of rows. */
+export class RemoteBuildWork implements SplitWork {
+  constructor(
+    private readonly target: IndexTarget,
+    private readonly indexed: IndexedRows,
+    private readonly context: SplitContext,
+  ) {}
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter((row) => isOwn(this.target, row));
+    const mended = await this.indexed.mend(own);
+    const counts = new Counts();
+    for (const { error, taken, entries } of mended) {
+      if (error !== undefined) throw error;
+      counts.add('conflicts', taken);
+      counts.add('entries', entries);
+      counts.add('rows');
+    }
+    counts.tell(this.context);
+  }
+}
+
+/** What comparing both ways shares. */
+abstract class RemoteComparingWork implements SplitWork {
+  constructor(
+    protected readonly target: IndexTarget,
+    protected readonly indexed: IndexedRows,
+    protected readonly context: SplitContext,
+    protected readonly sample: number,
+    protected readonly repair: boolean,
+  ) {}
+
+  abstract rows(rows: readonly Result[]): Promise<void>;
+}
+
+/** From rows to entries. */
+export class RemoteRowWork extends RemoteComparingWork {
+  async rows(found: readonly Result[]): Promise<void> {
+    const rows = found.filter((row) => isOwn(this.target, row) && isSampled(row.row, this.sample));
+    const first = await this.look(rows.map(({ row }) => row));
+    const off = first.filter(({ faults }) => faults.length > 0).map(({ row }) => row);
+    const second = off.length === 0 ? [] : await this.look(off);
+    const counts = new Counts();
+    counts.add('rows', rows.length);
+    for (const { valid } of [...first.filter(({ faults }) => faults.length === 0), ...second])
+      counts.add('valid', valid);
+    for (const { faults } of second) for (const fault of faults) counts.add(fault);
+    if (this.repair)
+      counts.add('repaired', await this.mend(second.filter(({ faults }) => faults.length > 0)));
+    counts.tell(this.context);
+  }
+
+  private async mend(
+    off: readonly { readonly row: Uint8Array; readonly faults: readonly string[] }[],
+  ): Promise<number> {
+    const mended = await this.indexed.mend(off);
+    let repaired = 0;
+    for (const [i, { error, taken }] of mended.entries()) {
+      if (error !== undefined) throw error;
+      repaired += Math.max(0, off[i]!.faults.length - taken);
+    }
+    return repaired;
+  }
+
+  /** What of each row's entries is as it is to be, and what the others are. */
+  private async look(
+    rows: readonly Uint8Array[],
+  ): Promise<{ readonly row: Uint8Array; readonly valid: number; readonly faults: string[] }[]> {
+    const { indexed } = this;
+    const { all } = indexed.indexes;
+    const loaded = await indexed.rows.loadAll(rows, undefined);
+    const wanted = loaded.map(({ stored }) =>
+      indexed.indexes
+        .entriesOf(stored)
+        .flatMap((entries, i) => entries.map((entry) => ({ index: all[i]!, ...entry }))),
+    );
+    const standing = await indexed.entries.standing(wanted.flat(), undefined);
+    let at = 0;
+    return rows.map((row, i) => {
+      const faults: string[] = [];
+      for (const { value } of wanted[i]!) {
+        const found = standing[at++];
+        if (found !== undefined && equalBytes(found.cell.value, value)) continue;
+        if (found === undefined || !equalBytes(found.holder, row)) faults.push('missing');
+        else faults.push(found.token === undefined ? 'stale' : 'unverified');
+      }
+      return { row, valid: wanted[i]!.length - faults.length, faults };
+    });
+  }
+}
+
+/** From entries to rows. What a row's entry says otherwise was counted on the way from the row. */
+export class RemoteEntryWork extends RemoteComparingWork {
+  async rows(found: readonly Result[]): Promise<void> {
+    const rows = found.filter(({ row }) => isSampled(row, this.sample)).map(({ row }) => row);
+    const first = await this.look(rows);
+    const second = first.length === 0 ? [] : await this.look(first.map(({ row }) => row));
+    const counts = new Counts();
+    for (const { fault } of second) counts.add(fault);
+    if (this.repair && second.length > 0) counts.add('repaired', await this.mend(second));
+    counts.tell(this.context);
+  }
+
+  /** Entries that no row bears out. */
+  private async look(rows: readonly Uint8Array[]) {
+    const { indexed, target } = this;
+    const index = indexed.indexes.all[0]!;
+    const suspects = rows.map((row) => ({ index, row }));
+    const standing = await indexed.entries.standing(suspects, undefined);
+    const there = suspects.flatMap((suspect, i) => {
+      const found = standing[i];
+      return found === undefined ? [] : [{ ...suspect, ...found }];
+    });
+    const loaded =
+      there.length === 0
+        ? []
+        : await indexed.rows.loadAll(
+            there.map(({ holder }) => holder),
+            undefined,
+          );
+    return there.flatMap((entry, i) => {
+      const { stored } = loaded[i]!;
+      if (indexed.planner.bears(index, stored, entry.row)) return [];
+      return [{ ...entry, fault: strayName(target, isVerified(entry.cell.value), stored) }];
+    });
+  }
+
+  private async mend(off: Awaited<ReturnType<RemoteEntryWork['look']>>): Promise<number> {
+    const { indexed, context } = this;
+    let repaired = 0;
+    for (const { holder, index, row, cell, token } of off) {
+      const suspects = [{ index, row }];
+      const before = indexed.entries.remaining(cell);
+      // Of a row that is not there: somebody may be about to write it.
+      if (token !== undefined && before > 0 && (await indexed.rows.load(holder, undefined)).stored.isEmpty)
+        await sleep(before, undefined, { signal: context.signal });
+      const [mended] = await indexed.mend([{ row: holder, suspects }]);
+      if (mended!.error !== undefined) throw mended!.error;
+      if (mended!.entries > 0) repaired++;
+    }
+    return repaired;
+  }
+}
+
+/** Settles unverified entries: by their rows where the change took effect, else when its writer can be about it no more. */
+export class RemoteDrainWork implements SplitWork {
+  private readonly repair: ReadRepair;
+
+  constructor(
+    private readonly target: IndexTarget,
+    indexed: IndexedRows,
+    private readonly context: SplitContext,
+  ) {
+    this.repair = new ReadRepair(indexed);
+  }
+
+  async rows(found: readonly Result[]): Promise<void> {
+    const index = this.target.indexes.all[0]!;
+    const waiting = found.filter((row) => {
+      const value = row.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+      return value !== undefined && !isVerified(value);
+    });
+    let suspects = waiting.map(({ row }) => ({ index, row }));
+    for (;;) {
+      const left = await this.repair.settle(suspects);
+      if (left.length === 0) break;
+      suspects = left.map(({ suspect }) => suspect);
+      const wait = Math.min(...left.map(({ remaining }) => remaining));
+      await sleep(Math.max(wait, 1), undefined, { signal: this.context.signal });
+    }
+    this.context.count('entries', waiting.length);
+  }
+}

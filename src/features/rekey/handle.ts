@@ -1,0 +1,342 @@
+/** One change of an entity's keys, from its plan to its end (docs/rekey.md). */
+
+import { randomUUID } from 'node:crypto';
+import { ConflictError, RowanError, SchemaError } from '../../errors.js';
+import type { JobRunOptions } from '../../job/index.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { checkOptions } from '../../table/checks.js';
+import type { Engine } from '../../table/index.js';
+import type { RekeyDifferences } from './jobs/compare.js';
+import type { Mirror } from './jobs/mirror.js';
+import { rowsOf } from './jobs/remote-copy.js';
+import { mappingProblems } from './jobs/row-mapping.js';
+import { RekeyKeeper } from './keeper.js';
+import {
+  type CleanupOptions,
+  type CutOverOptions,
+  isAborted,
+  isMirrored,
+  isWrong,
+  type RekeyRecord,
+  type RekeyRun,
+  type RekeyState,
+  type RekeyStrategy,
+} from './strategy.js';
+
+export interface RekeyPlan {
+  readonly fromKey: string;
+  readonly toKey: string;
+  /** Why it cannot be; empty when it can. */
+  readonly problems: readonly string[];
+  /** What is known of it; undefined when it was never begun. */
+  readonly record: RekeyRecord | undefined;
+}
+
+/** Made by `Database.rekey`. Each call goes on where the last one, or the process that was killed, stood. */
+export class Rekey {
+  private running: AbortController | undefined;
+  private readonly keeper: RekeyKeeper;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly from: EntitySchema,
+    private readonly to: EntitySchema,
+    private readonly mirror: Mirror,
+    private readonly way: RekeyStrategy,
+    private readonly declared: () => readonly EntitySchema[],
+  ) {
+    this.keeper = new RekeyKeeper(engine, from, to);
+  }
+
+  /** Whether it can be, and where it stands. Changes nothing. */
+  async plan(): Promise<RekeyPlan> {
+    return {
+      fromKey: this.from.key.signature,
+      toKey: this.to.key.signature,
+      problems: this.problems(),
+      record: await this.status(),
+    };
+  }
+
+  /** Undefined when it was never begun. */
+  async status(): Promise<RekeyRecord | undefined> {
+    const record = (await this.keeper.read())?.value;
+    // Another process may have cut over, or aborted, what this one has run.
+    if (record !== undefined && isOver(record)) this.way.counts();
+    return record;
+  }
+
+  /**
+   * Goes on until the new layout may be read (`ready`): has writes go to both, copies what was written before, and holds the
+   * two against each other. Readers and writers go on meanwhile.
+   * @throws SchemaError when it cannot be; ConflictError when the new layout has rows of its own, or differs; RowanError
+   * `ERR_ABORTED` when it was paused or `signal` ended it: another `run` goes on; `ERR_BUSY` when it is run already.
+   */
+  run(options: JobRunOptions = {}): Promise<RekeyRecord> {
+    return this.alone(options, async (run) => {
+      let record = await this.begun();
+      if (record.paused) record = await this.keeper.set({ paused: false });
+      return this.heeding(record, isStopped, async () => {
+        const { way, keeper } = this;
+        if (record.state === 'planned') {
+          // Before it is noted: whoever reads that it is under way may rely on it.
+          await way.begin(this.runOf(record));
+          record = await keeper.advance(record, { state: way.first });
+        }
+        if (record.state === 'dual-write') record = await keeper.advance(record, { state: 'backfill' });
+        if (record.state === 'backfill') {
+          await way.copy(this.runOf(record), run);
+          record = await keeper.advance(record, { state: 'verify' });
+        }
+        if (record.state !== 'verify' && !(record.state === 'ready' && way.runsAgain)) return record;
+        const differences = await way.verify(this.runOf(record), run);
+        if (differences === undefined) return keeper.advance(record, { state: 'ready' });
+        if (isWrong(differences)) {
+          await keeper.set({ differences });
+          throw this.differs(differences);
+        }
+        return keeper.advance(record, { state: 'ready', differences });
+      });
+    });
+  }
+
+  /** Ends what `run` does, in whichever process; writes go to both layouts still. The next `run` goes on. */
+  async pause(): Promise<RekeyRecord> {
+    this.running?.abort();
+    return this.keeper.set({ paused: true });
+  }
+
+  /**
+   * Makes the new layout the one that counts. On the embedded engine the old one is kept up, so that there is a way back until
+   * `cleanup`. On HBase the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written last is copied, and, unless
+   * `compare` is false, every row held against its copy.
+   * @throws ConflictError unless both hold the same (`ready`); then writes of the old layout go on.
+   */
+  cutOver(options: CutOverOptions = {}): Promise<RekeyRecord> {
+    checkOptions('cutOver', options, { compare: true, signal: true });
+    return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
+      const { keeper, way } = this;
+      let record = await keeper.required();
+      if (record.state === 'cut-over') return record;
+      if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
+      // Where several processes may try at once the last of them counts.
+      const claim = this.engine.capabilities.sync ? undefined : randomUUID();
+      if (claim !== undefined) record = await keeper.advance(record, { cutting: claim });
+      if (record.state !== 'ready') return record;
+      return this.heeding(record, isAborted, async () => {
+        const cut = await way.cutOver(
+          this.runOf(record),
+          { ...options, ...(signal && { signal }) },
+          (differences) => this.noteCut(record, differences),
+        );
+        way.counts();
+        return cut;
+      });
+    });
+  }
+
+  private async noteCut(
+    record: RekeyRecord,
+    differences: RekeyDifferences | undefined,
+  ): Promise<RekeyRecord> {
+    if (differences !== undefined && isWrong(differences)) {
+      await this.keeper.set({ differences });
+      throw this.differs(differences);
+    }
+    return this.keeper.advance(record, { state: 'cut-over', ...(differences && { differences }) });
+  }
+
+  /**
+   * Removes the rows of the old layout, which cannot be written any more. There is no way back.
+   * @throws ConflictError before it was cut over, and, unless `compare` is false, when the old layout has rows or cells that the new one
+   * has not: nothing is removed then.
+   */
+  cleanup({ compare = true, ...options }: CleanupOptions = {}): Promise<RekeyRecord> {
+    return this.alone(options, async (run) => {
+      const { keeper } = this;
+      let record = await keeper.required();
+      if (record.state === 'done') return record;
+      if (record.state !== 'cut-over' && record.state !== 'cleanup')
+        throw this.notNow('cleaned up', record.state, 'Cut over first.');
+      if (record.state === 'cut-over') {
+        const lost = compare ? await this.way.lost(this.runOf(record), run) : undefined;
+        if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
+        record = await keeper.advance(record, { state: 'cleanup' });
+      }
+      await this.way.removeOld(this.runOf(record), run);
+      return keeper.advance(record, { state: 'done' });
+    });
+  }
+
+  /**
+   * Goes back to the old layout, and removes the rows of the new one.
+   * @throws ConflictError from `cleanup` on.
+   */
+  async abort(options: JobRunOptions = {}): Promise<RekeyRecord> {
+    this.running?.abort();
+    await this.idle;
+    return this.alone(options, async (run) => {
+      const { keeper } = this;
+      let record = await keeper.required();
+      if (record.state === 'aborted') return record;
+      if (record.state === 'cleanup' || record.state === 'done')
+        throw this.notNow('aborted', record.state, 'Change the keys of the new one back.');
+      if (record.state === 'cut-over' && !this.way.leadsBack)
+        throw this.notNow(
+          'aborted',
+          record.state,
+          'The new table may have been written since. Change its keys back.',
+        );
+      if (record.state !== 'aborting') record = await keeper.advance(record, { state: 'aborting' });
+      await this.way.removeNew(this.runOf(record), run);
+      return keeper.advance(record, { state: 'aborted' });
+    });
+  }
+
+  /** Settles when nothing of it is under way. */
+  private idle: Promise<unknown> = Promise.resolve();
+
+  private async alone<T>(options: JobRunOptions, work: (run: JobRunOptions) => Promise<T>): Promise<T> {
+    if (this.running !== undefined) {
+      throw new RowanError(
+        'ERR_BUSY',
+        `The keys of ${this.from.name} are being changed by another call. Await it, or pause it first.`,
+        {
+          details: { entity: this.from.name },
+        },
+      );
+    }
+    const stop = new AbortController();
+    this.running = stop;
+    const signal =
+      options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+    try {
+      const working = work({ ...options, signal });
+      this.idle = working.catch(() => undefined);
+      return await working;
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  /** Does what ends with `ERR_ABORTED` when another process has changed the record so that it must. */
+  private async heeding<T>(
+    { run }: RekeyRecord,
+    ends: (record: RekeyRecord) => boolean,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    // Only one process can have such a store.
+    if (this.engine.capabilities.sync) return work();
+    const { running, keeper } = this;
+    const end = keeper.look(
+      (record) => record.run !== run || ends(record),
+      () => running?.abort(),
+    );
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  private runOf(record: RekeyRecord): RekeyRun {
+    const { engine, from, to, mirror, keeper } = this;
+    return {
+      target: { engine, from, to, mirror, run: record.run },
+      record,
+      now: () => keeper.required(),
+      checkCutting: () => keeper.checkCutting(record),
+      set: (change) => keeper.set(change),
+      time: () => keeper.time(),
+    };
+  }
+
+  private problems(): string[] {
+    return [...mappingProblems(this.from, this.to, this.declared()), ...this.way.problems()];
+  }
+
+  /** Begins it unless it is under way. */
+  private async begun(): Promise<RekeyRecord> {
+    const { keeper } = this;
+    for (;;) {
+      const known = await keeper.read();
+      if (known !== undefined && isUnderWay(known.value)) return known.value;
+      if (known !== undefined && known.value.state !== 'aborted')
+        throw this.notNow(
+          'begun',
+          known.value.state,
+          known.value.state === 'done' ? 'It is done.' : 'Finish that first.',
+        );
+      const problems = this.problems();
+      if (problems.length > 0)
+        throw new SchemaError(
+          `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
+          problems,
+        );
+      await this.way.prepare();
+      const there = await rowsOf(this.engine, this.to);
+      // Rows may be those of a process that has begun it since.
+      if (there !== 'nothing' && (await keeper.isAsRead(known))) throw this.occupied(there);
+      if (there !== 'nothing') continue;
+      const begun = await keeper.begin(known, {
+        from: this.from.name,
+        to: this.to.name,
+        fromKey: this.from.key.signature,
+        toKey: this.to.key.signature,
+        state: 'planned',
+        paused: false,
+        run: (known?.value.run ?? 0) + 1,
+      });
+      if (begun !== undefined) return begun;
+    }
+  }
+
+  private occupied(there: 'rows' | 'deletes'): ConflictError {
+    return new ConflictError(
+      there === 'deletes'
+        ? `Rows of ${this.to.name} were deleted, and its table keeps the deletes: they would hide what is copied with its times. Give it another table or record type.`
+        : `${this.to.name} has rows already, which would be taken for copies of those of ${this.from.name}. Give it a table or a record type of its own, or remove them.`,
+      { details: { entity: this.to.name } },
+    );
+  }
+
+  private notNow(what: string, state: RekeyState, mend: string): ConflictError {
+    return new ConflictError(
+      `The change of the keys of ${this.from.name} to those of ${this.to.name} is at "${state}", and cannot be ${what}. ${mend}`,
+      { details: { entity: this.from.name, state } },
+    );
+  }
+
+  private wouldLose({ missing, different, unkeyed }: RekeyDifferences): ConflictError {
+    const { from, to } = this;
+    return new ConflictError(
+      `${from.name} has rows that ${to.name} has not, and that would be lost: ${missing} are missing, ${different} have cells that are not there, ` +
+        `${unkeyed} have no value that the new key is made of. They were written past the database (bulk loads, a shell). Write them anew through a ` +
+        'repository, which copies them, or remove them; `cleanup({ compare: false })` does not look.',
+      { details: { entity: from.name, missing, different, unkeyed } },
+    );
+  }
+
+  private differs({ rows: _, ...found }: RekeyDifferences): ConflictError {
+    const { missing, extra, different, unkeyed, entries } = found;
+    return new ConflictError(
+      `The rows of ${this.from.name} and ${this.to.name} are not alike: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} without a value ` +
+        `that the new key is made of, ${entries} entries of indexes that are not what the rows say. Give those without a value one; repair the indexes; what else differs was ` +
+        'written past the database (bulk loads, a shell): abort, and begin anew.',
+      { details: { entity: this.from.name, ...found } },
+    );
+  }
+}
+
+function isUnderWay({ state }: RekeyRecord): boolean {
+  return state === 'planned' || isMirrored(state);
+}
+
+/** Whether the new layout may be written. */
+function isOver({ state }: RekeyRecord): boolean {
+  return state === 'cut-over' || state === 'cleanup' || state === 'done' || state === 'aborted';
+}
+
+function isStopped(record: RekeyRecord): boolean {
+  return record.paused || isAborted(record);
+}

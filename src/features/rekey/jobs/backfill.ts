@@ -1,0 +1,217 @@
+/** Copies what was written before writes went to both layouts. */
+
+import { compareBytes, toLatin1 } from '../../../bytes/index.js';
+import { copyOf } from '../../../job/row-cells.js';
+import type { JobOutcome, JobRunOptions, SplitContext } from '../../../job/types.js';
+import {
+  type AtomicStep,
+  type Cell,
+  CellType,
+  type Durability,
+  Get,
+  type Result,
+  type RowRead,
+} from '../../../table/index.js';
+import {
+  everyCell,
+  inShortSteps,
+  nothing,
+  PassWork,
+  pass,
+  type RekeyTarget,
+  rowsAlone,
+  runPasses,
+  type StepTable,
+  tableOf,
+} from './passes.js';
+import type { RowEntries } from './row-mapping.js';
+
+/** A checkpoint flushes the new layout's table. */
+const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
+
+/** Rows counted between turns of the event loop. */
+const COUNTED_AT_ONCE = 256;
+
+/** The rows of the layout, by their keys alone: rows may be wide. */
+async function countRows(target: RekeyTarget): Promise<number> {
+  const { from } = target;
+  const scanner = tableOf(target, from).scan(rowsAlone());
+  let count = 0;
+  try {
+    for (;;) {
+      const rows = await scanner.nextBatch(COUNTED_AT_ONCE);
+      for (const { row } of rows) if (from.key.matches(row)) count++;
+      if (rows.length < COUNTED_AT_ONCE) return count;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } finally {
+    await scanner.close();
+  }
+}
+
+/** Keys are seldom spread evenly over all that there could be: how far the copying is is told by the rows there were. */
+function byRows(run: JobRunOptions, total: number): JobRunOptions {
+  const { onProgress } = run;
+  if (onProgress === undefined) return run;
+  const began = performance.now();
+  let first: number | undefined;
+  return {
+    ...run,
+    onProgress: (progress) => {
+      const { rows } = progress;
+      first ??= rows;
+      const rate = (rows - first) / (performance.now() - began);
+      onProgress({
+        ...progress,
+        fraction: total === 0 ? 1 : Math.min(rows / total, 1),
+        remainingMs: rate > 0 ? Math.max(total - rows, 0) / rate : undefined,
+      });
+    },
+  };
+}
+
+/** Copies every row of the old layout. An unfinished run is gone on with. Counters: `copied`, `unkeyed`. */
+export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Promise<JobOutcome> {
+  const { from, to, mirror } = target;
+  const watched = mirror.watch();
+  const table = tableOf(target, from);
+  try {
+    // What was ordered before the watch began is visible to the scans when this is done.
+    await table.atomic(() => undefined);
+    const copying = pass(from, everyCell, (context) => new CopyWork(target, table, watched.touched, context));
+    const options = byRows(run, await countRows(target));
+    const signature = `${from.key.signature} > ${to.key.signature}`;
+    return await runPasses(target, 'copy', signature, [copying], {
+      ...FLUSHED_SELDOM,
+      ...inShortSteps(options),
+    });
+  } finally {
+    watched.end();
+  }
+}
+
+class CopyWork extends PassWork {
+  private unflushed = false;
+  private readonly into: string;
+  /** Undefined where the new layout has no indexes. */
+  private readonly entries: RowEntries | undefined;
+  /** Families that show what was deleted to those who ask for times past. */
+  private readonly keeping: ReadonlySet<string>;
+
+  constructor(
+    private readonly target: RekeyTarget,
+    private readonly table: StepTable,
+    private readonly touched: ReadonlySet<string>,
+    private readonly context: SplitContext,
+  ) {
+    super();
+    const { families } = target.from.table.descriptor;
+    this.into = target.to.table.descriptor.name;
+    this.entries = target.mirror.entriesOf(target.to);
+    this.keeping = new Set(
+      families.filter(({ keepDeletedCells }) => keepDeletedCells !== 'FALSE').map(({ name }) => name),
+    );
+  }
+
+  /**
+   * The log is left to those who wait for it: copies stand in memory until their table is flushed, and what is lost before is
+   * copied again, since the checkpoint was not.
+   */
+  override async commit(): Promise<undefined> {
+    await super.commit();
+    if (!this.unflushed) return;
+    this.unflushed = false;
+    await this.target.engine.admin.flush(this.into);
+  }
+
+  protected async batch(rows: readonly Result[]): Promise<void> {
+    const { mirror } = this.target;
+    const own = rows.filter(({ row }) => mirror.forth.matches(row));
+    const unkeyed = await this.table.atomic((step) =>
+      mirror.quietly(() => {
+        const { copies, without } = this.copiesOf(own, step.read);
+        for (const copy of copies) this.write(copy, step);
+        return without;
+      }),
+    );
+    this.context.count('copied', own.length);
+    if (unkeyed > 0) this.context.count('unkeyed', unkeyed);
+  }
+
+  /** In the order of the new rows, which memory takes faster than any other; and how many have no key yet. */
+  private copiesOf(rows: readonly Result[], read: RowRead): { copies: RowCopy[]; without: number } {
+    const { forth } = this.target.mirror;
+    const copies: RowCopy[] = [];
+    let without = 0;
+    for (const { row, cells } of rows) {
+      const now = this.isPlain(row, cells) ? undefined : read(new Get(row).readAllVersions());
+      const to = forth.rowOf(
+        row,
+        now === undefined ? nothing : ({ family, qualifier }) => now.getValue(family, qualifier),
+      );
+      if (to !== undefined) copies.push({ to, row, cells, now });
+      else if (!now!.isEmpty) without++;
+    }
+    copies.sort((a, b) => compareBytes(a.to, b.to));
+    return { copies, without };
+  }
+
+  /** What was scanned is what is there, and all of it counts. */
+  private isPlain(row: Uint8Array, cells: readonly Cell[]): boolean {
+    if (this.target.mirror.forth.needed.length > 0) return false;
+    if (this.touched.size > 0 && this.touched.has(toLatin1(row))) return false;
+    for (const { type } of cells) if (type !== CellType.Put) return false;
+    return true;
+  }
+
+  private write(copy: RowCopy, step: AtomicStep): void {
+    const { entries } = this;
+    const { to } = copy;
+    if (entries === undefined) {
+      this.put(copy, 'SKIP_WAL', step);
+      return;
+    }
+    // Both are one record of the log: past it a crash could leave one of them, and nobody would know what entries there were.
+    const before = entries.imageOf(to, step.read);
+    this.put(copy, 'ASYNC_WAL', step);
+    for (const change of entries.changed(to, before, 'ASYNC_WAL', step.read)) step.apply(change);
+  }
+
+  private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {
+    const { forth } = this.target.mirror;
+    const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
+    const change = copyOf(to, forth.cellsOf(row, to, lasting), durability);
+    if (change === undefined) return;
+    this.unflushed ||= durability === 'SKIP_WAL';
+    step.apply({ table: this.into, change, settled: true });
+  }
+
+  /**
+   * The markers, and of the puts those that count now: others may have been written, or removed for good, since the row was
+   * scanned. What is there already was written by those who write to both.
+   */
+  private lastingCells(cells: readonly Cell[], now: Result, to: Uint8Array, read: RowRead): Cell[] {
+    const there = read(new Get(to).readAllVersions(), this.into);
+    const counts = new Set(now.cells.map(placeOf));
+    const known = new Set(there.cells.map(placeOf));
+    return cells.filter((cell) => {
+      if (cell.type !== CellType.Put) return true;
+      const place = placeOf(cell);
+      return (counts.has(place) || this.keeping.has(cell.family)) && !known.has(place);
+    });
+  }
+}
+
+/** A row on its way. */
+interface RowCopy {
+  readonly to: Uint8Array;
+  readonly row: Uint8Array;
+  /** As they were scanned. */
+  readonly cells: readonly Cell[];
+  /** The row as it is; undefined when it is as it was scanned. */
+  readonly now: Result | undefined;
+}
+
+function placeOf({ family, qualifier, timestamp }: Cell): string {
+  return `${family}:${toLatin1(qualifier)}@${timestamp}`;
+}

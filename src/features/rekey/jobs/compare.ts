@@ -1,0 +1,203 @@
+/** Holds every row of both layouts against the other. */
+
+import { compareBytes, equalBytes } from '../../../bytes/index.js';
+import type { JobRunOptions, SplitContext } from '../../../job/types.js';
+import { type Cell, Get, type Result, type RowRead, Scan } from '../../../table/index.js';
+import {
+  inShortSteps,
+  nothing,
+  PassWork,
+  pass,
+  type RekeyTarget,
+  rowsAlone,
+  runPasses,
+  type StepTable,
+  tableOf,
+} from './passes.js';
+import { RowMapping } from './row-mapping.js';
+
+/** What holding the layouts against each other found, in rows. */
+export interface RekeyDifferences {
+  readonly rows: number;
+  /** Rows without one under the other layout. */
+  readonly missing: number;
+  /** Rows under the new layout that the old one has not. */
+  readonly extra: number;
+  /** Rows with other cells, times included. */
+  readonly different: number;
+  /** Rows that lack a column which the new key is made of. */
+  readonly unkeyed: number;
+  /** Entries of the new layout's indexes that are missing, or that no row bears out. */
+  readonly entries: number;
+}
+
+/** What is found of rows; entries are for the indexes to tell. */
+export type RowDifferences = Omit<RekeyDifferences, 'entries'>;
+
+/** What of the differences a row is. */
+type Found = 'missing' | 'extra' | 'different' | 'unkeyed' | undefined;
+
+export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
+
+/** Holds every row of both layouts against the other, as they are in one step. */
+export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
+  const { from, to } = target;
+  const { forth } = target.mirror;
+  const back = new RowMapping(to, from);
+  const phases = [
+    pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
+    pass(
+      to,
+      // What stands in a row does not matter where its key says which one it answers to.
+      back.needed.length === 0 ? rowsAlone : everyVersion,
+      (context) => new ExtraWork(tableOf(target, to), back, context),
+    ),
+  ];
+  const { counters } = await runPasses(target, 'verify', 'verify', phases, {
+    ...inShortSteps(run),
+    restart: true,
+  });
+  return differencesOf(counters);
+}
+
+/** Whether what is there is what is to be there, which comes first. */
+type IsRight = (cells: readonly Cell[], there: readonly Cell[]) => boolean;
+
+/** How many versions of a column a family keeps. */
+type VersionsOf = (family: string) => number;
+
+/** Rows of the old layout that the new one has not (`missing`), or not every cell of (`different`). */
+export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
+  const { from, to, mirror } = target;
+  const versions = new Map(to.table.descriptor.families.map((family) => [family.name, family.versions]));
+  const isThere: IsRight = (cells, there) => hasAll(cells, there, (family) => versions.get(family) ?? 1);
+  const looking = pass(
+    from,
+    everyVersion,
+    // A part that the new layout stores is the same in each row of its key, and writes of that layout give it other times.
+    (context) => new CompareWork(tableOf(target, from), mirror.forth, context, isThere, false),
+  );
+  const { counters } = await runPasses(target, 'lost', 'lost', [looking], {
+    ...inShortSteps(run),
+    restart: true,
+  });
+  return differencesOf(counters);
+}
+
+function differencesOf(counters: Readonly<Record<string, number>>): RowDifferences {
+  const count = (what: string): number => counters[what] ?? 0;
+  return {
+    rows: count('rows'),
+    missing: count('missing'),
+    extra: count('extra'),
+    different: count('different'),
+    unkeyed: count('unkeyed'),
+  };
+}
+
+/** Whether each row of the old layout has its like under the new one. */
+class CompareWork extends PassWork {
+  constructor(
+    private readonly table: StepTable,
+    private readonly mapping: RowMapping,
+    private readonly context: SplitContext,
+    private readonly isRight: IsRight = areSame,
+    private readonly withParts = true,
+  ) {
+    super();
+  }
+
+  protected async batch(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.mapping.matches(row));
+    const found = await this.table.atomic(({ read }) => own.map((row) => this.compare(row, read)));
+    this.context.count('rows', own.length);
+    for (const what of found) if (what !== undefined) this.context.count(what);
+  }
+
+  private compare(scanned: Result, read: RowRead): Found {
+    // What was alike when it was scanned was so in one step; what was not may have been written since.
+    if (this.held(scanned, read) === undefined) return undefined;
+    return this.held(read(new Get(scanned.row).readAllVersions()), read);
+  }
+
+  private held(now: Result, read: RowRead): Found {
+    if (now.isEmpty) return undefined;
+    const { mapping } = this;
+    const { row, cells } = now;
+    const other = mapping.rowOf(row, ({ family, qualifier }) => now.getValue(family, qualifier));
+    if (other === undefined) return 'unkeyed';
+    const there = read(new Get(other).readAllVersions(), mapping.target.table.descriptor.name);
+    if (there.isEmpty) return 'missing';
+    const wanted = mapping.cellsOf(row, other, cells, this.withParts);
+    return this.isRight(wanted, there.cells) ? undefined : 'different';
+  }
+}
+
+/** Whether each row of the new layout has one under the old. */
+class ExtraWork extends PassWork {
+  constructor(
+    private readonly table: StepTable,
+    private readonly mapping: RowMapping,
+    private readonly context: SplitContext,
+  ) {
+    super();
+  }
+
+  protected async batch(rows: readonly Result[]): Promise<void> {
+    const own = rows.filter(({ row }) => this.mapping.matches(row));
+    const extra = await this.table.atomic(({ read }) => own.filter(({ row }) => this.isExtra(row, read)));
+    if (extra.length > 0) this.context.count('extra', extra.length);
+  }
+
+  private isExtra(row: Uint8Array, read: RowRead): boolean {
+    const { mapping } = this;
+    // The store has a short way to what a row holds, and none to whether it holds anything.
+    const exists = (of: Uint8Array, table?: string): boolean => !read(new Get(of), table).isEmpty;
+    if (mapping.needed.length === 0) {
+      const other = mapping.rowOf(row, nothing)!;
+      // The row may have gone with its like since it was scanned.
+      return !exists(other, mapping.target.table.descriptor.name) && exists(row);
+    }
+    const now = read(new Get(row));
+    if (now.isEmpty) return false;
+    const other = mapping.rowOf(row, ({ family, qualifier }) => now.getValue(family, qualifier));
+    return other === undefined || !exists(other, mapping.target.table.descriptor.name);
+  }
+}
+
+/** Most cells stand in order already. */
+export function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
+  if (a.length !== b.length) return false;
+  return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
+}
+
+/** Whether every cell is there, or as many newer ones of its column as a family keeps. */
+function hasAll(cells: readonly Cell[], there: readonly Cell[], versionsOf: VersionsOf): boolean {
+  if (areSame(cells, there)) return true;
+  const others = [...there].sort(compareCells);
+  let column = 0;
+  return [...cells].sort(compareCells).every((cell) => {
+    while (column < others.length && compareColumns(others[column]!, cell) < 0) column++;
+    const versions = versionsOf(cell.family);
+    for (let at = column; at < others.length; at++) {
+      const other = others[at]!;
+      if (compareColumns(other, cell) !== 0 || other.timestamp < cell.timestamp) return false;
+      if (other.timestamp === cell.timestamp) return equalBytes(other.value, cell.value);
+      if (at - column + 1 >= versions) return true;
+    }
+    return false;
+  });
+}
+
+function areAlike(a: readonly Cell[], b: readonly Cell[]): boolean {
+  return a.every((cell, i) => compareCells(cell, b[i]!) === 0 && equalBytes(cell.value, b[i]!.value));
+}
+
+function compareCells(a: Cell, b: Cell): number {
+  return compareColumns(a, b) || b.timestamp - a.timestamp;
+}
+
+function compareColumns(a: Cell, b: Cell): number {
+  if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
+  return compareBytes(a.qualifier, b.qualifier);
+}

@@ -1,0 +1,165 @@
+/**
+ * Keeps two layouts of an entity alike while both are used: each write of a row of one is written to the row of the other in
+ * the same step, cell by cell with the times it was given.
+ */
+
+import { equalBytes, toLatin1 } from '../../../bytes/index.js';
+import { UnsupportedError } from '../../../errors.js';
+import { copyOf } from '../../../job/row-cells.js';
+import type { RowImage } from '../../../repository/index.js';
+import type { EntitySchema } from '../../../schema/types.js';
+import {
+  type Additions,
+  type Cell,
+  type Engine,
+  Get,
+  type ObservedWrite,
+  type Result,
+  type RowRead,
+  type TableChange,
+  type WriteObserver,
+} from '../../../table/index.js';
+import { type RowEntries, RowMapping, type ValueOf } from './row-mapping.js';
+
+export class Mirror {
+  /** Writes that were made to keep up: they are not followed themselves. */
+  readonly own = new WeakSet<TableChange['change']>();
+  /** Where the row stood whose write is under way; only where columns decide it. */
+  private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
+  /** Rows that are being kept up, as their entries were made of them before. */
+  private readonly images = new WeakMap<TableChange['change'], RowImage>();
+  /** Rows of the source that were written since somebody began to watch. */
+  private readonly watchers = new Set<Set<string>>();
+  private quiet = false;
+  private endings: (() => void)[] = [];
+  readonly forth: RowMapping;
+  private readonly back: RowMapping;
+
+  constructor(
+    private readonly engine: Engine,
+    from: EntitySchema,
+    to: EntitySchema,
+    /** What keeps the entries of an entity's indexes; undefined: it has none. */
+    readonly entriesOf: (schema: EntitySchema) => RowEntries | undefined = () => undefined,
+  ) {
+    this.forth = new RowMapping(from, to);
+    this.back = new RowMapping(to, from);
+  }
+
+  /** Every write of either that goes through this engine from now on. */
+  begin(): void {
+    if (this.endings.length > 0) return;
+    const observe = (mapping: RowMapping): (() => void) =>
+      this.engine.observe(mapping.source.table.descriptor.name, this.observer(mapping));
+    this.endings = [observe(this.forth), observe(this.back)];
+  }
+
+  end(): void {
+    for (const ending of this.endings.splice(0)) ending();
+  }
+
+  /** The rows of the source that are written from now on, in Latin-1. */
+  watch(): { readonly touched: ReadonlySet<string>; end(): void } {
+    const touched = new Set<string>();
+    this.watchers.add(touched);
+    return { touched, end: () => this.watchers.delete(touched) };
+  }
+
+  /** Runs a part of a step that follows no writes: it makes copies, or removes them. */
+  quietly<T>(work: () => T): T {
+    this.quiet = true;
+    try {
+      return work();
+    } finally {
+      this.quiet = false;
+    }
+  }
+
+  private mark(change: TableChange): TableChange {
+    this.own.add(change.change);
+    return change;
+  }
+
+  private observer(mapping: RowMapping): WriteObserver {
+    const follows = (write: ObservedWrite): boolean =>
+      !this.own.has(write.change) && mapping.matches(write.change.row);
+    const keepsUp = ({ change }: ObservedWrite): boolean =>
+      this.own.has(change) && mapping.matches(change.row);
+    return {
+      ignores: () => this.quiet,
+      before: (write) => {
+        if (keepsUp(write)) this.noteImage(mapping.source, write);
+        if (mapping.needed.length === 0 || !follows(write)) return undefined;
+        this.before.set(write.change, rowNow(mapping, write));
+        return undefined;
+      },
+      after: (write) => {
+        if (keepsUp(write)) return this.followEntries(mapping.source, write);
+        return follows(write) ? this.follow(mapping, write) : undefined;
+      },
+    };
+  }
+
+  private noteImage(schema: EntitySchema, { change, read }: ObservedWrite): void {
+    const image = this.entriesOf(schema)?.imageOf(change.row, read as RowRead);
+    if (image !== undefined) this.images.set(change, image);
+  }
+
+  private followEntries(schema: EntitySchema, { change, read }: ObservedWrite): Additions {
+    const before = this.images.get(change);
+    return before && this.entriesOf(schema)!.changed(change.row, before, 'USE_DEFAULT', read as RowRead);
+  }
+
+  private follow(mapping: RowMapping, write: ObservedWrite): Additions {
+    const { row } = write.change;
+    const table = mapping.target.table.descriptor.name;
+    const now = rowNow(mapping, write);
+    const was = mapping.needed.length === 0 ? now : this.before.get(write.change);
+    this.touch(mapping === this.forth ? row : (now ?? was));
+    const copied = (target: Uint8Array, cells: readonly Cell[]): Additions => {
+      const change = copyOf(target, mapping.cellsOf(row, target, cells));
+      return change && [this.mark({ table, change, settled: true })];
+    };
+    if (was === undefined)
+      return (
+        now &&
+        copied(
+          now,
+          mapping.needed.length === 0 ? write.stored!() : [...write.stored!(), ...read(write, row).cells],
+        )
+      );
+    if (now === undefined ? !read(write, row).isEmpty : !equalBytes(was, now)) throw keyChanged(mapping);
+    return copied(was, write.stored!());
+  }
+
+  private touch(row: Uint8Array | undefined): void {
+    if (row === undefined || this.watchers.size === 0) return;
+    const name = toLatin1(row);
+    for (const watcher of this.watchers) watcher.add(name);
+  }
+}
+
+function read(write: ObservedWrite, row: Uint8Array): Result {
+  return write.read(new Get(row).readAllVersions()) as Result;
+}
+
+/** The target's row for the source's as it is at this point of the step. */
+function rowNow(mapping: RowMapping, write: ObservedWrite): Uint8Array | undefined {
+  const { row } = write.change;
+  if (mapping.needed.length === 0) return mapping.rowOf(row, nothing);
+  const get = new Get(row);
+  for (const { family, qualifier } of mapping.needed) get.addColumn(family, qualifier);
+  const found = write.read(get) as Result;
+  return mapping.rowOf(row, ({ family, qualifier }) => found.getValue(family, qualifier));
+}
+
+const nothing: ValueOf = () => undefined;
+
+function keyChanged({ needed, source, target }: RowMapping): UnsupportedError {
+  const names = needed.map(({ property }) => property).join(', ');
+  return new UnsupportedError(
+    `The keys of ${source.name} are being changed to those of ${target.name}, which are made of ${names}: it cannot be changed or removed any more, ` +
+      'as no part of a key can. Delete the entity, and insert it anew.',
+    { details: { entity: source.name } },
+  );
+}

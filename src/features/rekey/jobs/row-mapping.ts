@@ -1,0 +1,281 @@
+import { equalBytes } from '../../../bytes/index.js';
+import type { EntityIndexes } from '../../../indexes/index.js';
+import type { KeyPart } from '../../../key/types.js';
+import { applyReadSet, readColumns } from '../../../query/projection.js';
+import { IndexParticipant, RowImage } from '../../../repository/index.js';
+import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
+import {
+  Cell,
+  CellType,
+  CellWithTtl,
+  type Durability,
+  Get,
+  Result,
+  type RowRead,
+  type TableChange,
+} from '../../../table/index.js';
+
+/** Rows and cells of an entity under one key layout -> those of the same entity under another. */
+
+/** Looks a column's newest value up in the row that is mapped. */
+export type ValueOf = (column: ColumnSchema) => Uint8Array | undefined;
+
+/** One direction. Whether it can be is said by `mappingProblems`. */
+export class RowMapping {
+  /** Columns of the source that the target's key is made of: without their values there is no row. */
+  readonly needed: readonly ColumnSchema[];
+  /** Columns that the target has for parts which its key cannot give back, and the source has in its key. */
+  private readonly added: readonly { readonly column: ColumnSchema; readonly part: string }[];
+  /** Columns of the source that stand in the target's key. */
+  private readonly dropped: readonly ColumnSchema[];
+  /** Nothing but the row differs. */
+  private readonly straight: boolean;
+
+  constructor(
+    readonly source: EntitySchema,
+    readonly target: EntitySchema,
+  ) {
+    const recoverable = new Set(recoverableParts(source));
+    this.needed = target.key.parts
+      .filter(({ name }) => !recoverable.has(name))
+      .flatMap(({ name }) => source.columnsByProperty.get(name) ?? []);
+    this.added = target.columns
+      .filter((column) => recoverable.has(column.property))
+      .map((column) => ({ column, part: column.property }));
+    const keyed = new Set(target.key.parts.map(({ name }) => name));
+    this.dropped = source.columns.filter(
+      ({ property }) => keyed.has(property) && !target.columnsByProperty.has(property),
+    );
+    this.straight = this.dropped.length === 0 && this.added.length === 0 && isMarkedAlike(source, target);
+  }
+
+  matches(row: Uint8Array): boolean {
+    return this.source.key.matches(row);
+  }
+
+  /** The target's row; undefined while the source's lacks a column that the target's key is made of. */
+  rowOf(row: Uint8Array, stored: ValueOf): Uint8Array | undefined {
+    const values = this.source.key.decode(row);
+    for (const column of this.needed) {
+      const value = stored(column);
+      if (value === undefined) return undefined;
+      values[column.property] = column.codec.decode(value);
+    }
+    return this.target.key.encode(values);
+  }
+
+  /**
+   * Cells of a source's row, deletes among them, as those of the target's; whose row they name does not matter. `withParts`: the parts
+   * of the source's key that the target stores among them, as often as the row was marked.
+   */
+  cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[], withParts = true): readonly Cell[] {
+    const { dropped, added, straight } = this;
+    if (straight) return cells;
+    const from = this.source.marker;
+    const to = this.target.marker;
+    const out: Cell[] = [];
+    for (const cell of cells) {
+      if (dropped.some((column) => isAt(column, cell))) continue;
+      const marker = from !== undefined && to !== undefined && isAt(from, cell);
+      out.push(marker ? cellAt(cell, target, to.family, to.qualifier, cell.value) : moved(cell, target));
+      if (!marker || !withParts || added.length === 0 || cell.type !== CellType.Put) continue;
+      const values = this.source.key.decode(row);
+      for (const { column, part } of added) {
+        out.push(cellAt(cell, target, column.family, column.qualifier, column.codec.encode(values[part])));
+      }
+    }
+    return out;
+  }
+}
+
+function isMarkedAlike({ marker }: EntitySchema, { marker: other }: EntitySchema): boolean {
+  if (marker === undefined || other === undefined) return true;
+  return marker.family === other.family && equalBytes(marker.qualifier, other.qualifier);
+}
+
+function moved(cell: Cell, row: Uint8Array): Cell {
+  return cellAt(cell, row, cell.family, cell.qualifier, cell.value);
+}
+
+function cellAt(cell: Cell, row: Uint8Array, family: string, qualifier: Uint8Array, value: Uint8Array): Cell {
+  const { timestamp, type } = cell;
+  return cell instanceof CellWithTtl
+    ? new CellWithTtl(row, family, qualifier, timestamp, type, value, cell.ttl)
+    : new Cell(row, family, qualifier, timestamp, type, value);
+}
+
+function isAt(
+  place: { readonly family: string; readonly qualifier: Uint8Array },
+  { family, qualifier }: Cell,
+): boolean {
+  return place.family === family && equalBytes(place.qualifier, qualifier);
+}
+
+function recoverableParts({ key }: EntitySchema): string[] {
+  return key.parts.filter(({ recoverable }) => recoverable).map(({ name }) => name);
+}
+
+/** Why rows of one entity cannot be kept as rows of the other, each a sentence; empty when they can. */
+export function mappingProblems(
+  source: EntitySchema,
+  target: EntitySchema,
+  declared: readonly EntitySchema[] = [],
+): string[] {
+  const problems = [
+    ...generalProblems(source),
+    ...generalProblems(target),
+    ...followers(source, declared),
+    ...followers(target, declared),
+  ];
+  const names = (parts: readonly KeyPart[]): Set<string> => new Set(parts.map(({ name }) => name));
+  const stored = (schema: EntitySchema): Set<string> =>
+    new Set([...recoverableParts(schema), ...schema.columns.map(({ property }) => property)]);
+  for (const [one, other] of [
+    [source, target],
+    [target, source],
+  ] as const) {
+    for (const name of names(one.key.parts)) {
+      if (!stored(other).has(name))
+        problems.push(
+          `The key of ${one.name} is made of "${name}", which ${other.name} neither gives back nor stores: two rows could become one. Declare it as a column or part of ${other.name}.`,
+        );
+    }
+    for (const column of one.columns) {
+      const same = other.columnsByProperty.get(column.property);
+      if (same !== undefined && !isSameColumn(column, same))
+        problems.push(
+          `"${column.property}" stands in other columns, or with another codec, in ${source.name} and ${target.name}. Keep it as it is, and move it when the keys are changed.`,
+        );
+      if (same === undefined && !names(other.key.parts).has(column.property))
+        problems.push(
+          `"${column.property}" is a property of ${one.name} and not of ${other.name}. Declare it in both; leave it out when the keys are changed.`,
+        );
+    }
+  }
+  if ((source.marker === undefined) !== (target.marker === undefined))
+    problems.push('One of them has a marker and the other has none. Declare `marker` alike.');
+  const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
+  if (
+    source.marker === undefined &&
+    mapping.some((each) =>
+      each.target.columns.some((column) => recoverableParts(each.source).includes(column.property)),
+    )
+  )
+    problems.push(
+      'A part becomes a column or a column a part, and there is no marker whose times such a column could have. Declare `marker`.',
+    );
+  const ends =
+    source.timeToLive.lifelong ||
+    source.timeToLive.milliseconds !== undefined ||
+    source.timeToLive.property !== undefined;
+  if (ends && mapping.some(({ needed }) => needed.length > 0))
+    problems.push(
+      'Its rows end, and a key made of columns would move what is left of a life to another row. Declare the part in both keys.',
+    );
+  return [...new Set(problems)];
+}
+
+/** Entities that follow the writes of this one, and would not see those of its copies. */
+function followers({ name, target }: EntitySchema, declared: readonly EntitySchema[]): string[] {
+  return declared
+    .filter(({ copies, references }) => [...copies, ...references].some((link) => link.target() === target))
+    .map(
+      (other) =>
+        `${other.name} copies ${name}, or has referential rules about it, which follow its own writes only. Leave them out until the keys are changed.`,
+    );
+}
+
+function generalProblems(schema: EntitySchema): string[] {
+  const { name, key, columns, table } = schema;
+  const problems: string[] = [];
+  if (!key.deterministic)
+    problems.push(
+      `The salt of ${name} is drawn at random, so that nothing says which row an entity has. Declare salt(n).`,
+    );
+  if (key.substitutions.length > 0)
+    problems.push(
+      `${name} has parts that are ids of a dictionary, which cannot be looked up in the step of a write.`,
+    );
+  if (columns.some(({ window }) => window !== undefined))
+    problems.push(
+      `${name} packs rows of a span of time, which would have to be cut. Write such a table anew with a job.`,
+    );
+  if (columns.some(({ was }) => was.length > 0))
+    problems.push(`Columns of ${name} are moving. Finish that first: rowan schema apply.`);
+  if (schema.upgrades.length > 0)
+    problems.push(
+      `Rows of ${name} are being upgraded. Finish that first: rowan schema apply, and leave out @Upgrade.`,
+    );
+  if (schema.copies.length + schema.references.length > 0)
+    problems.push(
+      `${name} declares copies of others or referential rules, which follow its own writes only. Leave them out until the keys are changed.`,
+    );
+  if (schema.summaries.length > 0)
+    problems.push(
+      `${name} has summaries, which follow its own writes only. Leave them out until the keys are changed, then build them.`,
+    );
+  if (schema.changesKept !== undefined)
+    problems.push(
+      `${name} keeps its changes for feeds, which would tell of every copied row. Leave "changes" out until the keys are changed.`,
+    );
+  if (table.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior))
+    problems.push(
+      `Table "${table.descriptor.name}" has NEW_VERSION_BEHAVIOR, where what hides what is decided by an order that copies do not have.`,
+    );
+  return problems;
+}
+
+function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
+  return (
+    a.family === b.family &&
+    equalBytes(a.qualifier, b.qualifier) &&
+    a.kind === b.kind &&
+    a.codec.name === b.codec.name &&
+    a.qualifierCodec?.name === b.qualifierCodec?.name
+  );
+}
+
+/** The entries of an entity's indexes, kept with rows that are written below its repository: copies from another layout. */
+
+/** Each answers the changes of entries that belong into the step in which the row changes. */
+export class RowEntries {
+  private readonly participant: IndexParticipant;
+  private readonly columns;
+  private readonly table: string;
+
+  constructor(indexes: EntityIndexes, now: () => number) {
+    const { schema, columns } = indexes;
+    this.participant = new IndexParticipant(indexes, now);
+    this.columns = readColumns(schema, [], columns, undefined);
+    this.table = schema.table.descriptor.name;
+  }
+
+  /** What entries are made of, as the row is at this point of a step. */
+  imageOf(row: Uint8Array, read: RowRead): RowImage {
+    const get = new Get(row);
+    applyReadSet(get, this.columns);
+    return RowImage.of(row, read(get, this.table));
+  }
+
+  /** Behind a change of a row whose entries were right before. @throws ConflictError on a value of a unique index that another row has. */
+  changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
+    return this.follow(row, before, this.imageOf(row, read), durability, read);
+  }
+
+  /** With the end of a row. */
+  removed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
+    return this.follow(row, before, RowImage.of(row, Result.EMPTY), durability, read);
+  }
+
+  private follow(
+    row: Uint8Array,
+    before: RowImage,
+    after: RowImage,
+    durability: Durability,
+    read: RowRead,
+  ): TableChange[] {
+    return this.participant
+      .followBelow(row, before, after, durability, { read })
+      .map(({ table, mutation }) => ({ table, change: mutation }));
+  }
+}

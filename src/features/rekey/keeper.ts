@@ -1,0 +1,139 @@
+/** The record of one change of keys. On engines that many processes may use, several of them may go on with the same change. */
+
+import { equalBytes } from '../../bytes/index.js';
+import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../../ddl/index.js';
+import { ConflictError } from '../../errors.js';
+import type { EntitySchema } from '../../schema/types.js';
+import type { Engine } from '../../table/index.js';
+import { type RekeyRecord, type RekeyState, SUCCESSION } from './strategy.js';
+
+/** How often a process that works on a change looks whether others have ended it, in milliseconds. */
+const LOOK_MS = 500;
+
+export class RekeyKeeper {
+  private readonly row: Uint8Array;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly from: EntitySchema,
+    private readonly to: EntitySchema,
+  ) {
+    this.row = rekeyRow(from.name, to.name);
+  }
+
+  /** Undefined when it was never begun. */
+  async read(): Promise<Kept<RekeyRecord> | undefined> {
+    return (await this.control()).read<RekeyRecord>(this.row);
+  }
+
+  /** @throws ConflictError when it was never begun. */
+  async required(): Promise<RekeyRecord> {
+    const known = await this.read();
+    if (known === undefined) throw this.neverBegun();
+    return known.value;
+  }
+
+  /** A record of its own in place of the one that was read; undefined: another process has changed that since. */
+  async begin(
+    known: Kept<RekeyRecord> | undefined,
+    record: Omit<RekeyRecord, 'changed'>,
+  ): Promise<RekeyRecord | undefined> {
+    const next: RekeyRecord = { ...record, changed: this.engine.now() };
+    return (await (await this.control()).change(this.row, known, next)) && next;
+  }
+
+  /** Keeps more of it, wherever it stands. */
+  set(change: Partial<RekeyRecord>): Promise<RekeyRecord> {
+    return this.change(() => change) as Promise<RekeyRecord>;
+  }
+
+  /**
+   * Keeps more of it where it stands as `before` says. Where another process was faster on the same way, what that has kept.
+   * @throws ConflictError when another process has aborted it, begun it anew, or cuts over in place of this one.
+   */
+  advance(before: RekeyRecord, change: Partial<RekeyRecord>): Promise<RekeyRecord> {
+    return this.change((known) => {
+      if (isSame(known, before, change)) return change;
+      if (isFurther(known, before)) return undefined;
+      throw this.overtaken(known.state);
+    });
+  }
+
+  /** @throws ConflictError when another process has aborted it, begun it anew, or cuts over in place of this one. */
+  async checkCutting(before: RekeyRecord): Promise<void> {
+    const { run, state, cutting } = await this.required();
+    if (run !== before.run || state !== before.state || cutting !== before.cutting)
+      throw this.overtaken(state);
+  }
+
+  /** The time of those who keep it: not below that of any write that was ordered before. */
+  async time(): Promise<number> {
+    await this.set({});
+    return (await this.control()).changedAt(this.row);
+  }
+
+  /** Whether nobody has changed the record since it was read. */
+  async isAsRead(known: Kept<RekeyRecord> | undefined): Promise<boolean> {
+    const now = await this.read();
+    return known === undefined || now === undefined ? known === now : equalBytes(known.bytes, now.bytes);
+  }
+
+  /** Calls `stop` once the record is such that it must be. Answers what ends the looking. */
+  look(mustStop: (record: RekeyRecord) => boolean, stop: () => void): () => void {
+    let looking = false;
+    const look = async (): Promise<void> => {
+      if (looking) return;
+      looking = true;
+      // Where it cannot be read now it can the next time, or the work itself says why not.
+      const known = await this.read().catch(() => undefined);
+      looking = false;
+      if (known !== undefined && mustStop(known.value)) stop();
+    };
+    const timer = setInterval(() => void look(), LOOK_MS);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  /** `what` answers undefined where nothing is to be changed. */
+  private async change(what: (known: RekeyRecord) => Partial<RekeyRecord> | undefined): Promise<RekeyRecord> {
+    const control = await this.control();
+    for (;;) {
+      const known = await control.read<RekeyRecord>(this.row);
+      if (known === undefined) throw this.neverBegun();
+      const change = what(known.value);
+      if (change === undefined) return known.value;
+      const next: RekeyRecord = { ...known.value, ...change, changed: this.engine.now() };
+      if ((await control.change(this.row, known, next)) !== undefined) return next;
+    }
+  }
+
+  private async control(): Promise<ControlTable> {
+    const descriptor = controlTableDescriptor();
+    await ensureTable(this.engine.admin, descriptor);
+    return new ControlTable(this.engine.table(descriptor.name));
+  }
+
+  private overtaken(state: RekeyState): ConflictError {
+    return new ConflictError(
+      `Another process goes on with the change of the keys of ${this.from.name} to those of ${this.to.name}, which is at "${state}" by now. Ask status(), then decide anew.`,
+      { details: { entity: this.from.name, state } },
+    );
+  }
+
+  private neverBegun(): ConflictError {
+    return new ConflictError(
+      `The keys of ${this.from.name} are not being changed to those of ${this.to.name}. Begin with run().`,
+      { details: { entity: this.from.name } },
+    );
+  }
+}
+
+function isSame(known: RekeyRecord, before: RekeyRecord, { state }: Partial<RekeyRecord>): boolean {
+  if (known.run !== before.run || known.state !== before.state) return false;
+  return state !== 'cut-over' || known.cutting === before.cutting;
+}
+
+function isFurther(known: RekeyRecord, before: RekeyRecord): boolean {
+  const at = SUCCESSION.indexOf(before.state);
+  return known.run === before.run && at >= 0 && SUCCESSION.indexOf(known.state) > at;
+}

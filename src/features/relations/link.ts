@@ -1,0 +1,182 @@
+/** Follows a link both ways: from a row to the row of another entity whose key it holds, and back to the rows that hold it. */
+
+import { equalBytes } from '../../bytes/index.js';
+import { KeyError } from '../../errors.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
+import type { KeyConditions, KeyPlan } from '../../key/types.js';
+import type { ChangeStep } from '../../repository/executor.js';
+import { differ, type RowImage } from '../../repository/row-image.js';
+import { RowMarker } from '../../repository/row-marker.js';
+import { linkParts } from '../../schema/links.js';
+import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
+import { type Result, Scan } from '../../table/index.js';
+
+/** How far a search has come. */
+export interface LinkPosition {
+  readonly range: number;
+  /** The last row of the range that was read; undefined: none yet. */
+  readonly row: Uint8Array | undefined;
+}
+
+/** Rows that hold a key, as far as they were asked for. They may hold another by now: hold each against its row. */
+export interface LinkedRows {
+  readonly rows: readonly Uint8Array[];
+  /** Where the next ones begin; undefined: there are none. */
+  readonly next: LinkPosition | undefined;
+}
+
+export class Link {
+  /** Columns that hold parts of the other's key. */
+  readonly columns: readonly ColumnSchema[];
+  private readonly parts: readonly (readonly [part: string, path: readonly string[]])[];
+  private readonly properties: readonly string[];
+  private readonly reader: RowReader;
+  /** By which the rows are found; undefined: by their keys. */
+  readonly index: IndexSchema | undefined;
+  private entry: EntryReader | undefined;
+  /** What says that a row of `schema`, or of `other`, is there. */
+  readonly own: RowMarker;
+  readonly named: RowMarker;
+
+  constructor(
+    /** The entity whose rows hold the key. */
+    readonly schema: EntitySchema,
+    link: LinkSchema,
+    /** The entity whose key it is. */
+    readonly other: EntitySchema,
+  ) {
+    const parts = linkParts(link, other)!;
+    this.own = new RowMarker(schema);
+    this.named = new RowMarker(other);
+    this.properties = parts.map(([, property]) => property);
+    this.columns = this.properties.flatMap((property) => schema.columnsByProperty.get(property) ?? []);
+    this.parts = parts.map(([part, property]) => [
+      part,
+      schema.columnsByProperty.get(property)?.path ?? [property],
+    ]);
+    this.reader = schema.mapper.readerOf(new Set(this.properties));
+    this.index = schema.indexes.find(({ name }) => name === link.index);
+  }
+
+  /** How the rows are found, as text. */
+  get foundBy(): string {
+    return this.index === undefined ? 'key' : `index ${this.index.name}`;
+  }
+
+  /** The key of the other that a row names; undefined when it names none. */
+  keyOf(row: Result): Record<string, unknown> | undefined {
+    const entity = row.isEmpty ? null : this.reader.read(row);
+    if (entity === null) return undefined;
+    const key: Record<string, unknown> = {};
+    for (const [part, path] of this.parts) {
+      let value: unknown = entity;
+      for (const name of path)
+        value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+      if (value === undefined || value === null) return undefined;
+      key[part] = value;
+    }
+    return key;
+  }
+
+  /** The row of a key of the other; undefined for values that no key can have. */
+  rowOfKey(key: Readonly<Record<string, unknown>>): Uint8Array | undefined {
+    try {
+      return this.other.mapper.rowOf(key);
+    } catch (error) {
+      if (error instanceof KeyError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The row of the other that a row names; undefined when it names none. */
+  targetOf(row: Result): Uint8Array | undefined {
+    const key = this.keyOf(row);
+    return key && this.rowOfKey(key);
+  }
+
+  /** Whether a row names that of the other. */
+  names(image: RowImage, target: Uint8Array): boolean {
+    const named = this.targetOf(image.toResult());
+    return named !== undefined && equalBytes(named, target);
+  }
+
+  /**
+   * As `names`, for many rows of which most name the same target: rows whose cells of the link are as those of one that names it
+   * name it too, and are not decoded.
+   */
+  naming(target: Uint8Array): (image: RowImage) => boolean {
+    const { columns } = this;
+    const told = this.isByCells;
+    let first: RowImage | undefined;
+    return (image) => {
+      if (first !== undefined && !differ(first, image, columns)) return true;
+      if (!this.names(image, target)) return false;
+      if (told) first = image;
+      return true;
+    };
+  }
+
+  /** Whether nothing but cells says which row of the other a row names. */
+  private get isByCells(): boolean {
+    const { columns, properties } = this;
+    return (
+      columns.length === properties.length &&
+      columns.every(({ kind }) => kind === 'column' || kind === 'counter')
+    );
+  }
+
+  /** Up to `limit` rows that hold the key of `target`, from a position on. */
+  find(step: ChangeStep, target: Uint8Array, limit: number, from?: LinkPosition): LinkedRows {
+    const { index, schema } = this;
+    const plan = this.planOf(target);
+    const table =
+      index === undefined ? schema.table.descriptor.name : indexTableName(schema.table.descriptor.name);
+    const rows: Uint8Array[] = [];
+    const ranges = plan?.ranges ?? [];
+    for (let at = from?.range ?? 0; at < ranges.length; at++) {
+      const { start, stop } = ranges[at]!;
+      let last = from !== undefined && at === from.range ? from.row : undefined;
+      for (;;) {
+        if (rows.length >= limit) return { rows, next: { range: at, row: last } };
+        const scan =
+          last === undefined ? new Scan().withStartRow(start) : new Scan().withStartRow(last, false);
+        if (stop !== undefined) scan.withStopRow(stop);
+        const wanted = limit - rows.length;
+        const found = step.scan(scan.setLimit(wanted), table);
+        for (const result of found) {
+          last = result.row;
+          const row = this.rowOf(result, plan!);
+          if (row !== undefined) rows.push(row);
+        }
+        if (found.length < wanted) break;
+      }
+    }
+    return { rows, next: undefined };
+  }
+
+  private rowOf(result: Result, { check }: KeyPlan): Uint8Array | undefined {
+    const { index, schema } = this;
+    if (check !== undefined && !check(result.row)) return undefined;
+    if (index === undefined) return schema.key.matches(result.row) ? result.row : undefined;
+    const value = result.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    if (value === undefined) return undefined;
+    this.entry ??= new EntryReader(index);
+    this.entry.read(result.row, value, 0, value.length);
+    return this.entry.dataRow;
+  }
+
+  /** Undefined where no row can hold the key. */
+  private planOf(target: Uint8Array): KeyPlan | undefined {
+    const key = this.other.key.decode(target);
+    const conditions: Record<string, KeyConditions[string]> = {};
+    for (const [at, [part]] of this.parts.entries()) {
+      conditions[this.properties[at]!] = { kind: 'eq', value: key[part] };
+    }
+    try {
+      return (this.index?.layout ?? this.schema.key).plan(conditions);
+    } catch (error) {
+      if (error instanceof KeyError) return undefined;
+      throw error;
+    }
+  }
+}

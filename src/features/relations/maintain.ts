@@ -1,0 +1,308 @@
+import { equalBytes } from '../../bytes/index.js';
+import { QueryError, RowanError } from '../../errors.js';
+import type { IndexState } from '../../query/index.js';
+import { MOST_FOLLOWING } from '../../repository/change-flow.js';
+import {
+  type ChangeImage,
+  type ChangeParticipant,
+  type ChangeStep,
+  type EntityChange,
+  refuseUnfollowed,
+} from '../../repository/executor.js';
+import { Expiry } from '../../repository/expiry.js';
+import type { Follower, FollowerContext, Share } from '../../repository/remote/follower.js';
+import { keyText } from '../../repository/row-access.js';
+import { differ, RowImage } from '../../repository/row-image.js';
+import { RowMarker } from '../../repository/row-marker.js';
+import { VersionLock } from '../../repository/version-lock.js';
+import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
+import { Delete, Get, type RowMutation } from '../../table/index.js';
+import { Link, type LinkPosition } from './link.js';
+
+/** Holds referential rules: at the rows that name others, and at those that are named. */
+
+/** A rule with what follows its link. */
+export class ReferencePlan {
+  readonly link: Link;
+
+  constructor(
+    readonly entity: EntitySchema,
+    readonly rule: ReferenceRule,
+    readonly other: EntitySchema,
+  ) {
+    this.link = new Link(entity, rule, other);
+  }
+
+  get name(): string {
+    return `${this.entity.name}.${this.rule.property}`;
+  }
+
+  /** The key that a row names, if nothing has it. */
+  missing(row: RowImage, own: EntitySchema, step: ChangeStep): Record<string, unknown> | undefined {
+    const key = this.link.keyOf(row.toResult());
+    if (key === undefined) return undefined;
+    const target = this.link.rowOfKey(key);
+    if (target === undefined) return key;
+    if (own === this.other && equalBytes(target, row.row)) return undefined;
+    const { named } = this.link;
+    const get = new Get(target);
+    named.addTo(get, false);
+    const found = RowImage.of(target, step.read(get, this.other.table.descriptor.name));
+    return named.isIn(found, 'living') ? undefined : key;
+  }
+
+  /** What the rule does with a row that names what is not there; undefined: it does not, or nothing can be done by the rule. */
+  orphaned(row: RowImage, own: EntitySchema, step: ChangeStep, now: () => number): EntityChange | undefined {
+    const { onDelete } = this.rule;
+    if (onDelete !== 'cascade' && onDelete !== 'setNull') return undefined;
+    const key = this.link.own.isIn(row, 'deleted too') ? this.missing(row, own, step) : undefined;
+    const target = key && this.link.rowOfKey(key);
+    return target && followUpOf(this, row.row, target, now);
+  }
+}
+
+/** Refuses rows that name what is not there. */
+export class ReferenceHolder implements ChangeParticipant {
+  readonly name = 'references';
+  private readonly presence: RowMarker;
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly ReferencePlan[],
+  ) {
+    this.presence = new RowMarker(schema);
+  }
+
+  /** The rules by which the change names a row that it did not name before, or none now. */
+  newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
+    if (!this.presence.isIn(after, 'living')) return NOTHING;
+    const isNew = !this.presence.isIn(before, 'living');
+    return this.plans.filter(({ link }) => isNew || differ(before, after, link.columns));
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    for (const plan of this.newlyNamed(change)) {
+      if (!plan.rule.exists) continue;
+      const key = plan.missing(change.after, this.schema, step);
+      if (key === undefined) continue;
+      const { other } = plan;
+      throw new RowanError(
+        'ERR_REFERENCE',
+        `${plan.name} names the ${other.name} ${keyText(other, key)}, which is not there. Write it first, or leave ${plan.rule.via.map(([, held]) => held).join(', ')} out.`,
+        { details: { entity: this.schema.name, property: plan.rule.property, key } },
+      );
+    }
+    return NOTHING;
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return (
+      this.presence.isToldBy(columns) ||
+      this.plans.some(({ link }) => link.columns.some((column) => columns.includes(column)))
+    );
+  }
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** Candidates looked at together before a delete is found to be allowed. */
+const LOOKED_AT = 64;
+
+/** Refuses the delete of what is named, or has those that name it follow. */
+export class ReferenceTarget implements ChangeParticipant {
+  readonly name = 'referred';
+  private readonly presence: RowMarker;
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly ReferencePlan[],
+    private readonly now: () => number,
+    private readonly stateOf: (index: IndexSchema) => IndexState | undefined,
+  ) {
+    this.presence = new RowMarker(schema);
+  }
+
+  /** Whether the change deletes the row, and may. @throws RowanError `ERR_REFERENCE` when it may not. */
+  allows(change: ChangeImage, step: ChangeStep): boolean {
+    refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.now);
+    const { before, after, row } = change;
+    if (!this.presence.isIn(before, 'living') || this.presence.isIn(after, 'living')) return false;
+    for (const plan of this.plans) {
+      this.requireBuilt(plan);
+      if (plan.rule.onDelete === 'restrict') this.restrict(plan, row, step);
+    }
+    return true;
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    if (!this.allows(change, step)) return NOTHING;
+    const { row } = change;
+    const out: EntityChange[] = [];
+    for (const plan of this.plans) {
+      if (plan.rule.onDelete === 'restrict') continue;
+      // One more than may follow, so that it is told when there are too many.
+      const { rows } = plan.link.find(step, row, MOST_FOLLOWING + 1);
+      for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
+    }
+    return out;
+  }
+
+  concerns(columns: readonly ColumnSchema[]): boolean {
+    return this.presence.isToldBy(columns);
+  }
+
+  private restrict({ entity, link, name, rule }: ReferencePlan, row: Uint8Array, step: ChangeStep): void {
+    let from: LinkPosition | undefined;
+    do {
+      const { rows, next } = link.find(step, row, LOOKED_AT, from);
+      for (const own of rows) {
+        if (entity === this.schema && equalBytes(own, row)) continue;
+        const image = RowImage.of(own, step.read(new Get(own), entity.table.descriptor.name));
+        if (!link.own.isIn(image, 'living') || !link.names(image, row)) continue;
+        const key = this.schema.key.decode(row);
+        throw new RowanError(
+          'ERR_REFERENCE',
+          `${this.schema.name} ${keyText(this.schema, key)} is not deleted: ${entity.name} ${keyText(entity, entity.key.decode(own))} names it (${name}, onDelete: 'restrict'). Delete that first, or have it name another.`,
+          { details: { entity: entity.name, property: rule.property, key } },
+        );
+      }
+      from = next;
+    } while (from !== undefined);
+  }
+
+  private requireBuilt({ entity, link, name }: ReferencePlan): void {
+    const { index } = link;
+    const state = index && this.stateOf(index);
+    if (index === undefined || state === undefined || state === 'active') return;
+    throw new QueryError(
+      `${this.schema.name} cannot be deleted from yet: the index "${index.name}" of ${entity.name}, by which the rows are found that name it (${name}), is ${state}. Build it: await db.references(${entity.name}).backfill(), or rowan references backfill.`,
+      { details: { entity: entity.name, index: index.name, state } },
+    );
+  }
+}
+
+/** What a rule does with a row when the one that it names is deleted. */
+export function followUpOf(
+  { entity, link, rule }: ReferencePlan,
+  row: Uint8Array,
+  target: Uint8Array,
+  now: () => number,
+): EntityChange {
+  const cascade = rule.onDelete === 'cascade';
+  return {
+    entity,
+    operation: cascade ? 'delete' : 'mutate',
+    row,
+    resolve: (before) => {
+      if (!link.own.isIn(before, 'deleted too') || !link.names(before, target)) return NOTHING;
+      return cascade ? [new Delete(row)] : unnamed(entity, link, before, now);
+    },
+  };
+}
+
+/** The row without what names another, and a version further. */
+function unnamed(
+  entity: EntitySchema,
+  { columns }: Link,
+  before: RowImage,
+  now: () => number,
+): readonly RowMutation[] {
+  const del = new Delete(before.row);
+  for (const { family, qualifier } of columns) del.addColumns(family, qualifier);
+  const lock = VersionLock.of(entity);
+  const counted = lock === undefined ? [del] : lock.counted([del], lock.stored(before));
+  return Expiry.of(entity, now)?.carry(counted, before) ?? counted;
+}
+
+/**
+ * Referential rules where one step of the engine is one row (docs/relations.md): what a write names is looked for before it, and
+ * what names a deleted row follows behind it. Who names looks again behind the write, and who deletes looks for names behind the
+ * delete, so one of them sees the other. What is to be refused is looked for before only.
+ */
+
+/** Rows that a writer waits for, who deletes what they name; the outbox does the rest. */
+const AWAITED = 1000;
+/** Rows changed together. */
+const TOGETHER = 256;
+
+/** Refuses rows that name what is not there; has those follow whose names have gone meanwhile. */
+export class ReferenceHolderFollower implements Follower {
+  readonly name = 'references';
+
+  constructor(
+    private readonly schema: EntitySchema,
+    private readonly plans: readonly ReferencePlan[],
+    private readonly holder: ReferenceHolder,
+    private readonly source: FollowerContext,
+  ) {}
+
+  follow(change: ChangeImage, step: ChangeStep): boolean {
+    this.holder.follow(change, step);
+    const named = this.holder.newlyNamed(change);
+    return named.some(({ rule }) => rule.onDelete === 'cascade' || rule.onDelete === 'setNull');
+  }
+
+  async settle(row: Uint8Array): Promise<boolean> {
+    await this.mend(row);
+    return true;
+  }
+
+  /** Does with a row what the rules say of such that name what is not there; how many had something to change. */
+  async mend(row: Uint8Array): Promise<number> {
+    const { reading, following, now } = this.source;
+    const changes = await reading((step) => {
+      const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
+      return this.plans.flatMap((plan) => plan.orphaned(image, this.schema, step, now) ?? []);
+    });
+    return changes.length === 0 ? 0 : following(changes);
+  }
+}
+
+/** Refuses the delete of what is named, or has those that name it follow. */
+export class ReferenceTargetFollower implements Follower {
+  readonly name = 'referred';
+  private readonly presence: RowMarker;
+  private readonly plans: readonly ReferencePlan[];
+
+  constructor(
+    private readonly schema: EntitySchema,
+    plans: readonly ReferencePlan[],
+    private readonly target: ReferenceTarget,
+    private readonly source: FollowerContext,
+  ) {
+    this.presence = new RowMarker(schema);
+    this.plans = plans.filter(({ rule }) => rule.onDelete !== 'restrict');
+  }
+
+  follow(change: ChangeImage, step: ChangeStep): boolean {
+    return this.target.allows(change, step) && this.plans.length > 0;
+  }
+
+  async settle(row: Uint8Array, share: Share): Promise<boolean> {
+    const { reading, following, now } = this.source;
+    let left = share === 'all' ? Number.POSITIVE_INFINITY : AWAITED;
+    for (const plan of this.plans) {
+      let from: LinkPosition | undefined;
+      do {
+        if (left <= 0) return false;
+        const start = from;
+        // Who has written the row again meanwhile has taken over what names it.
+        const found = await reading((step) =>
+          this.isThere(row, step) ? undefined : plan.link.find(step, row, TOGETHER, start),
+        );
+        if (found === undefined) return true;
+        await following(found.rows.map((own): EntityChange => followUpOf(plan, own, row, now)));
+        left -= found.rows.length;
+        from = found.next;
+      } while (from !== undefined);
+    }
+    return true;
+  }
+
+  private isThere(row: Uint8Array, step: ChangeStep): boolean {
+    const get = new Get(row);
+    this.presence.addTo(get, false);
+    const image = RowImage.of(row, step.read(get, this.schema.table.descriptor.name));
+    return this.presence.isIn(image, 'living');
+  }
+}

@@ -1,0 +1,167 @@
+/** One count of the rows of a summary: how rows are added to it and taken away, by writes, by their end, and one by one. */
+
+import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js';
+import type { ChangeStep } from '../../repository/executor.js';
+import { RowImage } from '../../repository/row-image.js';
+import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../table/index.js';
+import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
+import {
+  type Amounts,
+  amountsOf,
+  endedRow,
+  endRow,
+  endsUpTo,
+  groupRow,
+  incrementOf,
+  type Life,
+  lifeRow,
+  putEnd,
+  putLife,
+  readLife,
+  type SummaryStanding,
+} from './rows.js';
+
+/** Of what a row adds at one moment, and how long. */
+export interface Counted extends Contribution {
+  /** Milliseconds; 0: without end. */
+  readonly end: number;
+}
+
+/** The counts that hold a row, as a summary stands. */
+export function countsWith(standing: SummaryStanding, row: Uint8Array): number[] {
+  const { active, building, cursor } = standing;
+  const counts = active === null ? [] : [active];
+  const isCounted =
+    cursor === 'end' || (cursor !== null && compareBytes(row, Buffer.from(cursor, 'hex')) <= 0);
+  if (building !== null && isCounted) counts.push(building);
+  return counts;
+}
+
+/** The cursor of a count that has come to this row. */
+export function cursorAt(row: Uint8Array): string {
+  return toHex(row);
+}
+
+export class SummaryCount {
+  private readonly table: string;
+
+  constructor(
+    readonly plan: SummaryPlan,
+    readonly generation: number,
+  ) {
+    this.table = plan.tableName;
+  }
+
+  /** What a row adds, as it is. @throws KeyError. */
+  countedOf(image: RowImage): Counted | undefined {
+    const contribution = this.plan.contributionOf(image);
+    return contribution && { ...contribution, end: this.plan.ends ? this.plan.endOf(image) : 0 };
+  }
+
+  /** What takes `was` away and adds `is`. Where rows end, what was added is what the row's life says. */
+  replace(
+    row: Uint8Array,
+    was: Contribution | undefined,
+    is: Counted | undefined,
+    step: ChangeStep,
+  ): RowMutation[] {
+    const out: RowMutation[] = [];
+    const before = this.plan.ends ? this.lifeOf(row, step) : was;
+    if (this.plan.ends) this.renewLife(row, before as Life | undefined, is, out);
+    if (addTheSame(before, is)) return out;
+    if (before !== undefined && is !== undefined && equalBytes(before.group, is.group)) {
+      this.add(is.group, differenceOf(before.amounts, is.amounts), step, out);
+    } else {
+      if (before !== undefined) this.add(before.group, differenceOf(before.amounts, undefined), step, out);
+      if (is !== undefined) this.add(is.group, is.amounts, step, out);
+    }
+    return out;
+  }
+
+  /** Adds amounts to a group, which is gone when it has no rows any more. */
+  add(group: Uint8Array, amounts: Amounts, step: ChangeStep, out: RowMutation[]): void {
+    const row = groupRow(this.generation, group);
+    const rows = this.plan.rowsIn(amounts);
+    if (rows < 0n) {
+      const left = this.plan.rowsIn(amountsOf(step.read(new Get(row), this.table))) + rows;
+      if (left <= 0n) return void out.push(new Delete(row));
+    }
+    const increment = incrementOf(row, amounts);
+    if (increment !== undefined) out.push(increment);
+  }
+
+  private lifeOf(row: Uint8Array, step: ChangeStep): Life | undefined {
+    return readLife(step.read(new Get(lifeRow(this.generation, this.plan.summary.id, row)), this.table));
+  }
+
+  private renewLife(
+    row: Uint8Array,
+    before: Life | undefined,
+    is: Counted | undefined,
+    out: RowMutation[],
+  ): void {
+    const { generation } = this;
+    const { id } = this.plan.summary;
+    if (before?.end === is?.end && addTheSame(before, is)) return;
+    if (before !== undefined && before.end !== 0 && before.end !== is?.end)
+      out.push(new Delete(endRow(generation, id, before.end, row)));
+    if (is === undefined) {
+      if (before !== undefined) out.push(new Delete(lifeRow(generation, id, row)));
+      return;
+    }
+    out.push(putLife(lifeRow(generation, id, row), is));
+    if (is.end !== 0 && before?.end !== is.end) out.push(putEnd(endRow(generation, id, is.end, row)));
+  }
+
+  /** Takes away up to `limit` rows that have ended; whether there may be more. */
+  bury(step: AtomicStep, now: number, limit: number): boolean {
+    const { generation, plan } = this;
+    if (!plan.ends) return false;
+    const { id } = plan.summary;
+    const ends = step.scan(
+      new Scan()
+        .withStartRow(endsUpTo(generation, id, 0))
+        .withStopRow(endsUpTo(generation, id, now + 1))
+        .setLimit(limit),
+      this.table,
+    );
+    let buried = 0;
+    for (const { row } of ends) {
+      const own = endedRow(row, id);
+      const image = RowImage.of(own, step.read(new Get(own), plan.schema.table.descriptor.name));
+      // Its cells may outlive what its marker says by the difference of two clocks.
+      if (plan.contributionOf(image) !== undefined) continue;
+      buried++;
+      this.applyAll(this.replace(own, undefined, undefined, step), step);
+    }
+    return buried > 0 && ends.length === limit;
+  }
+
+  applyAll(mutations: readonly RowMutation[], step: AtomicStep): void {
+    for (const change of mutations) step.apply({ table: this.table, change });
+  }
+
+  /** Adds rows that are not in the count yet. */
+  addRows(images: readonly RowImage[], step: AtomicStep): void {
+    const groups = new Map<string, { readonly group: Uint8Array; amounts: Map<string, bigint> }>();
+    for (const image of images) {
+      const counted = this.countedOf(image);
+      if (counted === undefined) continue;
+      if (this.plan.ends) {
+        this.applyAll(this.replace(image.row, undefined, counted, step), step);
+        continue;
+      }
+      const name = toLatin1(counted.group);
+      const known = groups.get(name);
+      if (known === undefined) groups.set(name, { group: counted.group, amounts: new Map(counted.amounts) });
+      else
+        for (const [qualifier, amount] of counted.amounts)
+          known.amounts.set(qualifier, (known.amounts.get(qualifier) ?? 0n) + amount);
+    }
+    for (const { group, amounts } of groups.values()) {
+      const out: RowMutation[] = [];
+      this.add(group, amounts, step, out);
+      this.applyAll(out, step);
+    }
+  }
+}

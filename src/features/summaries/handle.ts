@@ -1,0 +1,363 @@
+import { equalBytes, prefixEnd, toHex } from '../../bytes/index.js';
+import { hasRows, type LiveTables } from '../../ddl/index.js';
+import { QueryError, RowanError, SchemaError } from '../../errors.js';
+import type { JobRunOptions } from '../../job/index.js';
+import { parseKeyConditions } from '../../query/index.js';
+import type { ChangeParticipant, Follower, StepReading } from '../../repository/index.js';
+import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-types.js';
+import type { Schema } from '../../schema/index.js';
+import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from '../../schema/summaries.js';
+import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
+import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
+import { type Engine, Scan } from '../../table/index.js';
+import type { IndexHandle } from '../indexes/handle.js';
+import type { Indexing } from '../indexes/indexing.js';
+import type { DrainOptions, Outbox } from '../outbox.js';
+import {
+  changeStanding,
+  compareCounts,
+  countRows,
+  type GroupsReport,
+  purgeCounts,
+  type SummaryTarget,
+} from './jobs.js';
+import { SummaryFollower, SummaryParticipant } from './maintain.js';
+import { SummaryPlan } from './plan.js';
+import { type GroupPosition, SummaryReader } from './reader.js';
+import { RemoteCount } from './remote.js';
+import {
+  putStanding,
+  readStanding,
+  STATE_PREFIX,
+  type SummaryStanding,
+  standingOf,
+  stateRow,
+  summaryTableName,
+} from './rows.js';
+
+/** One summary of an entity: what it says, and the jobs that count it. */
+
+/** What a check of a summary found, and a repair mended. */
+export interface SummaryReport extends GroupsReport {
+  /** Rows of the entity that were counted. */
+  readonly rows: number;
+  /** What is off in the indexes of least and greatest values. */
+  readonly entries: number;
+  /** Groups and entries that were put right. */
+  readonly repaired: number;
+}
+
+/** `active`: it is asked; `building`: it is being counted; `disabled`: it is to be built. */
+export type SummaryState = 'active' | 'building' | 'disabled';
+
+/** How many groups `find` answers. */
+export interface SummaryFindOptions {
+  /** Groups at most. Default: all, up to 100,000; more are an error. */
+  readonly limit?: number;
+}
+
+/** Groups that `find` answers without a limit. */
+const MOST_GROUPS = 100_000;
+/** Groups read in one step, and where each of their values is a call. */
+const PAGE = 256;
+const REMOTE_PAGE = 32;
+
+/** What a handle takes from its database. */
+export interface SummarySource extends SummaryTarget {
+  readonly reading: StepReading;
+  /** HBase: where changes wait whose figures are still to follow. */
+  readonly outbox: Outbox | undefined;
+  readonly reader: SummaryReader;
+  /** The indexes that least and greatest values stand in. */
+  readonly indexes: readonly IndexHandle[];
+  /** Runs what must not overlap with its like. */
+  alone<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** One summary of an open database (docs/summaries.md). Made by `Database.summary`. */
+export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
+  constructor(private readonly source: SummarySource) {}
+
+  /** The figures of one group, of one moment; null: it has no rows. @throws QueryError when it is to be built; KeyError. */
+  get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
+    const { reader } = this.source;
+    const values = { ...(group as Readonly<Record<string, unknown>>) };
+    return this.source.reading((step) => reader.get(step, values)) as Promise<SummaryResult<C, Name> | null>;
+  }
+
+  /**
+   * The groups that meet the conditions on leading properties of `by`, as `find` on a repository takes them, in their order.
+   * @throws QueryError on more groups than it answers; as `get`.
+   */
+  async find<Q extends KeyQuery<SummaryTargetOf<C, Name>>>(
+    prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
+    options: SummaryFindOptions = {},
+  ): Promise<SummaryResult<C, Name>[]> {
+    checkOptions('find', options, { limit: true });
+    const limit = options.limit === undefined ? undefined : checkPositiveInteger(options.limit, 'The limit');
+    const out: SummaryResult<C, Name>[] = [];
+    for await (const row of this.groups(prefix)) {
+      if (out.length === MOST_GROUPS && limit === undefined) {
+        throw new QueryError(
+          `find on a summary answers ${MOST_GROUPS} groups at most. Give a limit, or read them one by one: for await (… of summary.each(prefix)).`,
+        );
+      }
+      out.push(row);
+      if (out.length === limit) break;
+    }
+    return out;
+  }
+
+  /** As `find`, one group after the other: those of a page are of one moment. */
+  each<Q extends KeyQuery<SummaryTargetOf<C, Name>>>(
+    prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
+  ): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
+    return this.groups(prefix);
+  }
+
+  private async *groups(given: object): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
+    const { reader, plan, reading, remote } = this.source;
+    const { summary, schema } = plan;
+    const page = remote === undefined ? PAGE : REMOTE_PAGE;
+    const conditions = parseKeyConditions(
+      `${schema.name}.${summary.name}`,
+      { parts: summary.layout.parts.filter(({ name }) => summary.by.includes(name)) },
+      given as Readonly<Record<string, unknown>>,
+    );
+    let from: GroupPosition | undefined;
+    do {
+      const start = from;
+      const { rows, next } = await reading((step) => reader.page(step, conditions, page, start));
+      yield* rows as SummaryResult<C, Name>[];
+      from = next;
+    } while (from !== undefined);
+  }
+
+  /** Where it stands. */
+  async state(): Promise<SummaryState> {
+    const { schema, summary } = this.source.plan;
+    const standing = await this.source.reading((step) => standingOf(step, schema, summary));
+    if (standing === undefined) return 'disabled';
+    if (standing.active === null) return standing.building === null ? 'disabled' : 'building';
+    return this.source.indexes.every(({ state }) => state === 'active') ? 'active' : 'building';
+  }
+
+  /** Counts all rows, and builds the indexes of least and greatest values where they lack rows. */
+  async build(run?: JobRunOptions): Promise<SummaryReport> {
+    for (const index of this.source.indexes) if (index.state !== 'active') await index.build(run);
+    return this.source.alone(() => this.counted(true, run));
+  }
+
+  /** Counts all rows beside what is there, and holds both against each other. Changes nothing that is asked. */
+  async check(run?: JobRunOptions): Promise<SummaryReport> {
+    return this.source.alone(() => this.counted(false, run));
+  }
+
+  /** As `check`, and puts the new count in the place of the other. A second repair finds nothing. */
+  async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
+    await this.drain(settledAfter === undefined ? {} : { settledAfter });
+    return this.source.alone(() => this.counted(true, run));
+  }
+
+  /** HBase: resolves when every change that was made before the call is in the figures. Elsewhere they are with the change. */
+  async drain(options?: DrainOptions): Promise<void> {
+    await this.source.outbox?.drain(options);
+  }
+
+  private async counted(replace: boolean, run: JobRunOptions | undefined): Promise<SummaryReport> {
+    const { indexes } = this.source;
+    const restart = run?.restart === true;
+    let fresh = false;
+    const { building, active } = await changeStanding(this.source, (before) => {
+      fresh = false;
+      const { building = null, next = 1 } = before ?? {};
+      if (building !== null && !restart) return {};
+      fresh = true;
+      return { building: next, cursor: null, next: next + 1 };
+    });
+    await purgeCounts(this.source);
+    const rows = await countRows(this.source, fresh, run);
+    const found =
+      active === null
+        ? { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 }
+        : await compareCounts(this.source, active, building!);
+    await changeStanding(this.source, (now) => {
+      if (now?.building !== building || now?.cursor !== 'end') throw overtaken();
+      return { building: null, cursor: null, ...(replace && { active: building }) };
+    });
+    await purgeCounts(this.source);
+    const off = found.stale + found.missing + found.extra;
+    let entries = 0;
+    let mended = 0;
+    const options = run === undefined ? {} : { run };
+    for (const index of indexes) {
+      const { missing, extra, stale, repaired } = replace
+        ? await index.repair(options)
+        : await index.verify(options);
+      entries += missing + extra + stale;
+      mended += repaired;
+    }
+    return { rows, ...found, entries, repaired: replace ? off + mended : 0 };
+  }
+}
+
+function overtaken(): RowanError {
+  return new RowanError(
+    'ERR_CONFLICT',
+    'The count of a summary was begun anew while it was made. Run it again.',
+  );
+}
+
+/** The summaries of an open database: what keeps them, and where they stand. */
+
+interface Stored extends SummaryStanding {
+  readonly id: Uint8Array;
+}
+
+/** What summaries take from their database. */
+export interface SummarizingSource {
+  readonly engine: Engine;
+  schemaOf(target: EntityClass): EntitySchema;
+  readonly indexing: Indexing;
+  readonly reading: StepReading;
+  /** What waits on HBase; undefined: the engine has steps over rows. */
+  readonly outbox: Outbox | undefined;
+}
+
+export class Summarizing {
+  private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
+
+  constructor(private readonly source: SummarizingSource) {}
+
+  /** Takes over what is declared. @throws SchemaError naming every condition that is none. */
+  adopt({ entities }: Schema): void {
+    const problems: string[] = [];
+    this.byEntity = new Map();
+    for (const { target, summaries, name } of entities) {
+      if (summaries.length === 0) continue;
+      try {
+        this.byEntity.set(
+          target,
+          summaries.map((summary) => new SummaryPlan(this.source.schemaOf(target), summary)),
+        );
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        problems.push(`${name}: the condition of a summary is wrong. ${error.message}`);
+      }
+    }
+    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  }
+
+  /**
+   * Brings what is stored in line with what is declared: new summaries are counted where there are no rows yet; those that
+   * this program does not declare are to be counted anew, for its writes do not keep them.
+   * @param before the tables as they were before this program opened them.
+   * @param readOnly `tables: 'verify'`: nothing is written.
+   * @throws SchemaError with `readOnly` when one that is in use is not declared.
+   */
+  async settle(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
+    for (const { descriptor, entities } of tables) {
+      const name = summaryTableName(descriptor.name);
+      if (!(await this.source.engine.admin.tableExists(name))) continue;
+      const stored = await this.stored(name);
+      for (const schema of entities) await this.settleEntity(schema, stored, before, readOnly);
+    }
+  }
+
+  private async settleEntity(
+    schema: EntitySchema,
+    stored: readonly Stored[],
+    before: LiveTables,
+    readOnly: boolean,
+  ): Promise<void> {
+    const { name, summaries } = schema;
+    const undeclared = stored.filter(
+      ({ entity, active, building, id }) =>
+        entity === name &&
+        (active !== null || building !== null) &&
+        summaries.every((summary) => !equalBytes(summary.id, id)),
+    );
+    if (readOnly) {
+      if (undeclared.length === 0) return;
+      throw new SchemaError(
+        `Table "${schema.table.descriptor.name}": the summary "${undeclared[0]!.summary}" of ${name} is not declared as it was built, and would ` +
+          "miss what this program writes. Declare it, or open with tables: 'create', which disables it.",
+        undefined,
+        { details: { entity: name, summary: undeclared[0]!.summary } },
+      );
+    }
+    for (const { id, ...standing } of undeclared) {
+      const table = this.source.engine.table(summaryTableName(schema.table.descriptor.name));
+      await table.put(putStanding(id, { ...standing, active: null, building: null, cursor: null }));
+    }
+    const missing = this.plansOf(schema).filter(({ summary }) =>
+      stored.every(({ id }) => !equalBytes(id, summary.id)),
+    );
+    if (missing.length === 0 || (await hasRows(this.source.engine, schema, before))) return;
+    for (const plan of missing)
+      await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
+  }
+
+  private async stored(table: string): Promise<Stored[]> {
+    const scan = new Scan().withStartRow(STATE_PREFIX).withStopRow(prefixEnd(STATE_PREFIX)!);
+    const found: Stored[] = [];
+    for await (const result of this.source.engine.table(table).scan(scan)) {
+      const standing = readStanding(result);
+      if (standing !== undefined) found.push({ ...standing, id: result.row.slice(stateRow(NO_ID).length) });
+    }
+    return found;
+  }
+
+  private plansOf({ target }: EntitySchema): readonly SummaryPlan[] {
+    return this.byEntity.get(target) ?? [];
+  }
+
+  participants(schema: EntitySchema): ChangeParticipant[] {
+    const plans = this.plansOf(schema);
+    return plans.length === 0 ? [] : [new SummaryParticipant(plans, () => this.source.engine.now())];
+  }
+
+  /** The same on HBase. */
+  followers(schema: EntitySchema): Follower[] {
+    const counts = this.plansOf(schema).map((plan) => this.countOf(plan));
+    return counts.length === 0 ? [] : [new SummaryFollower(counts, () => this.source.engine.now())];
+  }
+
+  private countOf(plan: SummaryPlan): RemoteCount {
+    const { engine } = this.source;
+    return new RemoteCount(plan, { table: (name) => engine.table(name), now: () => engine.now() });
+  }
+
+  private targetOf(plan: SummaryPlan): SummaryTarget {
+    const { engine, outbox } = this.source;
+    return { engine, plan, ...(outbox !== undefined && { remote: this.countOf(plan) }) };
+  }
+
+  /** @throws QueryError when the entity has no such summary. */
+  handle<C extends KeyedClass, Name extends SummaryName<C>>(
+    schema: EntitySchema,
+    name: Name,
+  ): SummaryHandle<C, Name> {
+    const plans = this.plansOf(schema);
+    const plan = plans.find(({ summary }) => summary.name === name);
+    if (plan === undefined) {
+      const known = plans.map(({ summary }) => summary.name).join(', ');
+      throw new QueryError(
+        `${schema.name} has no summary ${describe(name)}. ${known === '' ? 'Declare one with @Summary.' : `It has ${known}.`}`,
+        { details: { entity: schema.name, summary: name } },
+      );
+    }
+    const { engine, indexing, reading, outbox } = this.source;
+    const names = new Set(plan.summary.figures.flatMap(({ index }) => index ?? []));
+    return new SummaryHandle<C, Name>({
+      ...this.targetOf(plan),
+      reading,
+      outbox,
+      reader: new SummaryReader(plan, indexing.of(schema), () => engine.now()),
+      indexes: [...names].map((index) => indexing.handle(schema, index)),
+      alone: (run) => indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
+    });
+  }
+}
+
+const NO_ID = new Uint8Array(0);

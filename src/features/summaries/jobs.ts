@@ -1,0 +1,341 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compareBytes, prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
+import { runJob } from '../../job/runner.js';
+import { toolJobName } from '../../job/table-pass.js';
+import type { JobRunOptions, SplitContext, SplitWork } from '../../job/types.js';
+import {
+  type ChangeStep,
+  type CommittingTable,
+  RowImage,
+  readingFrom,
+  SETTLED,
+} from '../../repository/index.js';
+import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
+import { cursorAt, SummaryCount } from './embedded.js';
+import type { GroupIdentity, SummaryPlan } from './plan.js';
+import type { RemoteCount } from './remote.js';
+import {
+  amountsOf,
+  countPrefix,
+  groupOf,
+  putStanding,
+  RowKind,
+  type SummaryStanding,
+  standingOf,
+} from './rows.js';
+
+/** Counts rows into a summary, and looks at groups of two counts, where one step of the engine is one row. */
+
+/** Rows counted together. */
+const TOGETHER = 32;
+/** Looks at a group that is being written, and milliseconds between two. */
+const LOOKS = 40;
+const PAUSE = 50;
+/** So many looks in a row find what differs unchanged before it is said to differ. */
+const UNCHANGED = 3;
+
+/** Rows are counted in any order, beside writers, and again: what each has added stands beside the groups. */
+export class RemoteCountWork implements SplitWork {
+  constructor(
+    private readonly count: RemoteCount,
+    private readonly generation: number,
+    private readonly context: SplitContext,
+  ) {}
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    const { key } = this.count.plan.schema;
+    const own = rows.filter(({ row }) => key.matches(row));
+    for (let at = 0; at < own.length; at += TOGETHER)
+      await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
+    this.context.count('rows', own.length);
+  }
+
+  /** What a writer has begun that has ended since is taken over when its time has come. */
+  private async one(row: Uint8Array): Promise<void> {
+    while (!(await this.count.settle(row, this.generation, SETTLED))) this.context.signal.throwIfAborted();
+  }
+}
+
+/** The figures of a group in the count that is asked, and in the one that was made. */
+export type IdentityPair = readonly [GroupIdentity, GroupIdentity];
+
+/** The two are not read at one moment: what differs is looked at again until they agree, or nobody changes them. */
+export async function lookAgain(
+  count: RemoteCount,
+  generations: readonly [number, number],
+  name: string,
+  first: IdentityPair,
+): Promise<IdentityPair> {
+  let pair = first;
+  let unchanged = 1;
+  for (let look = 1; look < LOOKS && pair[0] !== pair[1] && unchanged < UNCHANGED; look++) {
+    await sleep(PAUSE);
+    const [asked, made] = await count.amounts(new Uint8Array(Buffer.from(name, 'latin1')), generations);
+    const now: IdentityPair = [count.plan.identityOf(asked!), count.plan.identityOf(made!)];
+    unchanged = now[0] === pair[0] && now[1] === pair[1] ? unchanged + 1 : 1;
+    pair = now;
+  }
+  return pair;
+}
+
+/** Counts the rows of a summary anew while the application writes, and holds one count against another. */
+
+/** A summary that is to be counted. */
+export interface SummaryTarget {
+  readonly engine: Engine;
+  readonly plan: SummaryPlan;
+  /** Where one step is one row. */
+  readonly remote?: RemoteCount;
+}
+
+/** What two counts of a summary differ in. */
+export interface GroupsReport {
+  /** Groups of either count. */
+  readonly groups: number;
+  readonly valid: number;
+  /** Groups whose figures are others. */
+  readonly stale: number;
+  /** Groups that were not there. */
+  readonly missing: number;
+  /** Groups that have no rows. */
+  readonly extra: number;
+}
+
+/** Rows, groups, or what is to be removed, of one step: writers wait for it. */
+const STEP_ROWS = 512;
+
+function tableOf({ engine, plan }: SummaryTarget): CommittingTable {
+  return engine.table(plan.schema.table.descriptor.name) as CommittingTable;
+}
+
+/** Changes where a summary stands, in one step. `change` is asked again when another has changed it meanwhile. */
+export function changeStanding(
+  target: SummaryTarget,
+  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
+): Promise<SummaryStanding> {
+  const { plan, remote } = target;
+  return remote === undefined
+    ? tableOf(target).atomic((step) => setStanding(target, step, change))
+    : remote.changeStanding((before) => standingAfter(plan, before, change));
+}
+
+function setStanding(
+  { plan }: SummaryTarget,
+  step: AtomicStep,
+  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
+): SummaryStanding {
+  const { schema, summary } = plan;
+  const standing = standingAfter(plan, standingOf(step, schema, summary), change);
+  step.apply({ table: plan.tableName, change: putStanding(summary.id, standing) });
+  return standing;
+}
+
+function standingAfter(
+  { schema, summary }: SummaryPlan,
+  before: SummaryStanding | undefined,
+  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
+): SummaryStanding {
+  const { name, signature } = summary;
+  const fresh = { active: null, building: null, cursor: null, next: 1, purged: 1 };
+  return { entity: schema.name, summary: name, signature, ...fresh, ...before, ...change(before) };
+}
+
+/** Counts every row into the count that is being made, from where it stands; the rows that were looked at. */
+export async function countRows(
+  target: SummaryTarget,
+  fresh: boolean,
+  run: JobRunOptions = {},
+): Promise<number> {
+  const { plan, engine, remote } = target;
+  const { schema, summary } = plan;
+  const building = remote && ((await remote.standing())?.building ?? null);
+  // Another has ended it.
+  if (building === null) return 0;
+  const table = schema.table.descriptor.name;
+  const { counters } = await runJob(
+    engine,
+    {
+      name: toolJobName('summary', table, schema.name, summary.name),
+      signature: toHex(summary.id),
+      phases: [
+        {
+          table,
+          // One split: writers know by one row how far the count has come. Without steps they add to it from its beginning.
+          ...(remote === undefined ? { ranges: [WHOLE], oneSplitEach: true } : { ranges: [] }),
+          scan: () => new Scan().setCacheBlocks(false),
+          open: (context) =>
+            building !== undefined
+              ? new RemoteCountWork(remote!, building, context)
+              : new CountWork(target, (rows) => context.count('rows', rows)),
+        },
+      ],
+    },
+    { batchRows: STEP_ROWS, ...run, restart: fresh || run.restart === true ? true : 'done' },
+  );
+  if (remote !== undefined)
+    await changeStanding(target, (now) => (now?.building === building ? { cursor: 'end' } : {}));
+  return counters['rows'] ?? 0;
+}
+
+const WHOLE = { start: new Uint8Array(0), stop: new Uint8Array(0) };
+
+class CountWork implements SplitWork {
+  constructor(
+    private readonly target: SummaryTarget,
+    private readonly count: (rows: number) => void,
+  ) {}
+
+  /** What was read says how far to go; what stands there is read in the step. */
+  async rows(rows: readonly Result[]): Promise<void> {
+    const last = rows.at(-1)?.row;
+    if (last !== undefined) await this.upTo(last);
+  }
+
+  async finish(): Promise<void> {
+    await this.upTo(undefined);
+  }
+
+  /** Adds the rows behind the cursor up to this one, or all. */
+  private async upTo(last: Uint8Array | undefined): Promise<void> {
+    while (!(await tableOf(this.target).atomic((step) => this.step(step, last))));
+  }
+
+  private step(step: AtomicStep, last: Uint8Array | undefined): boolean {
+    const { plan } = this.target;
+    const { schema, summary } = plan;
+    const standing = standingOf(step, schema, summary);
+    const { building, cursor } = standing ?? {};
+    if (building === undefined || building === null || cursor === 'end') return true;
+    const from = cursor === null || cursor === undefined ? undefined : Buffer.from(cursor, 'hex');
+    if (from !== undefined && last !== undefined && compareBytes(from, last) >= 0) return true;
+    const scan = new Scan().setLimit(STEP_ROWS).setCacheBlocks(false);
+    if (from !== undefined) scan.withStartRow(new Uint8Array(from), false);
+    if (last !== undefined) scan.withStopRow(last, true);
+    const found = step.scan(scan);
+    const own = found.filter(({ row }) => schema.key.matches(row));
+    new SummaryCount(plan, building).addRows(
+      own.map((result) => RowImage.of(result.row, result)),
+      step,
+    );
+    this.count(own.length);
+    const isLast = found.length < STEP_ROWS;
+    const end = isLast ? last : found.at(-1)!.row;
+    setStanding(this.target, step, () => ({ cursor: end === undefined ? 'end' : cursorAt(end) }));
+    return isLast;
+  }
+}
+
+/** Holds the groups of two counts against each other, those of each step at one moment; without steps what differs, again. */
+export async function compareCounts(
+  target: SummaryTarget,
+  asked: number,
+  made: number,
+): Promise<GroupsReport> {
+  const report = { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 };
+  const { plan, engine, remote } = target;
+  let after: Uint8Array | undefined;
+  do {
+    const start = after;
+    const pages = (step: ChangeStep): CountPages =>
+      [asked, made].map((generation) => {
+        const count = new SummaryCount(plan, generation);
+        if (plan.ends) while (count.bury(step as AtomicStep, engine.now(), STEP_ROWS));
+        return readPage(plan, step, generation, start);
+      }) as CountPages;
+    const [found, wanted] = await (remote === undefined
+      ? tableOf(target).atomic(pages)
+      : readingFrom((name) => engine.table(name))(pages));
+    const held = holdPages(found, wanted);
+    for (const [name, pair] of held.groups) {
+      const [is, should] = remote === undefined ? pair : await lookAgain(remote, [asked, made], name, pair);
+      if (is === undefined && should === undefined) continue;
+      report.groups++;
+      if (is === should) report.valid++;
+      else if (is === undefined) report.missing++;
+      else if (should === undefined) report.extra++;
+      else report.stale++;
+    }
+    after = held.bound;
+  } while (after !== undefined);
+  return report;
+}
+
+type CountPages = [CountPage, CountPage];
+
+/** Some groups of a count behind one, in their order. */
+interface CountPage {
+  readonly isFull: boolean;
+  readonly groups: readonly { readonly group: Uint8Array; readonly identity: GroupIdentity }[];
+}
+
+function readPage(
+  plan: SummaryPlan,
+  step: ChangeStep,
+  generation: number,
+  after: Uint8Array | undefined,
+): CountPage {
+  const prefix = countPrefix(RowKind.group, generation, plan.summary.id);
+  const scan = new Scan().setLimit(STEP_ROWS).withStopRow(prefixEnd(prefix)!);
+  if (after === undefined) scan.withStartRow(prefix);
+  else scan.withStartRow(Buffer.concat([prefix.subarray(0, 5), after]), false);
+  const groups = step.scan(scan, plan.tableName).map((result) => ({
+    group: groupOf(result.row),
+    identity: plan.identityOf(amountsOf(result)),
+  }));
+  return { isFull: groups.length === STEP_ROWS, groups };
+}
+
+/** The groups of either page that the other has been read up to, and the last of them where there may be more. */
+function holdPages(...pages: CountPages): {
+  readonly groups: Map<string, IdentityPair>;
+  readonly bound: Uint8Array | undefined;
+} {
+  // Behind the last group of a full page the other may have groups that this one has too.
+  const bounds = pages.filter(({ isFull }) => isFull).map((page) => page.groups.at(-1)!.group);
+  const bound = bounds.sort(compareBytes)[0];
+  const groups = new Map<string, [GroupIdentity, GroupIdentity]>();
+  for (const [i, page] of pages.entries()) {
+    for (const { group, identity } of page.groups) {
+      if (bound !== undefined && compareBytes(group, bound) > 0) continue;
+      const name = toLatin1(group);
+      const pair = groups.get(name) ?? [undefined, undefined];
+      pair[i] = identity;
+      groups.set(name, pair);
+    }
+  }
+  return { groups, bound };
+}
+
+/** Removes the counts that are not in use. */
+export async function purgeCounts(target: SummaryTarget): Promise<void> {
+  const { plan, remote } = target;
+  const { next, purged, active, building } = await changeStanding(target, () => ({}));
+  for (let generation = purged; generation < next; generation++) {
+    if (generation === active || generation === building) continue;
+    for (const kind of [RowKind.group, RowKind.life, RowKind.end]) {
+      const prefix = countPrefix(kind, generation, plan.summary.id);
+      const scan = (): Scan =>
+        new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!).setLimit(STEP_ROWS);
+      const removeSome =
+        remote === undefined
+          ? () => tableOf(target).atomic((step) => removeRows(plan.tableName, step, scan()))
+          : () => remote.remove(scan());
+      while ((await removeSome()) === STEP_ROWS);
+    }
+  }
+  const inUse = [active, building].filter((one) => one !== null);
+  const oldest = Math.min(next, ...inUse);
+  // Without steps a writer may add to a count that was in use when it looked: it is removed once more at the next time.
+  await changeStanding(target, (now) => ({
+    purged: remote === undefined ? oldest : Math.max(now!.purged, oldest - LINGERING),
+  }));
+}
+
+/** Counts that are removed once more. */
+const LINGERING = 2;
+
+function removeRows(table: string, step: AtomicStep, scan: Scan): number {
+  const found = step.scan(scan, table);
+  for (const { row } of found) step.apply({ table, change: new Delete(row) });
+  return found.length;
+}

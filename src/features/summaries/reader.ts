@@ -1,0 +1,163 @@
+/** What a summary says: the figures of one group, and of many in their order. */
+
+import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
+import { QueryError } from '../../errors.js';
+import { decodeEntry, ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../indexes/index.js';
+import type { KeyConditions, KeyRange } from '../../key/types.js';
+import { type IndexAccess, requireActive } from '../../query/index.js';
+import type { ChangeStep } from '../../repository/executor.js';
+import { RowImage } from '../../repository/row-image.js';
+import type { FigureSchema } from '../../schema/types.js';
+import { type AtomicStep, Get, type Result, Scan } from '../../table/index.js';
+import { SummaryCount } from './embedded.js';
+import type { SummaryPlan } from './plan.js';
+import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, standingOf } from './rows.js';
+
+/** A group with its figures. */
+export type SummaryRow = Record<string, unknown>;
+
+/** Where a reading of groups goes on. */
+export interface GroupPosition {
+  readonly range: number;
+  readonly after: Uint8Array;
+}
+
+/** Rows that have ended are taken away so many at a time. */
+const BURIED = 256;
+/** Entries looked at together for one that its row bears out. */
+const ENTRIES = 16;
+
+export class SummaryReader {
+  constructor(
+    private readonly plan: SummaryPlan,
+    private readonly access: IndexAccess | undefined,
+    private readonly now: () => number,
+  ) {}
+
+  /** Null: the group has no rows. @throws QueryError when the summary is not built; KeyError. */
+  get(step: ChangeStep, values: Readonly<Record<string, unknown>>): SummaryRow | null {
+    const group = this.plan.encode(values);
+    const count = this.counted(step);
+    const amounts = amountsOf(step.read(new Get(groupRow(count, group)), this.plan.tableName));
+    return this.rowOf(step, group, amounts);
+  }
+
+  /** Some groups that meet the conditions, from a position on, in their order. @throws as `get`. */
+  page(
+    step: ChangeStep,
+    conditions: KeyConditions,
+    limit: number,
+    from: GroupPosition | undefined,
+  ): { readonly rows: SummaryRow[]; readonly next: GroupPosition | undefined } {
+    const count = this.counted(step);
+    const { ranges, check } = this.plan.summary.layout.plan(conditions);
+    const rows: SummaryRow[] = [];
+    for (let at = from?.range ?? 0; at < ranges.length; at++) {
+      const scan = this.scanOf(count, ranges[at]!, at === from?.range ? from.after : undefined);
+      const wanted = limit - rows.length;
+      const found = step.scan(scan.setLimit(wanted), this.plan.tableName);
+      for (const result of found) {
+        const group = groupOf(result.row);
+        if (check !== undefined && !check(group)) continue;
+        const row = this.rowOf(step, group, amountsOf(result));
+        if (row !== null) rows.push(row);
+      }
+      if (found.length === wanted) return { rows, next: { range: at, after: found.at(-1)!.row } };
+    }
+    return { rows, next: undefined };
+  }
+
+  /** The count that is asked, without what has ended. */
+  private counted(step: ChangeStep): number {
+    const { schema, summary } = this.plan;
+    const standing = standingOf(step, schema, summary);
+    if (standing?.active === undefined || standing.active === null) {
+      const why =
+        standing === undefined
+          ? 'it was never counted, or a program that does not know it has written since'
+          : 'it is being built';
+      throw new QueryError(
+        `The summary "${summary.name}" of ${schema.name} cannot be asked: ${why}. Build it: await db.summary(${schema.name}, '${summary.name}').build(), or rowan summary build.`,
+        { details: { entity: schema.name, summary: summary.name } },
+      );
+    }
+    const count = new SummaryCount(this.plan, standing.active);
+    if (this.plan.ends) while (count.bury(step as AtomicStep, this.now(), BURIED));
+    return standing.active;
+  }
+
+  private scanOf(count: number, { start, stop }: KeyRange, after: Uint8Array | undefined): Scan {
+    const before = countPrefix(RowKind.group, count, EMPTY_BYTES);
+    const scan =
+      after === undefined
+        ? new Scan().withStartRow(concatBytes(before, start))
+        : new Scan().withStartRow(after, false);
+    return scan.withStopRow(
+      stop === undefined ? countPrefix(RowKind.group, count + 1, EMPTY_BYTES) : concatBytes(before, stop),
+    );
+  }
+
+  private rowOf(step: ChangeStep, group: Uint8Array, amounts: Amounts): SummaryRow | null {
+    if (this.plan.rowsIn(amounts) <= 0n) return null;
+    const { by, figures, layout } = this.plan.summary;
+    const values = layout.decode(group);
+    const row: SummaryRow = {};
+    for (const property of by) row[property] = values[property];
+    for (const figure of figures) {
+      row[figure.name] =
+        figure.index === undefined
+          ? this.plan.figureOf(figure, amounts)
+          : this.extremeOf(step, figure, values);
+    }
+    return row;
+  }
+
+  /** The least or greatest value of a group: that of the first or last entry which its row bears out. */
+  private extremeOf(
+    step: ChangeStep,
+    { kind, property, index: name }: FigureSchema,
+    values: Readonly<Record<string, unknown>>,
+  ): unknown {
+    const { schema } = this.plan;
+    const { indexes } = this.access!;
+    const index = indexes.all.find((one) => one.index.name === name)!;
+    requireActive(schema, index.index, this.access);
+    const { layout } = index.index;
+    const conditions: Record<string, KeyConditions[string]> = {};
+    for (const part of this.plan.summary.by) conditions[part] = { kind: 'eq', value: values[part] };
+    const [range] = layout.plan(conditions).ranges;
+    if (range === undefined) return null;
+    let last: Uint8Array | undefined;
+    for (;;) {
+      const scan = kind === 'min' ? forward(range, last) : backward(range, last);
+      const entries = step.scan(scan.setLimit(ENTRIES), indexes.tableName);
+      for (const entry of entries) {
+        if (this.isBorne(step, index, entry)) return layout.decode(entry.row)[property!];
+        last = entry.row;
+      }
+      if (entries.length < ENTRIES) return null;
+    }
+  }
+
+  private isBorne(step: ChangeStep, index: EntityIndex, entry: Result): boolean {
+    const { schema } = this.plan;
+    const value = entry.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    if (value === undefined) return false;
+    const { dataRow } = decodeEntry(index.index, entry.row, value);
+    const stored = step.read(new Get(dataRow), schema.table.descriptor.name);
+    if (this.plan.contributionOf(RowImage.of(dataRow, stored)) === undefined) return false;
+    const entity = index.reader.read(stored);
+    return entity !== null && index.rowsOf(entity, stored).some((row) => equalBytes(row, entry.row));
+  }
+}
+
+function forward({ start, stop }: KeyRange, after: Uint8Array | undefined): Scan {
+  const scan = after === undefined ? new Scan().withStartRow(start) : new Scan().withStartRow(after, false);
+  return stop === undefined ? scan : scan.withStopRow(stop);
+}
+
+function backward({ start, stop }: KeyRange, before: Uint8Array | undefined): Scan {
+  const scan = new Scan().setReversed(true).withStopRow(start, true);
+  const from = before ?? stop;
+  return from === undefined ? scan : scan.withStartRow(from, false);
+}

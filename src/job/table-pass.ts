@@ -1,0 +1,113 @@
+/** Which cells of a table a tool is about. */
+
+import { createHash } from 'node:crypto';
+import { InvalidArgumentError } from '../errors.js';
+import { type Engine, Scan } from '../table/index.js';
+import { runJob } from './runner.js';
+import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
+
+export interface CellSelection {
+  /** Families; default: all. */
+  readonly families?: readonly string[];
+  /** Timestamps in [from, to), in milliseconds. */
+  readonly timeRange?: { readonly from: number; readonly to: number };
+  /** Newest versions of each column; default: all that are kept. */
+  readonly versions?: number;
+  /** Puts and delete markers as they are stored, nothing masked. Default: what the tool says. */
+  readonly raw?: boolean;
+  /** Rows [start, stop). */
+  readonly range?: RowRange;
+}
+
+/** Options of every tool: what it reads, and how its job is run. */
+export interface ToolOptions extends CellSelection {
+  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  readonly name?: string;
+  /** How the job is run; it begins anew (`restart: 'done'`) unless it stands unfinished. */
+  readonly run?: JobRunOptions;
+}
+
+/** A tool that passes over a table once. */
+export interface TablePass {
+  readonly tool: string;
+  readonly table: string;
+  /** What it is about beside the table, for the job's name. */
+  readonly about?: readonly string[];
+  /** What it does beside reading the selection, for the job's signature. */
+  readonly does?: string;
+  readonly prepare?: JobPhase['prepare'];
+  readonly scan: JobPhase['scan'];
+  readonly open: JobPhase['open'];
+  readonly finish?: JobDefinition['finish'];
+}
+
+/** Runs a pass as a job of the engine that has the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
+export async function runPass(engine: Engine, options: ToolOptions, pass: TablePass): Promise<JobOutcome> {
+  const { tool, table, about = [], does = '', prepare, scan, open, finish } = pass;
+  await checkSelection(engine, table, options);
+  return runJob(
+    engine,
+    {
+      name: options.name ?? toolJobName(tool, table, ...about),
+      signature: `${tool} ${table}${does === '' ? '' : ` ${does}`} ${describeSelection(options)}`,
+      phases: [
+        { table, ranges: rangesOf(options), scan, open, ...(prepare === undefined ? {} : { prepare }) },
+      ],
+      ...(finish === undefined ? {} : { finish }),
+    },
+    toolRun(options.run),
+  );
+}
+
+/** An unfinished run is gone on with, a finished one is done again. */
+export function toolRun(run: JobRunOptions | undefined): JobRunOptions {
+  return { restart: 'done', ...run };
+}
+
+export function scanOf(selection: CellSelection, raw: boolean): Scan {
+  const { families, timeRange, versions } = selection;
+  const scan = new Scan().setCacheBlocks(false).setRaw(selection.raw ?? raw);
+  for (const family of families ?? []) scan.addFamily(family);
+  if (timeRange !== undefined) scan.setTimeRange(timeRange.from, timeRange.to);
+  if (versions === undefined) scan.readAllVersions();
+  else scan.readVersions(versions);
+  return scan;
+}
+
+/** A text of what is read, for signatures. */
+export function describeSelection({ families, timeRange, versions, raw, range }: CellSelection): string {
+  const rows = range && [Buffer.from(range.start).toString('hex'), Buffer.from(range.stop).toString('hex')];
+  return JSON.stringify({ families, timeRange, versions, raw, rows });
+}
+
+export function rangesOf({ range }: CellSelection): readonly RowRange[] {
+  return range === undefined ? [] : [range];
+}
+
+/** @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError naming a family that the table does not have. */
+export async function checkSelection(engine: Engine, table: string, selection: CellSelection): Promise<void> {
+  const descriptor = await engine.admin.getDescriptor(table);
+  const known = descriptor.families.map(({ name }) => name);
+  for (const family of selection.families ?? []) {
+    if (!known.includes(family)) {
+      throw new InvalidArgumentError(
+        `Table "${table}" has no family "${family}". It has: ${known.join(', ')}.`,
+      );
+    }
+  }
+}
+
+/** Characters of a job's name, and of those the hash that a name ends with which says only a part. */
+const LONGEST_NAME = 100;
+const HASH_DIGITS = 8;
+
+/** A job's name of the tool and of what it is about: as it is, or, where letters had to be left out, with a hash of all of it. */
+export function toolJobName(tool: string, ...about: readonly string[]): string {
+  const whole = [tool, ...about].join('-');
+  const name = whole.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
+  if (name === whole) return name;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([tool, ...about]))
+    .digest('hex');
+  return `${name.slice(0, LONGEST_NAME - HASH_DIGITS - 1)}-${hash.slice(0, HASH_DIGITS)}`;
+}

@@ -1,7 +1,0 @@
-export {
-  ReferenceHolder,
-  ReferenceHolderFollower,
-  ReferencePlan,
-  ReferenceTarget,
-  ReferenceTargetFollower,
-} from './references.js';

@@ -1,0 +1,263 @@
+/** Backups of whole tables in a folder: full ones, and what changed since the last one. */
+
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InvalidArgumentError } from '../errors.js';
+import { JobStore, jobTableDescriptor } from '../job/job-store.js';
+import { toolJobName } from '../job/table-pass.js';
+import type { JobRunOptions } from '../job/types.js';
+import { canonicalTableName, type Engine, Scan } from '../table/index.js';
+import { exportTable } from './export.js';
+import { importTable } from './import.js';
+
+/** The file that names the backups of a folder. */
+export const BACKUP_FILE = 'backup.json';
+
+/** Servers whose clocks differ by no more lose nothing between two backups. */
+const OVERLAP_MS = 60_000;
+
+export interface BackupEntry {
+  /** Also the folder that it is in. */
+  readonly name: string;
+  readonly kind: 'full' | 'incremental';
+  /** Cells from this timestamp on, in milliseconds; 0 of a full one. */
+  readonly from: number;
+  /** When it was begun: the next one goes on there. */
+  readonly begun: number;
+  readonly tables: readonly string[];
+  /** False while it is being written, and of one that was left so. */
+  readonly complete: boolean;
+}
+
+interface BackupManifest {
+  readonly format: 'rowan-backup';
+  readonly version: 1;
+  readonly backups: readonly BackupEntry[];
+}
+
+export interface BackupOptions {
+  /** Default: every table but Rowan's own of jobs. */
+  readonly tables?: readonly string[];
+  /** Only what has a timestamp since the last backup of the folder. Default false. */
+  readonly incremental?: boolean;
+  /**
+   * Where cells are read, if not where the tables are: an open checkpoint, so that all tables are of one moment. Default: the
+   * engine itself, whose tables are read one after the other while they are written to.
+   */
+  readonly readFrom?: Engine;
+  /** How the export of each table is run. */
+  readonly run?: JobRunOptions;
+}
+
+/** What a backup came to. */
+export interface BackupOutcome {
+  readonly backup: BackupEntry;
+  readonly rows: number;
+  readonly cells: number;
+}
+
+/**
+ * Adds a backup to a folder; one that was left unfinished is finished instead. An incremental one has every cell and delete
+ * marker whose timestamp is not before the backup before it was begun, less a minute: what is written with an older timestamp
+ * of the writer's own is in the next full one only, and so is a deletion whose marker a major compaction has dropped.
+ * @throws InvalidArgumentError when there is no full backup to go on from; RowanError `ERR_TABLE_NOT_FOUND`.
+ */
+export async function backupTables(
+  engine: Engine,
+  folder: string,
+  options: BackupOptions = {},
+): Promise<BackupOutcome> {
+  const source = options.readFrom ?? engine;
+  await mkdir(folder, { recursive: true });
+  const before = (await readBackups(folder)) ?? [];
+  const unfinished = before.at(-1)?.complete === false ? before.at(-1) : undefined;
+  const done = unfinished === undefined ? before : before.slice(0, -1);
+  const entry = unfinished ?? (await nextEntry(source, done, options));
+  await writeBackups(folder, [...done, entry]);
+  let rows = 0;
+  let cells = 0;
+  for (const table of entry.tables) {
+    const { counters } = await exportTable(source, table, join(folder, entry.name, folderOf(table)), {
+      name: toolJobName('backup', entry.name, table),
+      ...(entry.kind === 'full' ? {} : { timeRange: { from: entry.from, to: Number.MAX_SAFE_INTEGER } }),
+      run: { ...options.run },
+    });
+    rows += counters['rows'] ?? 0;
+    cells += counters['cells'] ?? 0;
+  }
+  const backup = { ...entry, complete: true };
+  await writeBackups(folder, [...done, backup]);
+  return { backup, rows, cells };
+}
+
+async function nextEntry(
+  source: Engine,
+  done: readonly BackupEntry[],
+  options: BackupOptions,
+): Promise<BackupEntry> {
+  const begun = source.now();
+  const last = done.at(-1);
+  const incremental = options.incremental === true;
+  if (incremental && last === undefined) {
+    throw new InvalidArgumentError('The folder holds no backup to go on from. Make a full one first.');
+  }
+  const own = jobTableDescriptor().name;
+  const tables =
+    options.tables?.map(canonicalTableName) ??
+    (await source.admin.listTables()).map(({ name }) => name).filter((name) => name !== own);
+  for (const table of tables) await source.admin.getDescriptor(table);
+  const added = incremental ? tables.filter((table) => !last!.tables.includes(table)) : [];
+  if (added.length > 0) {
+    throw new InvalidArgumentError(
+      `The last backup has no table "${added.join('", "')}" to go on from. Make a full one, or name the tables.`,
+    );
+  }
+  const number = String(done.length + 1).padStart(4, '0');
+  return {
+    name: `${number}-${incremental ? 'incremental' : 'full'}`,
+    kind: incremental ? 'incremental' : 'full',
+    from: incremental ? Math.max(0, last!.begun - OVERLAP_MS) : 0,
+    begun,
+    tables,
+    complete: false,
+  };
+}
+
+export interface RestoreOptions {
+  /** The name of the backup whose state is restored; default: the last one. */
+  readonly to?: string;
+  /** Default: every table of it. */
+  readonly tables?: readonly string[];
+  /** How the import of each part is run. */
+  readonly run?: JobRunOptions;
+}
+
+/**
+ * Puts the tables of a backup into an engine: the full one, then each incremental one up to it. Tables are made when they are not
+ * there; one that has rows is refused.
+ * @throws InvalidArgumentError when the folder holds no such backup, or a table has rows.
+ */
+export async function restoreTables(
+  engine: Engine,
+  folder: string,
+  options: RestoreOptions = {},
+): Promise<BackupOutcome> {
+  const chain = await chainTo(folder, options.to);
+  const backup = chain.at(-1)!;
+  const tables = options.tables?.map(canonicalTableName) ?? backup.tables;
+  for (const table of tables) {
+    if (!backup.tables.includes(table)) {
+      throw new InvalidArgumentError(
+        `The backup ${backup.name} has no table "${table}". It has: ${backup.tables.join(', ')}.`,
+      );
+    }
+    if (!(await isUnderWay(engine, chain, table))) await requireEmpty(engine, table);
+  }
+  let rows = 0;
+  let cells = 0;
+  for (const table of tables) {
+    for (const { name } of chain) {
+      const { counters } = await importTable(engine, join(folder, name, folderOf(table)), {
+        table,
+        create: true,
+        name: restoreJob(backup, name, table),
+        run: { ...options.run },
+      });
+      rows += counters['rows'] ?? 0;
+      cells += counters['cells'] ?? 0;
+    }
+  }
+  return { backup, rows, cells };
+}
+
+/** The complete backups of a folder, oldest first. @throws InvalidArgumentError when it holds none. */
+export async function listBackups(folder: string): Promise<readonly BackupEntry[]> {
+  const backups = await readBackups(folder);
+  if (backups !== undefined) return backups.filter(({ complete }) => complete);
+  throw new InvalidArgumentError(`${folder} holds no backup: there is no ${BACKUP_FILE} in it.`);
+}
+
+/** The last full backup before the wanted one, and all after it. */
+async function chainTo(folder: string, wanted: string | undefined): Promise<readonly BackupEntry[]> {
+  const backups = await listBackups(folder);
+  const last = wanted === undefined ? backups.length - 1 : backups.findIndex(({ name }) => name === wanted);
+  if (last < 0) {
+    throw new InvalidArgumentError(
+      `${folder} holds no complete backup ${wanted ?? ''}. It has: ${backups.map(({ name }) => name).join(', ') || 'none'}.`,
+    );
+  }
+  const upTo = backups.slice(0, last + 1);
+  return upTo.slice(upTo.findLastIndex(({ kind }) => kind === 'full'));
+}
+
+/** The job that imports one part of a restore. Begins with what sets it apart, for long names are cut. */
+function restoreJob(backup: BackupEntry, part: string, table: string): string {
+  return toolJobName('restore', backup.name, part, table);
+}
+
+/** Whether a restore of this chain to this table was begun and did not end. */
+async function isUnderWay(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
+  const jobs = jobTableDescriptor().name;
+  if (!(await engine.admin.tableExists(jobs))) return false;
+  const backup = chain.at(-1)!;
+  const headers = chain.map(({ name }) =>
+    new JobStore(engine.table(jobs), restoreJob(backup, name, table)).header(),
+  );
+  const states = (await Promise.all(headers)).map((header) => header?.value.state);
+  return states.some((state) => state !== undefined) && states.some((state) => state !== 'done');
+}
+
+/** Anything in a table would be mixed with the backup. */
+async function requireEmpty(engine: Engine, table: string): Promise<void> {
+  if (!(await engine.admin.tableExists(table))) return;
+  const scanner = engine.table(table).scan(new Scan().setLimit(1).setRaw(true));
+  try {
+    if ((await scanner.next()) === undefined) return;
+  } finally {
+    await scanner.close();
+  }
+  throw new InvalidArgumentError(
+    `Table "${table}" has rows, and a backup is restored to empty tables only. Drop or truncate it first.`,
+  );
+}
+
+/** A table's name as that of a folder. */
+function folderOf(table: string): string {
+  return encodeURIComponent(table);
+}
+
+async function readBackups(folder: string): Promise<readonly BackupEntry[] | undefined> {
+  const path = join(folder, BACKUP_FILE);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
+  }
+  try {
+    const { format, version, backups } = JSON.parse(text) as BackupManifest;
+    if (format === 'rowan-backup' && version === 1 && backups.every(isEntry)) return backups;
+  } catch (cause) {
+    throw new InvalidArgumentError(`${path} is no list of backups: ${(cause as Error).message}.`, { cause });
+  }
+  throw new InvalidArgumentError(`${path} is no list of backups, or one of a newer version.`);
+}
+
+/** A name that leads out of the folder is not believed. */
+function isEntry(entry: BackupEntry): boolean {
+  return (
+    /^\d{4,}-(?:full|incremental)$/.test(entry.name) &&
+    Number.isSafeInteger(entry.begun) &&
+    Number.isSafeInteger(entry.from) &&
+    Array.isArray(entry.tables) &&
+    entry.tables.every((table) => typeof table === 'string')
+  );
+}
+
+async function writeBackups(folder: string, backups: readonly BackupEntry[]): Promise<void> {
+  const manifest: BackupManifest = { format: 'rowan-backup', version: 1, backups };
+  const path = join(folder, BACKUP_FILE);
+  await writeFile(`${path}.partial`, `${JSON.stringify(manifest, undefined, 2)}\n`, { flush: true });
+  await rename(`${path}.partial`, path);
+}

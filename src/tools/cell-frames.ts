@@ -1,0 +1,343 @@
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../bytes/index.js';
+import { CorruptionError } from '../errors.js';
+import { type CellFileFormat, CellFiles, type PartRow } from '../job/files/cell-files.js';
+import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from '../job/files/place.js';
+import type { JobReadable, RowRange, SplitContext } from '../job/types.js';
+import { Cell, CellType, CellWithTtl, Result, type ResultScanner, type Scan } from '../table/index.js';
+import type { ExportedFile } from './manifest.js';
+
+/** Rows of cells out of files, whatever their format: what import and bulkload read. */
+
+export interface CellSource {
+  /** Part of the job's signature. */
+  readonly signature: string;
+  readonly table: JobReadable;
+  readonly ranges: readonly RowRange[];
+  /** The rows that one row of the readable stands for. */
+  rows(row: Result, context: SplitContext): readonly Result[] | Promise<readonly Result[]>;
+}
+
+/** Sequence files of HBase's Export, or HFiles. @throws as `CellFiles.open`. */
+export async function cellFilesSource(paths: readonly string[], format: CellFileFormat): Promise<CellSource> {
+  const files = await CellFiles.open(paths, format);
+  return {
+    signature: `${format} ${JSON.stringify(paths)} of ${files.identity}`,
+    table: files,
+    ranges: files.ranges,
+    rows: (row) => (row as PartRow).rows,
+  };
+}
+
+/**
+ * Files of cells, as `rowan export` writes them (docs/tools.md):
+ *
+ *     head    "ROWAN-CELLS" 00 | version (4) = 1
+ *     frame   bytes of the payload (4) | crc32 of the payload (4) | payload, deflated
+ *     end     00 00 00 00 | crc32 of the next 8 bytes (4) | number of rows (8)
+ *
+ * Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length varint |
+ * family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and where the type has the bit 40 (hex)
+ * the time to live, a varint of milliseconds. FROZEN.
+ */
+
+const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
+const inflate = promisify(inflateRaw) as (
+  bytes: Uint8Array,
+  options: { maxOutputLength: number },
+) => Promise<Buffer>;
+
+export const HEAD = Buffer.from('ROWAN-CELLS\0\0\0\0\u0001', 'latin1');
+export const FRAME_HEAD_BYTES = 8;
+export const END_BYTES = 16;
+/** No frame is written larger than this by much, and none far beyond it is believed. */
+export const FRAME_BYTES = 1 << 20;
+export const LARGEST_FRAME = 1 << 30;
+
+const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
+const VARINT_BYTES = 8;
+/** The bit of types whose cells have a time to live of their own. */
+const LIVES = 0x40;
+
+/** Builds the payload of one frame at a time. */
+export class FrameBuilder {
+  private buffer = Buffer.alloc(FRAME_BYTES * 2);
+  private readonly families = new Map<string, Uint8Array>();
+  length = 0;
+
+  add({ row, cells }: Result): void {
+    this.bytes(row);
+    this.number(cells.length);
+    for (const cell of cells) {
+      const { family, qualifier, timestamp, value } = cell;
+      const ttl = cell instanceof CellWithTtl ? cell.ttl : undefined;
+      this.bytes(this.familyBytes(family));
+      this.bytes(qualifier);
+      this.number(timestamp);
+      this.room(1);
+      this.buffer[this.length++] = ttl === undefined ? cell.type : cell.type | LIVES;
+      this.bytes(value);
+      if (ttl !== undefined) this.number(ttl);
+    }
+  }
+
+  /** Everything added since the last frame; of use until something is added. */
+  payload(): Buffer {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+
+  /** The frame of everything added since the last one. */
+  async take(): Promise<Buffer> {
+    const payload = await deflate(this.payload(), { level: 1 });
+    this.clear();
+    const frame = Buffer.alloc(FRAME_HEAD_BYTES + payload.length);
+    frame.writeUInt32BE(payload.length, 0);
+    frame.writeUInt32BE(crc32(payload, 0, payload.length) >>> 0, 4);
+    frame.set(payload, FRAME_HEAD_BYTES);
+    return frame;
+  }
+
+  private familyBytes(family: string): Uint8Array {
+    const known = this.families.get(family);
+    if (known !== undefined) return known;
+    const bytes = Buffer.from(family);
+    this.families.set(family, bytes);
+    return bytes;
+  }
+
+  private number(value: number): void {
+    this.room(VARINT_BYTES);
+    this.length = writeVarint(this.buffer, this.length, value);
+  }
+
+  private bytes(bytes: Uint8Array): void {
+    this.number(bytes.length);
+    this.room(bytes.length);
+    this.buffer.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+
+  private room(bytes: number): void {
+    if (this.length + bytes <= this.buffer.length) return;
+    const larger = Buffer.alloc(Math.max(2 * this.buffer.length, this.length + bytes));
+    larger.set(this.buffer.subarray(0, this.length));
+    this.buffer = larger;
+  }
+}
+
+/** What stands at the end of a file of so many rows. */
+export function endOfFile(rows: number): Buffer {
+  const end = Buffer.alloc(END_BYTES);
+  end.writeBigUInt64BE(BigInt(rows), 8);
+  end.writeUInt32BE(crc32(end, 8, 8) >>> 0, 4);
+  return end;
+}
+
+/** The rows of a payload. @throws CorruptionError naming file and offset when it is not what was written. */
+export async function rowsOfFrame(payload: Uint8Array, file: string, offset: number): Promise<Result[]> {
+  const damaged = (why: string, cause?: unknown): CorruptionError =>
+    new CorruptionError(`${file} is damaged at byte ${offset}: ${why}. Export the table again.`, {
+      cause,
+      details: { file, offset },
+    });
+  let bytes: Buffer;
+  try {
+    bytes = await inflate(payload, { maxOutputLength: LARGEST_FRAME });
+  } catch (error) {
+    throw damaged('a frame cannot be inflated', error);
+  }
+  try {
+    return new RowDecoder(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)).rows();
+  } catch (error) {
+    throw damaged((error as Error).message, error);
+  }
+}
+
+/** Cells of a row whose qualifiers are looked for in the row before. */
+const MOST_KNOWN = 256;
+
+/** Rows of one payload. Most cells have the family of the one before, and the qualifier of the same cell of the row before. */
+class RowDecoder {
+  private readonly reader = new VarintReader();
+  private familyBytes: Uint8Array = EMPTY_BYTES;
+  private family = '';
+  private readonly qualifiers: Uint8Array[] = [];
+
+  constructor(private readonly bytes: Uint8Array) {
+    this.reader.reset(bytes, 0, bytes.length);
+  }
+
+  rows(): Result[] {
+    const rows: Result[] = [];
+    while (this.reader.position < this.bytes.length) rows.push(this.row());
+    return rows;
+  }
+
+  private row(): Result {
+    const { reader, bytes } = this;
+    const row = this.take();
+    const count = reader.read();
+    // Each cell has five bytes at the least.
+    if (count > (bytes.length - reader.position) / 5) {
+      throw new CorruptionError('a row has more cells than its frame has room for');
+    }
+    const cells: Cell[] = [];
+    for (let i = 0; i < count; i++) {
+      const family = this.takeFamily();
+      const qualifier = this.takeQualifier(i);
+      const timestamp = reader.read();
+      const type = bytes[reader.position++];
+      if (type === undefined || !TYPES.has(type & ~LIVES))
+        throw new CorruptionError(`${type} is no type of a cell`);
+      const kind = (type & ~LIVES) as CellType;
+      const value = this.take();
+      cells.push(
+        (type & LIVES) === 0
+          ? new Cell(row, family, qualifier, timestamp, kind, value)
+          : new CellWithTtl(row, family, qualifier, timestamp, kind, value, reader.read()),
+      );
+    }
+    return new Result(row, cells);
+  }
+
+  private takeFamily(): string {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    if (!this.isHere(this.familyBytes, start, length)) {
+      this.familyBytes = this.bytes.subarray(start, start + length);
+      this.family = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, length).toString();
+    }
+    this.reader.position = start + length;
+    return this.family;
+  }
+
+  private takeQualifier(at: number): Uint8Array {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    this.reader.position = start + length;
+    const known = this.qualifiers[at];
+    if (known !== undefined && this.isHere(known, start, length)) return known;
+    const qualifier = this.bytes.subarray(start, start + length);
+    if (at < MOST_KNOWN) this.qualifiers[at] = qualifier;
+    return qualifier;
+  }
+
+  private take(): Uint8Array {
+    const length = this.lengthHere();
+    const start = this.reader.position;
+    this.reader.position = start + length;
+    return this.bytes.subarray(start, start + length);
+  }
+
+  private lengthHere(): number {
+    const length = this.reader.read();
+    if (length > this.bytes.length - this.reader.position) {
+      throw new CorruptionError('a length reaches beyond its frame');
+    }
+    return length;
+  }
+
+  private isHere(known: Uint8Array, start: number, length: number): boolean {
+    if (known.length !== length) return false;
+    for (let i = 0; i < length; i++) if (known[i] !== this.bytes[start + i]) return false;
+    return true;
+  }
+}
+
+/** What `exportTable` wrote, as rows of a table, so that a job reads it as any other. */
+
+/** The cells of a folder whose manifest has these files; each is one split. `identity`: what sets this export apart from others in the folder. */
+export function framesSource(folder: string, files: readonly ExportedFile[], identity: string): CellSource {
+  return {
+    signature: `${folder} (${identity})`,
+    table: new FrameTable(folder, files),
+    ranges: rangesOfFiles(files.length),
+    rows({ row, cells }) {
+      const { file, offset } = placeOfRow(row);
+      return rowsOfFrame(cells[0]!.value, files[file]!.name, offset);
+    },
+  };
+}
+
+/** The frames of exported files as rows of a table, so that a job reads them as any other. */
+class FrameTable implements JobReadable {
+  readonly name = 'exported files';
+
+  constructor(
+    private readonly folder: string,
+    private readonly files: readonly ExportedFile[],
+  ) {}
+
+  scan(scan: Scan): ResultScanner {
+    const { file, offset } = placeOfRow(scan.startRow);
+    const found = this.files[file]!;
+    return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
+  }
+}
+
+class FrameScanner extends FileScanner {
+  constructor(
+    path: string,
+    private readonly file: number,
+    private readonly expected: ExportedFile,
+    private offset: number,
+    private readonly inclusive: boolean,
+  ) {
+    super(path);
+  }
+
+  async next(): Promise<Result | undefined> {
+    if (this.ended) return undefined;
+    if (this.handle === undefined) await this.begin();
+    const at = this.offset;
+    const head = await this.read(at, FRAME_HEAD_BYTES);
+    const length = head.readUInt32BE(0);
+    if (length === 0) {
+      const end = await this.read(at, END_BYTES);
+      if (!end.equals(endOfFile(this.expected.rows)) || at + END_BYTES !== this.expected.bytes)
+        throw this.damaged(at);
+      return this.finish();
+    }
+    if (length > LARGEST_FRAME || at + length > this.expected.bytes) throw this.damaged(at);
+    const payload = await this.read(at + FRAME_HEAD_BYTES, length);
+    if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
+    this.offset = at + FRAME_HEAD_BYTES + length;
+    const row = rowOfPlace({ file: this.file, offset: at });
+    return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
+  }
+
+  private async begin(): Promise<void> {
+    await this.openFile();
+    if (this.offset === 0) {
+      const head = await this.read(0, HEAD.length);
+      if (!head.equals(HEAD)) throw this.damaged(0);
+      this.offset = HEAD.length;
+    } else if (!this.inclusive) {
+      // The frame at the offset is done.
+      this.offset += FRAME_HEAD_BYTES + (await this.read(this.offset, FRAME_HEAD_BYTES)).readUInt32BE(0);
+    }
+  }
+
+  private async read(at: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.alloc(length);
+    for (let from = 0; from < length; ) {
+      const { bytesRead } = await this.handle!.read(bytes, from, length - from, at + from);
+      if (bytesRead === 0) throw this.damaged(at);
+      from += bytesRead;
+    }
+    return bytes;
+  }
+
+  private damaged(offset: number): CorruptionError {
+    return new CorruptionError(
+      `${this.path} is damaged at byte ${offset}: it is not what was exported. Export the table again, or copy the file again.`,
+      { details: { file: this.path, offset } },
+    );
+  }
+}

@@ -1,0 +1,251 @@
+/** Entities as what files of each format hold, and back. Nothing is lost on the way but the difference of null and undefined. */
+
+import type { AvroSchema, JsonValue } from '../codec/index.js';
+import { InvalidArgumentError, SchemaError } from '../errors.js';
+import type { ParquetType } from '../job/files/parquet.js';
+import { avroFiles, csvFiles, ndjsonFiles } from '../job/pipeline/file-sink.js';
+import { parquetFiles } from '../job/pipeline/parquet-sink.js';
+import type { Sink } from '../job/pipeline/sink.js';
+import type { FileFormatName } from '../job/pipeline/source.js';
+import type { EntitySchema } from '../schema/types.js';
+
+type Plain = Readonly<Record<string, JsonValue>>;
+type Properties = Readonly<Record<string, unknown>>;
+
+export interface EntityFormat {
+  sink(folder: string): Sink<never>;
+  /** What the sink takes. */
+  toItem(entity: Properties): unknown;
+  /** The entity of what a file holds. @throws RowanError, SyntaxError when it is none. */
+  fromItem(item: unknown): object;
+}
+
+/** @throws InvalidArgumentError for a format that is none; SchemaError for properties that it cannot name. */
+export function entityFormat(
+  format: FileFormatName,
+  entity: EntitySchema,
+  separator: string | undefined,
+): EntityFormat {
+  switch (format) {
+    case 'ndjson':
+      return new NdjsonEntities(entity);
+    case 'csv':
+      return new CsvEntities(entity, separator ?? ',');
+    case 'avro':
+      return new AvroEntities(entity);
+    case 'parquet':
+      return new ParquetEntities(entity);
+    default:
+      throw new InvalidArgumentError(
+        `"${String(format)}" is no format of entities' files. There are ndjson, csv, avro and parquet.`,
+      );
+  }
+}
+
+class NdjsonEntities implements EntityFormat {
+  constructor(private readonly entity: EntitySchema) {}
+
+  sink(folder: string): Sink<never> {
+    return ndjsonFiles(folder);
+  }
+
+  toItem(entity: Properties): unknown {
+    return this.entity.mapper.toPlain(entity);
+  }
+
+  fromItem(item: unknown): object {
+    return this.entity.mapper.fromPlain(objectOf(item));
+  }
+}
+
+/**
+ * A field holds the text of a property that is a text in JSON, and else its JSON. A text that would be read as other JSON which the
+ * property takes too stands in quotes of JSON.
+ */
+class CsvEntities implements EntityFormat {
+  private readonly columns: readonly string[];
+
+  constructor(
+    private readonly entity: EntitySchema,
+    private readonly separator: string,
+  ) {
+    this.columns = propertiesOf(entity);
+  }
+
+  sink(folder: string): Sink<never> {
+    return csvFiles(folder, { columns: this.columns, separator: this.separator });
+  }
+
+  toItem(entity: Properties): unknown {
+    const plain = this.entity.mapper.toPlain(entity);
+    return Object.fromEntries(Object.entries(plain).map(([name, value]) => [name, this.textOf(name, value)]));
+  }
+
+  fromItem(item: unknown): object {
+    const plain: Record<string, JsonValue> = {};
+    for (const [name, text] of Object.entries(item as Readonly<Record<string, string>>)) {
+      if (text !== '') plain[name] = this.valueOf(name, text);
+    }
+    return this.entity.mapper.fromPlain(plain);
+  }
+
+  private textOf(name: string, value: JsonValue): string {
+    if (typeof value !== 'string') return JSON.stringify(value);
+    return value === '' || this.valueOf(name, value) !== value ? JSON.stringify(value) : value;
+  }
+
+  private valueOf(name: string, text: string): JsonValue {
+    const value = jsonOf(text);
+    return value !== undefined && this.takes(name, value) ? value : text;
+  }
+
+  private takes(name: string, value: JsonValue): boolean {
+    try {
+      this.entity.mapper.fromPlain({ [name]: value });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+const BIG_LONG: AvroSchema = { type: 'long', jsType: 'bigint' };
+
+/** The types of Avro for the codecs whose values it has; all else is JSON as text. */
+const AVRO_TYPES: ReadonlyMap<string, AvroSchema> = new Map<string, AvroSchema>([
+  ['text', 'string'],
+  ['boolean', 'boolean'],
+  ['bytes', 'bytes'],
+  ['date', { type: 'long', logicalType: 'timestamp-millis' }],
+  ['int64', BIG_LONG],
+  ['counter', BIG_LONG],
+  ['float32', 'double'],
+  ['float64', 'double'],
+  ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, AvroSchema] => [name, 'int']),
+]);
+
+/** The types of Parquet, likewise. */
+const PARQUET_TYPES: ReadonlyMap<string, ParquetType> = new Map<string, ParquetType>([
+  ['text', 'text'],
+  ['boolean', 'boolean'],
+  ['bytes', 'bytes'],
+  ['date', 'timestamp'],
+  ['int64', 'int64'],
+  ['counter', 'int64'],
+  ['float32', 'float32'],
+  ['float64', 'float64'],
+  ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, ParquetType] => [name, 'int32']),
+]);
+
+/** Files whose columns have types: a property without one is JSON as text. */
+abstract class TypedEntities<T> implements EntityFormat {
+  protected readonly types: ReadonlyMap<string, T | undefined>;
+
+  constructor(
+    protected readonly entity: EntitySchema,
+    known: ReadonlyMap<string, T>,
+    /** Of whole numbers of 64 bits, which are texts in JSON. */
+    private readonly long: T,
+  ) {
+    this.types = new Map(propertiesOf(entity).map((name) => [name, known.get(codecNameOf(entity, name))]));
+  }
+
+  abstract sink(folder: string): Sink<never>;
+
+  toItem(entity: Properties): unknown {
+    const plain = this.entity.mapper.toPlain(entity);
+    const item: Record<string, unknown> = {};
+    for (const [name, type] of this.types) {
+      const value = entity[name];
+      if (value === undefined || value === null) item[name] = null;
+      else item[name] = type === undefined ? JSON.stringify(plain[name]) : value;
+    }
+    return item;
+  }
+
+  fromItem(item: unknown): object {
+    const plain: Record<string, JsonValue> = {};
+    for (const [name, value] of Object.entries(item as Properties)) {
+      if (value === null || value === undefined) continue;
+      const type = this.types.get(name);
+      const isJson = this.types.has(name) && type === undefined && typeof value === 'string';
+      // Other programs' files do not say that longs are bigints.
+      const isLong = type === this.long && Number.isInteger(value);
+      plain[name] = isJson ? (jsonOf(value) ?? value) : isLong ? String(value as number) : plainOf(value);
+    }
+    return this.entity.mapper.fromPlain(plain);
+  }
+}
+
+class AvroEntities extends TypedEntities<AvroSchema> {
+  private readonly schema: AvroSchema;
+
+  constructor(entity: EntitySchema) {
+    super(entity, AVRO_TYPES, BIG_LONG);
+    const names = [...this.types.keys()];
+    const unnamed = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+    if (unnamed !== undefined) {
+      throw new SchemaError(
+        `Avro cannot name a field "${unnamed}" of ${entity.name}: its names are of letters, digits and "_". Export it as ndjson, csv or parquet.`,
+      );
+    }
+    this.schema = {
+      type: 'record',
+      name: entity.name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=\d)/, '_'),
+      fields: names.map((name) => ({ name, type: ['null', this.types.get(name) ?? 'string'] })),
+    };
+  }
+
+  sink(folder: string): Sink<never> {
+    return avroFiles(folder, this.schema);
+  }
+}
+
+class ParquetEntities extends TypedEntities<ParquetType> {
+  constructor(entity: EntitySchema) {
+    super(entity, PARQUET_TYPES, 'int64');
+  }
+
+  sink(folder: string): Sink<never> {
+    return parquetFiles(
+      folder,
+      Object.fromEntries([...this.types].map(([name, type]) => [name, type ?? 'text'])),
+    );
+  }
+}
+
+function plainOf(value: unknown): JsonValue {
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  return typeof value === 'bigint' ? String(value) : (value as JsonValue);
+}
+
+/** The codec of a property that is one column or part of the key; else none. */
+function codecNameOf(entity: EntitySchema, name: string): string {
+  const column = entity.columnsByProperty.get(name);
+  const part = entity.key.parts.find((each) => each.name === name);
+  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return '';
+  return (column ?? part)?.codec.name ?? '';
+}
+
+/** What entities hold, as `toPlain` names it: the key's parts, then columns in the order of their declaration. */
+function propertiesOf({ key, columns }: EntitySchema): string[] {
+  const windows = new Set(columns.map(({ window }) => window?.part));
+  const parts = key.parts.filter(({ recoverable, name }) => recoverable || windows.has(name));
+  const declared = [...columns].sort((a, b) => a.order - b.order);
+  return [...new Set([...parts.map(({ name }) => name), ...declared.map(({ path }) => path[0]!)])];
+}
+
+/** Undefined for a text that is no JSON. */
+function jsonOf(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(value: unknown): Plain {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Plain;
+  throw new InvalidArgumentError('It is no object of JSON.');
+}

@@ -1,0 +1,189 @@
+/** Writes a table into a folder of files, every version and marker with its timestamp (HBase Export). */
+
+import { type FileHandle, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { toHex } from '../bytes/index.js';
+import type { JsonValue } from '../codec/index.js';
+import { InvalidArgumentError } from '../errors.js';
+import { openPart } from '../job/files/place.js';
+import { partName, sequenceFiles } from '../job/pipeline/file-sink.js';
+import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
+import type { JobOutcome, SplitContext, SplitWork } from '../job/types.js';
+import type { Engine, Result } from '../table/index.js';
+import { endOfFile, FRAME_BYTES, FrameBuilder, HEAD } from './cell-frames.js';
+import {
+  EXPORT_FOLDER,
+  type ExportedFile,
+  type ExportManifest,
+  removeManifest,
+  writeManifest,
+} from './manifest.js';
+
+export interface ExportOptions extends ToolOptions {
+  /** `rowan` (default): files of `importTable`. `hbase`: sequence files that HBase's Import reads too. */
+  readonly format?: 'rowan' | 'hbase';
+}
+
+/** What a split keeps with its checkpoint. */
+type FileState = ExportedFile & { readonly [name: string]: JsonValue };
+
+/**
+ * Exports a table, one file for each split; a job that is resumed cuts its files back to their checkpoints. Counters: `rows`,
+ * `cells`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; what the file system says.
+ */
+export async function exportTable(
+  engine: Engine,
+  table: string,
+  folder: string,
+  options: ExportOptions = {},
+): Promise<JobOutcome> {
+  if (typeof folder !== 'string' || folder === '') {
+    throw new InvalidArgumentError('export needs a folder to write to.');
+  }
+  await checkSelection(engine, table, options);
+  await mkdir(folder, { recursive: true });
+  if (options.format === 'hbase') return exportSequenceFiles(engine, table, folder, options);
+  return runPass(engine, options, {
+    tool: 'export',
+    table,
+    does: `to ${resolve(folder)}`,
+    // While files of an earlier export are written over, the folder is none.
+    prepare: () => removeManifest(folder, EXPORT_FOLDER),
+    scan: () => scanOf(options, true),
+    open: (context) => FileExport.open(folder, context),
+    async finish(_run, workOf) {
+      const files = [...(await workOf(0)).values()] as unknown as FileState[];
+      const manifest: ExportManifest = {
+        format: EXPORT_FOLDER.format,
+        version: EXPORT_FOLDER.version,
+        table: (await engine.admin.getDescriptor(table)) as unknown as JsonValue,
+        splits: (await engine.admin.getRegions(table)).slice(1).map(({ startKey }) => toHex(startKey)),
+        files: files.map(({ name, bytes, rows, cells }) => ({ name, bytes, rows, cells })),
+        ended: Date.now(),
+      };
+      await writeManifest(folder, EXPORT_FOLDER, manifest);
+    },
+  });
+}
+
+/** Says in Hadoop that a folder is whole. */
+const WHOLE = '_SUCCESS';
+
+async function exportSequenceFiles(
+  engine: Engine,
+  table: string,
+  folder: string,
+  options: ExportOptions,
+): Promise<JobOutcome> {
+  return runPass(engine, options, {
+    tool: 'export',
+    table,
+    does: `sequence files to ${resolve(folder)}`,
+    prepare: () => rm(join(folder, WHOLE), { force: true }),
+    scan: () => scanOf(options, true),
+    async open(context) {
+      const writer = await sequenceFiles(folder).open(context);
+      return {
+        async rows(rows) {
+          await writer.write(rows);
+          context.count('rows', rows.length);
+          for (const { cells } of rows) context.count('cells', cells.length);
+        },
+        commit: () => writer.commit?.(),
+        close: () => writer.close?.(),
+      };
+    },
+    async finish(_run, workOf) {
+      // What an earlier export into the folder left would be read as part of this one.
+      const written = new Set([...(await workOf(0)).keys()].map((split) => partName(split, 'seq')));
+      for (const name of await readdir(folder)) {
+        if (/^part-\d+\.seq$/.test(name) && !written.has(name)) await rm(join(folder, name));
+      }
+      await writeFile(join(folder, WHOLE), '');
+    },
+  });
+}
+
+/** The file of one split. */
+class FileExport implements SplitWork {
+  private frame = new FrameBuilder();
+  /** Takes the next rows while the frame before them is packed and written. */
+  private spare = new FrameBuilder();
+  private writing: Promise<void> = Promise.resolve();
+
+  private constructor(
+    private readonly file: FileHandle,
+    private readonly context: SplitContext,
+    private state: FileState,
+  ) {}
+
+  static async open(folder: string, context: SplitContext): Promise<FileExport> {
+    const resumed = context.resumed as FileState | undefined;
+    const name = partName(context.split, 'cells');
+    const file = await openPart(join(folder, name), resumed?.bytes);
+    const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
+    const made = new FileExport(file, context, state);
+    try {
+      if (resumed === undefined) await made.append(HEAD);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return made;
+  }
+
+  async rows(rows: readonly Result[]): Promise<void> {
+    let cells = 0;
+    for (const row of rows) {
+      this.frame.add(row);
+      cells += row.cells.length;
+      if (this.frame.length >= FRAME_BYTES) await this.writeFrame();
+    }
+    this.context.count('rows', rows.length);
+    this.context.count('cells', cells);
+    this.state = { ...this.state, rows: this.state.rows + rows.length, cells: this.state.cells + cells };
+  }
+
+  /** Waits for the frame before only, so that there are never more than two. */
+  private async writeFrame(): Promise<void> {
+    await this.writing;
+    const { frame, spare } = this;
+    this.frame = spare;
+    this.spare = frame;
+    this.writing = frame.take().then((bytes) => this.append(bytes));
+    // Whoever waits for it next is told; until then it is nobody's.
+    this.writing.catch(() => undefined);
+  }
+
+  async finish(): Promise<void> {
+    await this.flush();
+    await this.append(endOfFile(this.state.rows));
+  }
+
+  async commit(): Promise<JsonValue> {
+    await this.flush();
+    await this.file.datasync();
+    return this.state;
+  }
+
+  async close(): Promise<void> {
+    await this.writing.catch(() => undefined);
+    await this.file.close();
+  }
+
+  private async flush(): Promise<void> {
+    if (this.frame.length > 0) await this.writeFrame();
+    await this.writing;
+  }
+
+  private async append(bytes: Uint8Array): Promise<void> {
+    let at = this.state.bytes;
+    for (let from = 0; from < bytes.length; ) {
+      const { bytesWritten } = await this.file.write(bytes, from, bytes.length - from, at);
+      from += bytesWritten;
+      at += bytesWritten;
+    }
+    this.state = { ...this.state, bytes: at };
+  }
+}

@@ -1,0 +1,154 @@
+/** Values for made-up rows: the n-th value of each codec, and which n a row gets. */
+
+import { hash } from 'node:crypto';
+import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
+import { murmur3 } from '../key/digest/murmur3.js';
+
+/** The values of a codec in an order of their own. */
+export interface ValueSpace {
+  /** How many there are, or can be told apart. */
+  readonly size: number;
+  /** Of how many a property is that nothing is said about. */
+  readonly usual: number;
+  /** The n-th, from 0; properties of the same codec have the same. */
+  at(n: number): unknown;
+}
+
+const MOST = Number.MAX_SAFE_INTEGER;
+const DAY = 86_400_000;
+const FIRST_DATE = Date.UTC(2026, 0, 1);
+const WORDS =
+  'amber birch cedar delta ember fjord grove heath inlet jetty karst larch maple north ochre prism'.split(
+    ' ',
+  );
+
+/** Undefined for a codec that is none of Rowan's. */
+export function valueSpace(codecName: string): ValueSpace | undefined {
+  const known = codecKind(codecName);
+  if (known === undefined) return undefined;
+  const { kind, inner, count } = known;
+  switch (kind) {
+    case 'desc':
+    case 'reverse':
+      return valueSpace(inner);
+    case 'reverseTimestamp':
+      return inner.includes('number') ? space(MOST, (n) => FIRST_DATE + n, 365 * DAY) : WHOLE['date'];
+    case 'fixedString':
+      return space(Math.min(MOST, 36 ** count), (n) => n.toString(36).padStart(count, '0'));
+    case 'fixedBytes':
+      return space(Math.min(MOST, 256 ** count), (n) => bytesOf(n, count));
+    case 'textNumber':
+    case 'reverseDigits': {
+      const size = Math.min(MOST, 10 ** count);
+      if (inner.includes('string')) return space(size, (n) => String(n).padStart(count, '0'));
+      return space(size, inner.includes('bigint') ? BigInt : same);
+    }
+    case 'decimal':
+      return space(MOST, (n) => decimalText(BigInt(n), count));
+    case 'enumeration': {
+      const names = enumerationNames(known);
+      return space(names.length, (n) => names[n]);
+    }
+    default:
+      return WHOLE[kind];
+  }
+}
+
+function space(size: number, at: (n: number) => unknown, usual = 1_000_000): ValueSpace {
+  return { size, at, usual: Math.min(size, usual) };
+}
+
+const same = (n: number): number => n;
+/** 0 to 127, then from -1 down. */
+const signed = (bits: number): ValueSpace =>
+  space(2 ** bits, (n) => (n < 2 ** (bits - 1) ? n : 2 ** (bits - 1) - 1 - n));
+const dates = space(100_000 * DAY, (n) => new Date(FIRST_DATE + n), 365 * DAY);
+
+const WHOLE: Readonly<Record<string, ValueSpace>> = {
+  text: space(MOST, (n) => `${WORDS[n % WORDS.length]!}-${n.toString(36)}`, 2 ** 40),
+  boolean: space(2, (n) => n === 1),
+  bytes: space(MOST, (n) => bytesOf(n, 16), 2 ** 40),
+  date: dates,
+  timeBucket: dates,
+  int8: signed(8),
+  int16: signed(16),
+  int32: signed(32),
+  uint8: space(2 ** 8, same),
+  uint16: space(2 ** 16, same),
+  uint32: space(2 ** 32, same),
+  int53: space(MOST, same),
+  int64: space(MOST, BigInt),
+  uint64: space(MOST, BigInt),
+  bigint: space(MOST, BigInt),
+  // Hundredths and quarters are told apart by either width.
+  float64: space(MOST, (n) => n / 100),
+  float: space(2 ** 20, (n) => n / 4),
+  float32: space(2 ** 20, (n) => n / 4),
+  uuid: space(MOST, uuidOf, 2 ** 40),
+  ulid: space(MOST, ulidOf, 2 ** 40),
+  json: space(MOST, (n) => ({ name: WORDS[n % WORDS.length]!, n })),
+};
+
+function digest(n: number): string {
+  return hash('sha256', String(n));
+}
+
+/** Big-endian: the n-th is above the one before it. */
+function bytesOf(n: number, count: number): Uint8Array {
+  const bytes = Buffer.alloc(count);
+  for (let i = count - 1, rest = n; i >= 0 && rest > 0; i--, rest = Math.floor(rest / 256))
+    bytes[i] = rest % 256;
+  return new Uint8Array(bytes);
+}
+
+function uuidOf(n: number): string {
+  const d = digest(n);
+  return `${d.slice(0, 8)}-${d.slice(8, 12)}-4${d.slice(13, 16)}-a${d.slice(17, 20)}-${d.slice(20, 32)}`;
+}
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** Ten digits of time, a millisecond for each, and sixteen of chance. */
+function ulidOf(n: number): string {
+  let time = FIRST_DATE + n;
+  let head = '';
+  for (let i = 0; i < 10; i++, time = Math.floor(time / 32)) head = CROCKFORD[time % 32]! + head;
+  const tail = [...Buffer.from(digest(n), 'hex').subarray(0, 16)].map((byte) => CROCKFORD[byte % 32]!);
+  return head + tail.join('');
+}
+
+/** Some words, for texts that nobody looks for. */
+export function sentence(random: () => number): string {
+  const length = 1 + Math.floor(random() * 12);
+  return Array.from({ length }, () => WORDS[Math.floor(random() * WORDS.length)]!).join(' ');
+}
+
+/** Numbers in [0, 1) that depend on nothing but the seed, the row's number and the name. */
+export function randomOf(seed: number, row: number, name: number): () => number {
+  const place = Buffer.alloc(12);
+  place.writeBigUInt64BE(BigInt(row));
+  place.writeUInt32BE(name >>> 0, 8);
+  let state = murmur3(place, 0, place.length, seed);
+  const word = (): number => {
+    state = (state + 0x9e3779b9) | 0;
+    let mixed = state ^ (state >>> 16);
+    mixed = Math.imul(mixed, 0x21f0aaad);
+    mixed ^= mixed >>> 15;
+    mixed = Math.imul(mixed, 0x735a2d97);
+    return (mixed ^ (mixed >>> 15)) >>> 0;
+  };
+  return () => (word() * 2 ** 21 + (word() >>> 11)) / 2 ** 53;
+}
+
+/**
+ * Which of `count` values: all alike with skew 0, else the earlier the more often. Value k (from 1) has the share of the integral of
+ * x^-skew from k to k + 1, which is near to Zipf's law.
+ */
+export function draw(random: number, count: number, skew: number): number {
+  const end = count + 1;
+  let x: number;
+  if (skew === 0) x = 1 + random * count;
+  else if (skew === 1) x = Math.exp(random * Math.log(end));
+  else x = (1 + random * (end ** (1 - skew) - 1)) ** (1 / (1 - skew));
+  return Math.min(count, Math.floor(x)) - 1;
+}
