@@ -2,8 +2,8 @@
 
 const HELD = process.env['ROWAN_INVARIANTS'] === '1';
 
-/** @throws Error naming the invariant when it does not hold. */
-export function invariant(holds: boolean, name: string): void {
-  if (HELD && !holds)
+/** `holds`: a function where the answer is costly. @throws Error naming the invariant when it does not hold. */
+export function invariant(holds: boolean | (() => boolean), name: string): void {
+  if (HELD && !(typeof holds === 'function' ? holds() : holds))
     throw new Error(`Invariant ${name} does not hold. This is a fault of Rowan: report it.`);
 }

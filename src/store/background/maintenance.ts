@@ -3,6 +3,7 @@ import { FOREVER } from '../../table/index.js';
 import type { CommitQueue } from '../commit/commit-queue.js';
 import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/file-meta.js';
+import { invariant } from '../invariant.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';
@@ -136,6 +137,7 @@ export class Maintenance {
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
     // Nothing may be in a file that a crash could take back from the log.
     await commits.settle();
+    invariant(() => memstore.isWithin(commits.readPoint), 'C7');
     if (memstore.size === 0) {
       // The log took none of its writes: there is nothing that could be said to be in files.
       store.flushed(memstore, undefined);

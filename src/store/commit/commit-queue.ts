@@ -2,9 +2,10 @@
  * When writes become visible and are acknowledged (HBase `MultiVersionConcurrencyControl`, R78, R87): the one owner of
  * writes that are in the memstores and not acknowledged yet.
  *
- * A write is checked, numbered, appended to the log, put into the memstores and handed to the queue in one turn of the
- * event loop. The log tells the queue, in the turn in which it learns it, what has reached the operating system and the
- * disk, and what is lost. It holds that:
+ * A write enters the queue before its first cell is in a memstore ({@link CommitQueue.begin}); it is put into the memstores,
+ * numbered, appended to the log and handed to what acknowledges it ({@link CommitQueue.commit}) in one turn of the event
+ * loop. The log tells the queue, in the turn in which it learns it, what has reached the operating system and the disk, and
+ * what is lost. It holds that:
  *
  * C1. Writes are numbered in the order in which they enter the log, and wait here in that order.
  * C2. The read point never passes a write that waits. So nobody reads what a crash could take back, and no write of a
@@ -17,6 +18,10 @@
  * C5. Whatever waited is told why in the order of the writes; an answer that rests on a write that is taken back (a check
  *     that did not match) is an error with it.
  * C6. After a failed sync nothing is acknowledged any more.
+ * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
+ *     any more, and waits here ({@link CommitQueue.settle}) until every write that it may hold is acknowledged or taken
+ *     back: whatever stands in a memstore is acknowledged or in the queue, whenever somebody looks. Compactions write
+ *     what was in sorted files.
  */
 
 import type { RowanError } from '../../errors.js';
@@ -53,19 +58,25 @@ export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
 type OnLoss = 'reject' | 'settle' | 'ignore';
 
 class Waiting {
-  resolve!: () => void;
-  reject!: (error: unknown) => void;
+  resolve: () => void = nobodyWaits;
+  reject: (error: unknown) => void = nobodyWaits;
 
   constructor(
-    /** No lower than that of those before it. */
-    readonly seq: number,
-    readonly durability: SettledDurability,
+    /** No lower than that of those before it. Of a write that is being made: the first number that it may be given. */
+    public seq: number,
+    /** Undefined: it is being made in this turn, and not in the log yet. */
+    public durability: SettledDurability | undefined,
     readonly onLoss: OnLoss,
     readonly cells: WrittenCells | undefined,
     /** Cells whose older versions are dropped once they are visible. */
     readonly upserts: WrittenCells | undefined,
   ) {}
 }
+
+/** A write that has begun: it was put into the queue, and is not committed yet. */
+export type BegunWrite = Waiting;
+
+function nobodyWaits(): void {}
 
 export class CommitQueue implements LogObserver {
   /** The number of the last write. */
@@ -75,6 +86,8 @@ export class CommitQueue implements LogObserver {
   /** How often the log has lost records. */
   losses = 0;
   private waiting: Waiting[] = [];
+  /** The write that is being made in this turn. */
+  private begun: BegunWrite | undefined;
   /** The first of `waiting` that is not acknowledged. */
   private head = 0;
   /** What was appended up to this number is with the operating system; the sync under way covers it; is on the disk. */
@@ -103,6 +116,11 @@ export class CommitQueue implements LogObserver {
     this.readPoint = lastSeq;
   }
 
+  /** Whether a write is being made in this turn: its numbers are not given yet, another would take them. */
+  get isWriting(): boolean {
+    return this.begun !== undefined;
+  }
+
   /** Numbers for `count` writes; the first of them. */
   allocate(count: number): number {
     const first = this.lastSeq + 1;
@@ -111,22 +129,46 @@ export class CommitQueue implements LogObserver {
   }
 
   /**
-   * Resolves when the write that ends with number `seq`, already in the log and the memstores, is visible.
+   * Puts a write into the queue that is made in this turn: before any of its cells is in memory. `cells` and `upserts`
+   * are filled while it is made. It ends with {@link commit} or {@link abort}.
+   */
+  begin(cells: WrittenCells, upserts: WrittenCells | undefined): BegunWrite {
+    invariant(this.begun === undefined, 'C1');
+    this.begun = new Waiting(this.lastSeq + 1, undefined, 'reject', cells, upserts);
+    this.add(this.begun);
+    return this.begun;
+  }
+
+  /**
+   * Resolves when the write that ends with number `seq`, in the log and the memstores by now, is visible; one that wrote
+   * nothing, when all before it are.
    * @throws what the log says when it is lost: then it was taken back.
    */
-  commit(
-    seq: number,
-    durability: SettledDurability,
-    cells: WrittenCells | undefined,
-    upserts: WrittenCells | undefined,
-  ): Promise<void> {
-    const done = this.wait(new Waiting(this.inOrder(seq), durability, 'reject', cells, upserts));
+  commit(write: BegunWrite, seq: number, durability: SettledDurability): Promise<void> {
+    invariant(this.begun === write, 'C4');
+    const { waiting } = this;
+    // Whoever began to wait while it was made waits for all of it.
+    for (let i = waiting.length - 1; waiting[i] !== write; i--) waiting[i]!.seq = seq;
+    write.seq = seq;
+    write.durability = durability;
+    this.begun = undefined;
+    const done = new Promise<void>((resolve, reject) => {
+      write.resolve = resolve;
+      write.reject = reject;
+    });
     // The log may have written it at once, to have room for the next.
-    if (durability !== 'FSYNC_WAL' && durability !== 'SYNC_WAL' && this.isDone(this.waiting.at(-1)!))
-      this.advance();
+    if (durability !== 'FSYNC_WAL' && durability !== 'SYNC_WAL' && this.isDone(write)) this.advance();
     else if (durability === 'ASYNC_WAL') this.log.requestWrite();
     else this.log.requestSync();
     return done;
+  }
+
+  /** Takes a write back that is not in the log, or had nothing to write; answers that rest on it get `error`. */
+  abort(write: BegunWrite, error: unknown): void {
+    if (this.begun !== write) return;
+    // Its numbers will be given to others, unless the log has refused them.
+    write.cells!.rollbackTo(0, write.seq - 1);
+    this.rollback(this.waiting.lastIndexOf(write), error, false);
   }
 
   /** Resolves when every write so far is acknowledged: for an answer that rests on them. @throws when one is lost. */
@@ -182,6 +224,8 @@ export class CommitQueue implements LogObserver {
     let first = waiting.length;
     while (first > this.head && waiting[first - 1]!.seq > this.writtenSeq) first--;
     while (first < waiting.length && waiting[first]!.durability === 'SKIP_WAL') first++;
+    // What is being made is not in the log: whoever makes it learns from its own append whether it can be.
+    if (this.begun !== undefined && waiting[first] === this.begun) return;
     this.rollback(first, error, false);
   }
 
@@ -200,15 +244,20 @@ export class CommitQueue implements LogObserver {
   }
 
   private wait(entry: Waiting): Promise<void> {
-    invariant(this.waiting.length === this.head || entry.seq >= this.waiting.at(-1)!.seq, 'C1');
+    this.add(entry);
     return new Promise((resolve, reject) => {
       entry.resolve = resolve;
       entry.reject = reject;
-      this.waiting.push(entry);
     });
   }
 
+  private add(entry: Waiting): void {
+    invariant(this.waiting.length === this.head || entry.seq >= this.waiting.at(-1)!.seq, 'C1');
+    this.waiting.push(entry);
+  }
+
   private isDone({ durability, seq }: Waiting): boolean {
+    if (durability === undefined) return false;
     if (durability === 'SKIP_WAL') return true;
     return seq <= (durability === 'ASYNC_WAL' ? this.writtenSeq : this.syncedSeq);
   }
@@ -222,11 +271,14 @@ export class CommitQueue implements LogObserver {
     invariant(!this.log.poisoned, 'C6');
     this.readPoint = Math.max(this.readPoint, waiting[end - 1]!.seq);
     this.head = end;
-    invariant(end === waiting.length || !waiting[end]!.cells || waiting[end]!.seq > this.readPoint, 'C2');
+    invariant(
+      end === waiting.length || !waiting[end]!.cells?.count || waiting[end]!.seq > this.readPoint,
+      'C2',
+    );
     let smallest = -1;
     for (let i = end - 1; i >= head; i--) {
       const { upserts } = waiting[i]!;
-      if (!upserts) continue;
+      if (upserts === undefined || upserts.count === 0) continue;
       if (smallest < 0) smallest = this.smallestReadPoint();
       upserts.dropOlder(smallest);
     }
@@ -246,10 +298,11 @@ export class CommitQueue implements LogObserver {
   /** Takes back everything from `first` on; `forEver`: nothing will be known of it. */
   private rollback(first: number, error: unknown, forEver: boolean): void {
     const lost = this.waiting.splice(first);
+    if (this.begun !== undefined && lost.includes(this.begun)) this.begun = undefined;
     for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.rollback();
     let before = 0;
     for (const entry of lost) {
-      invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells, 'C4');
+      invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells?.count, 'C4');
       invariant(entry.seq >= before && (entry.onLoss === 'reject' || !entry.cells), 'C5');
       before = entry.seq;
       if (entry.onLoss === 'ignore' || (entry.onLoss === 'settle' && !forEver)) entry.resolve();

@@ -70,13 +70,14 @@ const EMPTY = new Uint8Array(0);
 
 /** Puts the cells of prepared rows into the memstores of their families. */
 
-/** The bytes of the row's values. `superseding`: takes the cells that are to take the place of older ones. */
+/** `superseding`: takes the cells that are to take the place of older ones. */
 export function applyToMemstore(
-  { region, row, cells, now, ttls, ttl, upserts }: PreparedRow,
+  prepared: PreparedRow,
   seq: number,
   written: WrittenCells,
   superseding: WrittenCells | undefined,
-): number {
+): void {
+  const { region, row, cells, now, ttls, ttl, upserts } = prepared;
   let bytes = 0;
   let family = '';
   let memstore: Memstore | undefined;
@@ -99,7 +100,7 @@ export function applyToMemstore(
     if (upserts?.[i]) superseding!.add(memstore!, ref);
     bytes += value.length;
   }
-  return bytes;
+  prepared.bytes = bytes;
 }
 
 /** `seq`: the number of its first row. */

@@ -114,6 +114,9 @@ export class SortedPutBatch {
 
 /** One row's cells, ready to be written. They are the caller's own until they are copied, in the same turn. */
 export class PreparedRow {
+  /** Of its values; known when its cells are in the memstores. */
+  bytes = 0;
+
   constructor(
     readonly state: TableState,
     readonly region: Region,

@@ -14,7 +14,7 @@ import {
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
-import type { CommitHealth, SettledDurability } from './commit-queue.js';
+import type { BegunWrite, CommitHealth, SettledDurability } from './commit-queue.js';
 import { applyToMemstore } from './deferred-puts.js';
 import { Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
@@ -73,22 +73,11 @@ export interface WriterCore extends StepCore {
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
 }
 
-/** The numbers that rows were given in the log. */
-interface Logged {
-  readonly first: number;
-  readonly last: number;
-  readonly durability: SettledDurability;
-}
-
-const NOTHING_DONE = { prepared: 0, rows: 0, cells: 0, upserts: 0, waiting: 0, made: 0 };
-
 export class TableWriter {
   private readonly preparation: Preparation;
   /** The clock of the store as the log has it, unless records were lost since. */
   private clockInLog = 0;
   private losses = 0;
-  /** A step's function runs. */
-  private stepping = false;
 
   constructor(private readonly core: WriterCore) {
     this.preparation = new Preparation(core);
@@ -204,25 +193,19 @@ export class TableWriter {
     core.rowClock.now();
     const step = new WriteStep(core, this.preparation, state);
     let answer: T;
-    this.stepping = true;
     try {
       answer = decide(step);
       if (answer instanceof Promise) throw stepWaits(answer);
       step.record();
     } catch (error) {
-      step.backTo(NOTHING_DONE);
-      this.stepping = false;
+      core.commits.abort(step.begun, error);
       step.end();
       await core.commits.confirmed();
       throw error;
     }
-    this.stepping = false;
     step.end();
-    if (step.rows === 0) await core.commits.confirmed();
-    else {
-      await this.finish(step);
-      step.committed();
-    }
+    await this.finish(step.begun, step.prepared, step.rows);
+    if (step.rows > 0) step.committed();
     return answer;
   }
 
@@ -248,28 +231,47 @@ export class TableWriter {
     return observers.of(state.name) !== undefined || recorders.of(state.name) !== undefined;
   }
 
-  /** Has the log take what stands in memory already. */
-  private finish(step: WriteStep): Promise<void> {
-    const { prepared, cells, upserts } = step;
-    let logged: Logged;
+  /**
+   * Writes the rows in this turn; resolves when they are acknowledged.
+   * @throws RowanError when the log cannot take them: nothing was written.
+   */
+  private write(rows: readonly PreparedRow[]): Promise<void> {
+    const { commits, journal } = this.core;
+    journal.checkWritable();
+    this.checkAlone();
+    const cells = new WrittenCells();
+    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
+    const begun = commits.begin(cells, upserts);
     try {
-      logged = this.log(prepared, step.rows);
+      for (let i = 0; i < rows.length; i++) applyToMemstore(rows[i]!, begun.seq + i, cells, upserts);
     } catch (error) {
-      step.backTo(NOTHING_DONE);
+      commits.abort(begun, error);
+      throw error;
+    }
+    return this.finish(begun, rows, rows.length);
+  }
+
+  /** Has the log take what stands in memory already, and then looks at how much that is. */
+  private finish(
+    begun: BegunWrite,
+    prepared: readonly (PreparedRow | SortedPutBatch)[],
+    rows: number,
+  ): Promise<void> {
+    const { commits } = this.core;
+    let done: Promise<void>;
+    try {
+      done = this.log(begun, prepared, rows);
+    } catch (error) {
+      commits.abort(begun, error);
       throw error;
     }
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
       if (each instanceof SortedPutBatch) {
         for (const { region, rows, bytes } of each.parts) this.wrote(region, rows, bytes);
-      } else this.wrote(each.region, 1, step.bytes[i]!);
+      } else this.wrote(each.region, 1, each.bytes);
     }
-    return this.core.commits.commit(
-      logged.last,
-      logged.durability,
-      cells,
-      upserts.count > 0 ? upserts : undefined,
-    );
+    return done;
   }
 
   private wrote(region: Region, rows: number, bytes: number): void {
@@ -277,46 +279,27 @@ export class TableWriter {
     this.core.pressure.wrote(region, rows, bytes);
   }
 
-  /**
-   * Writes the rows in this turn; resolves when they are acknowledged.
-   * @throws RowanError when the log cannot take them: nothing was written.
-   */
-  private write(rows: readonly PreparedRow[]): Promise<void> {
-    const core = this.core;
-    core.journal.checkWritable();
-    const { first, last, durability } = this.log(rows, rows.length);
-    const cells = new WrittenCells();
-    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
-    try {
-      for (let i = 0; i < rows.length; i++) {
-        const row = rows[i]!;
-        this.wrote(row.region, 1, applyToMemstore(row, first + i, cells, upserts));
-      }
-    } catch (error) {
-      cells.rollback();
-      throw error;
-    }
-    return core.commits.commit(last, durability, cells, upserts);
-  }
-
-  /** Numbers the rows and appends them to the log. @throws RowanError when it cannot take them. */
-  private log(prepared: readonly (PreparedRow | SortedPutBatch)[], rows: number): Logged {
-    const { core } = this;
-    this.checkAlone();
+  /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot take them. */
+  private log(
+    begun: BegunWrite,
+    prepared: readonly (PreparedRow | SortedPutBatch)[],
+    rows: number,
+  ): Promise<void> {
+    const { commits, rowClock } = this.core;
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
-    const { highest } = core.rowClock;
+    const { highest } = rowClock;
     const tellsClock =
-      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < core.commits.losses);
+      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < commits.losses);
     const count = tellsClock ? rows + 1 : rows;
-    const first = core.commits.allocate(count);
+    const first = commits.allocate(count);
     if (durability !== 'SKIP_WAL') this.append(prepared, first, count, tellsClock ? highest : undefined);
-    return { first, last: first + count - 1, durability };
+    return commits.commit(begun, first + count - 1, durability);
   }
 
   /** The numbers of a step's rows are not given yet: another write would take them. */
   private checkAlone(): void {
-    if (!this.stepping) return;
+    if (!this.core.commits.isWriting) return;
     throw new InvalidArgumentError(
       'A write was begun inside a step of writes. Apply it to the step (`apply`), or answer it from the observer.',
     );

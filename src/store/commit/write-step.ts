@@ -18,7 +18,7 @@ import {
   type WriteObservers,
 } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
-import type { CommitQueue, SettledDurability } from './commit-queue.js';
+import type { BegunWrite, CommitQueue, SettledDurability } from './commit-queue.js';
 import { applyBatchToMemstore, applyToMemstore, DeferredPuts } from './deferred-puts.js';
 import {
   type Preparation,
@@ -125,11 +125,10 @@ export class WriteStep implements AtomicStep {
   readonly prepared: (PreparedRow | SortedPutBatch)[] = [];
   /** How many rows they are. */
   rows = 0;
-  readonly cells = new WrittenCells();
-  readonly upserts = new WrittenCells();
-  /** Of the values of each that is one row. */
-  readonly bytes: number[] = [];
-  private readonly first: number;
+  private readonly cells = new WrittenCells();
+  private readonly upserts = new WrittenCells();
+  /** The place in the queue of writes, from before its first change. */
+  readonly begun: BegunWrite;
   private recording: CommitRecording | undefined;
   /** Of the table that was asked for last. */
   private waiting: DeferredPuts | undefined;
@@ -142,7 +141,7 @@ export class WriteStep implements AtomicStep {
     /** The table that is meant where none is named. */
     private readonly own: TableState,
   ) {
-    this.first = core.commits.lastSeq + 1;
+    this.begun = core.commits.begin(this.cells, this.upserts);
   }
 
   readonly read = (get: Get, table?: string): Result => {
@@ -189,8 +188,7 @@ export class WriteStep implements AtomicStep {
     this.attempt(() => {
       const run = waiting.take(this.preparation);
       this.prepared.push(run);
-      this.bytes.push(0);
-      applyBatchToMemstore(run, this.first + this.rows, this.cells);
+      applyBatchToMemstore(run, this.begun.seq + this.rows, this.cells);
       this.rows += run.rows.length;
     });
   }
@@ -249,7 +247,7 @@ export class WriteStep implements AtomicStep {
     const cellsBefore = cells.count;
     const upsertsBefore = upserts.count;
     try {
-      this.bytes.push(applyToMemstore(row, this.first + this.rows, cells, row.upserts && upserts));
+      applyToMemstore(row, this.begun.seq + this.rows, cells, row.upserts && upserts);
     } catch (error) {
       this.rollback(this.prepared.length, this.rows, cellsBefore, upsertsBefore);
       throw error;
@@ -270,7 +268,7 @@ export class WriteStep implements AtomicStep {
     if (this.recording === undefined) return;
     let durability: SettledDurability = 'SKIP_WAL';
     for (const each of this.prepared) durability = strictest(durability, each.durability);
-    for (const change of this.recording.finish(this.first, durability)) this.apply(change);
+    for (const change of this.recording.finish(this.begun.seq, durability)) this.apply(change);
   }
 
   /** Tells recorders that what they added can be read. */
@@ -296,11 +294,10 @@ export class WriteStep implements AtomicStep {
   }
 
   private rollback(prepared: number, rows: number, cells: number, upserts: number): void {
-    this.cells.rollbackTo(cells, this.first + rows - 1);
+    this.cells.rollbackTo(cells, this.begun.seq + rows - 1);
     this.upserts.forgetTo(upserts);
     this.prepared.length = prepared;
     this.rows = rows;
-    this.bytes.length = prepared;
     this.depth = 0;
   }
 

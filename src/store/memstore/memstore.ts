@@ -83,6 +83,13 @@ export class Memstore {
     return this.list.size;
   }
 
+  /** Whether no cell is of a later write than `seq`; looks at each of them. */
+  isWithin(seq: number): boolean {
+    const cursor = this.cursor();
+    for (let more = cursor.seekToFirst(); more; more = cursor.next()) if (cursor.seq > seq) return false;
+    return true;
+  }
+
   /**
    * Adds a cell; its place. `sameRow`: the cell added last is of this row, too, which saves looking for the place of
    * this one.

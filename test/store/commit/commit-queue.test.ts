@@ -1,10 +1,13 @@
-/** The invariants C1-C6 are held by the queue itself: made untrue by hand, each of them fires. */
+/** The invariants C1-C7 are held by the store itself: made untrue by hand, each of them fires. */
 
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import { type CommitLog, CommitQueue } from '../../../src/store/commit/commit-queue.js';
 import type { WrittenCells } from '../../../src/store/commit/written-cells.js';
 import type { LogObserver } from '../../../src/store/wal/index.js';
+import { createTable, memoryStore, put } from '../engine/support.js';
+
+const SETTLE = Object.getOwnPropertyDescriptor(CommitQueue.prototype, 'settle')!;
 
 class FakeLog implements CommitLog {
   observer: LogObserver | undefined;
@@ -20,14 +23,25 @@ interface Inside {
   waiting: { seq: number; onLoss: string; cells: unknown; durability: string }[];
 }
 
-const CELLS = { rollback: () => {}, dropOlder: () => {}, relocate: () => {} } as unknown as WrittenCells;
+const CELLS = {
+  count: 1,
+  rollback: () => {},
+  rollbackTo: () => {},
+  dropOlder: () => {},
+  relocate: () => {},
+} as unknown as WrittenCells;
+
+function commit(made: CommitQueue): Promise<void> {
+  const begun = made.begin(CELLS, undefined);
+  return made.commit(begun, made.allocate(1), 'FSYNC_WAL');
+}
 
 function queue(): { queue: CommitQueue; log: FakeLog; inside: Inside; outcomes: unknown[] } {
   const log = new FakeLog();
   const made = new CommitQueue(log, { checkWritable: () => {} }, 0, () => 0);
   const outcomes: unknown[] = [];
   for (let i = 0; i < 3; i++) {
-    made.commit(made.allocate(1), 'FSYNC_WAL', CELLS, undefined).then(
+    commit(made).then(
       () => outcomes.push(i),
       (error: Error) => outcomes.push(`${i}: ${error.message}`),
     );
@@ -55,7 +69,7 @@ test('C1: a write that comes in before its turn', () => {
   const { queue: made, inside } = queue();
   inside.waiting[2]!.seq = 9;
   Object.assign(made, { inOrder: (seq: number) => seq });
-  expect(() => made.commit(made.allocate(1), 'FSYNC_WAL', CELLS, undefined)).toThrow('C1');
+  expect(() => commit(made)).toThrow('C1');
 });
 
 test('C2: a read point beyond a write that waits', () => {
@@ -94,3 +108,80 @@ test('C6: an acknowledgement after a failed sync', () => {
   log.poisoned = new Error('dead') as RowanError;
   expect(() => synced(made, 1)).toThrow('C6');
 });
+
+test('C7: a flush of what is not acknowledged', async () => {
+  const { engine } = await memoryStore();
+  const table = await createTable(engine);
+  await table.put(put('a', '1'));
+  Object.defineProperty(CommitQueue.prototype, 'settle', { ...SETTLE, value: async () => {} });
+  try {
+    const late = table.put(put('b', '2'));
+    await expect(engine.admin.flush('t')).rejects.toThrow('C7');
+    await late;
+  } finally {
+    Object.defineProperty(CommitQueue.prototype, 'settle', SETTLE);
+  }
+  await engine.admin.flush('t');
+  await engine.close();
+});
+
+test('who begins to wait while a write is made waits for all of it', async () => {
+  const { queue: made } = queue();
+  synced(made, 3);
+  const begun = made.begin(CELLS, undefined);
+  expect(made.isWriting).toBe(true);
+  const told: string[] = [];
+  const follow = (name: string, done: Promise<void>): Promise<void> =>
+    done.then(
+      () => void told.push(name),
+      (error: Error) => void told.push(`${name}: ${error.message}`),
+    );
+  const all = [
+    follow('answer', made.confirmed()),
+    follow('flush', made.settle()),
+    follow('write', made.commit(begun, made.allocate(5) + 4, 'FSYNC_WAL')),
+  ];
+  expect(made.isWriting).toBe(false);
+  synced(made, 7);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([made.readPoint, told]).toEqual([3, []]);
+  synced(made, 8);
+  await Promise.all(all);
+  expect([made.readPoint, [...told].sort()]).toEqual([8, ['answer', 'flush', 'write']]);
+});
+
+test('a write that is taken back while it is made takes with it the answers that rest on it, and no one else', async () => {
+  const { queue: made, outcomes } = queue();
+  const begun = made.begin(CELLS, undefined);
+  const answer = made.confirmed();
+  const flush = made.settle();
+  made.abort(begun, new Error('refused'));
+  await expect(answer).rejects.toThrow('refused');
+  await flush;
+  expect([made.isWriting, outcomes]).toEqual([false, []]);
+  synced(made, 3);
+  await commitAnd(made, 4);
+  expect([made.readPoint, outcomes]).toEqual([4, [0, 1, 2]]);
+});
+
+test('a write that is being made is not lost with a batch that it is not in, and is with one that it rests on', async () => {
+  const { queue: made, outcomes } = queue();
+  synced(made, 3);
+  const first = made.begin(CELLS, undefined);
+  made.onBatchFailed(new Error('an end of a segment'));
+  expect(made.isWriting).toBe(true);
+  const done = made.commit(first, made.allocate(1), 'FSYNC_WAL');
+  const second = made.begin(CELLS, undefined);
+  made.onBatchFailed(new Error('full'));
+  expect(made.isWriting).toBe(false);
+  await expect(done).rejects.toThrow('full');
+  made.abort(second, new Error('full'));
+  await commitAnd(made, 5);
+  expect([made.readPoint, outcomes]).toEqual([5, [0, 1, 2]]);
+});
+
+async function commitAnd(made: CommitQueue, seq: number): Promise<void> {
+  const done = commit(made);
+  synced(made, seq);
+  await done;
+}

@@ -1,6 +1,7 @@
 /** Changes that are decided on in the turn in which they are ordered. */
 
 import { describe, expect, test } from 'vitest';
+import type { EmbeddedEngine } from '../../../src/store/engine.js';
 import {
   Delete,
   Get,
@@ -10,6 +11,8 @@ import {
   type SyncTable,
   tableDescriptor,
 } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 import { contents, createTable, memoryStore, put } from './support.js';
 
 describe('commit', () => {
@@ -82,5 +85,61 @@ describe('commit', () => {
     ]);
     expect(outcomes.every(({ ok }) => ok)).toBe(true);
     await engine.close();
+  });
+});
+
+/** The 64th write of a store looks at how full memory is. */
+const WRITES_BEFORE = 63;
+
+describe('a write whose own turn flushes its memstore, and that the log refuses', () => {
+  const value = 'v'.repeat(200);
+  const ways: readonly [string, (table: SyncTable, engine: EmbeddedEngine) => Promise<unknown>][] = [
+    ['a put that fills the memstore', (table) => table.put(put('refused', value))],
+    ['an increment', (table) => table.increment(new Increment('refused').addColumn('f', 'n', 1))],
+    [
+      'an atomic batch of three rows',
+      (table) =>
+        table.batch([put('refused1', value), put('refused2', value), put('refused3', value)], {
+          atomic: true,
+        }),
+    ],
+    [
+      'a step that fills the memstore',
+      (table) => table.atomic!((step) => void step.apply({ table: 't', change: put('refused', value) })),
+    ],
+    [
+      'a step in whose function a flush is asked for',
+      async (table, engine) => {
+        let flushed: Promise<void> | undefined;
+        const written = table.atomic!((step) => {
+          step.apply({ table: 't', change: put('refused1', value) });
+          flushed = engine.admin.flush('t');
+          step.apply({ table: 't', change: put('refused2', value) });
+        });
+        await Promise.allSettled([written, flushed]);
+        return written;
+      },
+    ],
+  ];
+
+  test.each(ways)('is in no file, in the open store or the next: %s', async (_, write) => {
+    const fileSystem = new FaultFileSystem(new MemoryFileSystem());
+    const store = await memoryStore({
+      fileSystem,
+      automatic: true,
+      memstoreFlushSize: 4096,
+      background: 'inline',
+    });
+    const table = (await createTable(store.engine)) as SyncTable;
+    for (let i = 0; i < WRITES_BEFORE; i++) await table.put(put(`r${i + 10}`, value));
+    fileSystem.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
+    await expect(write(table, store.engine)).rejects.toMatchObject({ code: 'ERR_IO', retryable: true });
+    await store.engine.quiet();
+    expect(fileSystem.failures).toBe(1);
+    expect(await contents(table)).toHaveLength(WRITES_BEFORE);
+    await store.engine.admin.flush('t');
+    await store.reopen();
+    expect(await contents(store.engine.table('t'))).toHaveLength(WRITES_BEFORE);
+    await store.engine.close();
   });
 });
