@@ -19,10 +19,17 @@ export interface Script {
   kill(): void;
 }
 
-export function runScript(file: string, args: readonly string[]): Script {
-  const child = spawn(process.execPath, [bundleOf(file), ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/** `descriptors`: how many files it may have open, where the system has a shell that can say so. */
+export function runScript(
+  file: string,
+  args: readonly string[],
+  { descriptors }: { readonly descriptors?: number } = {},
+): Script {
+  const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `;
+  const command = [process.execPath, bundleOf(file), ...args];
+  const [program, ...rest] =
+    limit === '' ? command : ['/bin/sh', '-c', `${limit}exec "$@"`, 'sh', ...command];
+  const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   let errors = '';

@@ -149,6 +149,9 @@ class OpenFileLock implements DirectoryLock {
 
 export const SOCKET_FILE = 'LOCK.sock';
 
+/** What says nothing of who is there: this process, or the system, has no more of what a socket takes. */
+const NOTHING_LEFT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
+
 /**
  * The guard of a folder. Its socket is reached through the folder's descriptor: a socket's path has at most 107 bytes,
  * and the folder may be renamed while the lock is held. Where the disk has no sockets there is none: the
@@ -160,9 +163,9 @@ export class SocketGuard {
     private readonly folder: number,
   ) {}
 
-  /** @throws RowanError `ERR_LOCKED` when somebody answers. */
+  /** @throws RowanError `ERR_LOCKED` when somebody answers; `ERR_IO` when it cannot be found out. */
   static async take(directory: string, place: string): Promise<SocketGuard | undefined> {
-    const folder = openSync(place, constants.O_RDONLY);
+    const folder = openFolder(directory, place);
     try {
       const server = await takeOver(directory, `/proc/self/fd/${folder}/${SOCKET_FILE}`);
       if (server !== undefined) return new SocketGuard(server, folder);
@@ -185,8 +188,17 @@ export class SocketGuard {
   }
 }
 
+function openFolder(directory: string, place: string): number {
+  try {
+    return openSync(place, constants.O_RDONLY);
+  } catch (error) {
+    throw ioError('open the folder', directory, errnoOf(error), error);
+  }
+}
+
 async function takeOver(directory: string, path: string): Promise<Server | undefined> {
   const answer = await knock(path);
+  if (NOTHING_LEFT.has(answer)) throw ioError('lock', directory, answer);
   // Nobody is there only where there is no socket, or one that its owner has left. Anybody else may be: a busy holder
   // (EAGAIN), one of another user (EACCES).
   if (answer !== 'ENOENT' && answer !== 'ECONNREFUSED') throw lockedError(directory, answer);
@@ -197,7 +209,7 @@ async function takeOver(directory: string, path: string): Promise<Server | undef
       // Listening will fail, and the guard is left out.
     }
   }
-  return listenOnSocket(path);
+  return listenOnSocket(directory, path);
 }
 
 /** "answered", or the system's code of the failure. */
@@ -212,10 +224,14 @@ function knock(path: string): Promise<string> {
   });
 }
 
-function listenOnSocket(path: string): Promise<Server | undefined> {
-  return new Promise((resolve) => {
+function listenOnSocket(directory: string, path: string): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
-    server.once('error', () => resolve(undefined));
+    server.once('error', (error) => {
+      const errno = errnoOf(error);
+      if (NOTHING_LEFT.has(errno)) reject(ioError('lock', directory, errno, error));
+      else resolve(undefined);
+    });
     // Anybody may knock: an opener of another user is to be told, not let in.
     server.listen({ path, exclusive: true, readableAll: true, writableAll: true }, () => {
       server.unref();
@@ -250,7 +266,7 @@ export async function lockDirectory(directory: string, place = directory): Promi
   let guard: SocketGuard | undefined;
   try {
     guard = await SocketGuard.take(directory, place);
-    writeHolder(path);
+    writeHolder(path, directory);
   } catch (error) {
     await new SocketLock(server, guard).release();
     throw error;
@@ -258,11 +274,11 @@ export async function lockDirectory(directory: string, place = directory): Promi
   return new SocketLock(server, guard);
 }
 
-function writeHolder(path: string): void {
+function writeHolder(path: string, directory: string): void {
   try {
     writeFileSync(path, `${JSON.stringify(thisProcess())}\n`);
   } catch (error) {
-    throw ioError('write', path, errnoOf(error), error);
+    throw ioError('write', joinPath(directory, LOCK_FILE), errnoOf(error), error);
   }
 }
 

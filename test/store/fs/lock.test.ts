@@ -98,6 +98,24 @@ describe('the socket in the folder, which holds between containers', () => {
     expect(fs.existsSync(join(deep, 'LOCK.sock'))).toBe(false);
   });
 
+  it.runIf(process.platform === 'linux')(
+    'says what is missing when the process may open no more files',
+    async () => {
+      const script = runScript('test/crash/few-descriptors.ts', [join(directory, 'db')], {
+        descriptors: 400,
+      });
+      expect(await script.exit, script.errors()).toBe(0);
+      expect(script.lines.at(-1)).toBe('opened');
+      const refused = script.lines.slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(refused.length).toBeGreaterThan(5);
+      for (const each of refused) {
+        expect(each).toMatchObject({ code: 'ERR_IO', retryable: true, errno: 'EMFILE' });
+        expect(each['message']).toMatch(/ulimit -n/);
+        expect(each['file']).toMatch(directory);
+      }
+    },
+  );
+
   it('keeps an opener out while its holder is too busy to answer', async () => {
     const script = runScript('test/crash/busy-holder.ts', [join(directory, 'LOCK.sock')]);
     await script.line((line) => line === 'busy');
