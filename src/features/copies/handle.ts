@@ -1,7 +1,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
+import type { RemoteRows } from '../../job/entity-rows.js';
 import type { JobRunOptions } from '../../job/index.js';
-import type { RemoteRows } from '../../job/links/index.js';
 import {
   type ChangeFlow,
   type ChangeParticipant,

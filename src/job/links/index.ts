@@ -1,1 +1,0 @@
-export type { RemoteRows } from '../entity-rows.js';
