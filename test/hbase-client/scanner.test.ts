@@ -18,6 +18,8 @@ interface Answer {
   readonly ttl?: number;
   readonly stale?: boolean;
   readonly readPoint?: bigint;
+  /** Called before the answer is sent. */
+  readonly before?: () => void;
 }
 
 const SCANNER = 2n ** 63n + 5n;
@@ -59,6 +61,7 @@ describe('a scan', () => {
       return true;
     }
     const next = script.shift() ?? { more: false };
+    next.before?.();
     if (next.drop === true) request.connection.socket.destroy();
     else if (next.fail !== undefined) request.connection.fail(request.id, next.fail, 'told to', true);
     else send(request, next);
@@ -100,6 +103,35 @@ describe('a scan', () => {
       .map(
         ({ scan }) => `${scan!.includeStartRow ? '[' : '('}${Buffer.from(scan!.startRow ?? []).toString()}`,
       );
+
+  it('that is aborted while a region answers its last ends with that, and asks nothing again', async () => {
+    const retries: string[] = [];
+    const watched = await connectHBase({
+      masters: [peer.address],
+      pause: 1,
+      onEvent: (event) => {
+        if (event.kind === 'retry') retries.push(event.error.message);
+      },
+    });
+    for (const rest of [
+      { moreInRegion: false },
+      { more: false },
+      { pieces: [['b:1']], moreInRegion: false },
+    ]) {
+      const abort = new AbortController();
+      const { signal } = abort;
+      script = [{ pieces: [['a:1']] }, { ...rest, before: () => abort.abort() }];
+      const scanner = watched.table('t').scan(new Scan().setCaching(1), { signal });
+      await scanner.next();
+      await expect(scanner.nextBatch(9)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+      await scanner.close();
+      // What is behind a call of the same connection has been done.
+      script = [];
+      await watched.table('t').scan(new Scan()).next();
+    }
+    await watched.close();
+    expect(retries).toEqual([]);
+  });
 
   it('gives results as any other, whenever and in whatever order their cells are made', async () => {
     for (const stale of [false, true]) {

@@ -238,7 +238,7 @@ export class HBaseScanner implements ResultScanner {
     const caching = this.scan.caching ?? settings.scannerCaching;
     const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
     const { scanner: present } = this.slot;
-    if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit));
+    if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit), present.region);
     // It lay idle for so long that it was closed.
     if (present !== undefined) this.standBehindLastRow();
     const region = this.replicaOf(await this.locate(timeLeft));
@@ -265,7 +265,7 @@ export class HBaseScanner implements ResultScanner {
     const answer = await scanner.open(position, rowsAtOnce, limit);
     this.moments++;
     if (region.replicaId === 0 && answer.readPoint !== 0n) this.readPoint ??= answer.readPoint;
-    return this.accept(answer);
+    return this.accept(answer, region);
   }
 
   /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
@@ -281,7 +281,8 @@ export class HBaseScanner implements ResultScanner {
     return this.context.locator.locate(this.table, this.start, before, Math.max(1, timeLeft));
   }
 
-  private accept(answer: ScanAnswer): boolean {
+  /** What a region answered. The scan may have been aborted meanwhile: its place is empty then. */
+  private accept(answer: ScanAnswer, region: Region): boolean {
     const { assembler, fetched } = this;
     const before = fetched.length;
     this.checkOrder(answer);
@@ -298,7 +299,7 @@ export class HBaseScanner implements ResultScanner {
     if (!answer.moreResults || this.finished) {
       this.finish();
     } else if (!answer.moreResultsInRegion) {
-      this.leaveRegion(this.slot.scanner!.region);
+      this.leaveRegion(region);
     }
     return got || answer.heartbeat || !answer.moreResultsInRegion;
   }
