@@ -53,12 +53,15 @@ export async function ensureTables(
   const differences: TableDifference[] = [];
   for (const table of tables) {
     const { name } = table.descriptor;
-    const live = liveTables.get(name);
+    let live = liveTables.get(name);
     if (live === undefined) {
       await createNamespace(admin, name);
-      await admin.createTable(stampedDescriptor(table), table.splitKeys);
-      created.push(name);
-      continue;
+      if (await ensureTable(admin, stampedDescriptor(table), table.splitKeys)) {
+        created.push(name);
+        continue;
+      }
+      // Another program has made it meanwhile.
+      live = await admin.getDescriptor(name);
     }
     checkTable(table, live);
     differences.push(...tableDifferences(table, live));
@@ -105,7 +108,10 @@ function changesMeaning(difference: TableDifference): string {
 async function createNamespace(admin: Admin, table: string): Promise<void> {
   const { namespace } = parseTableName(table);
   if (namespace === DEFAULT_NAMESPACE) return;
-  if (!(await admin.listNamespaces()).includes(namespace)) await admin.createNamespace(namespace);
+  await trying(
+    async () => (await admin.listNamespaces()).includes(namespace),
+    () => admin.createNamespace(namespace),
+  );
 }
 
 function checkTable(table: TableSchema, live: TableDescriptor): void {
@@ -131,13 +137,13 @@ function refuse(name: string, problems: readonly string[]): void {
 const TRIES = 8;
 const FIRST_WAIT_MS = 50;
 
-/** Makes the table if it is not there; another one may be making it at the same time. */
+/** Makes the table if it is not there; another one may be making it at the same time. False: it was there, or another made it. */
 export async function ensureTable(
   admin: Admin,
   descriptor: TableDescriptor,
   splitKeys: readonly Uint8Array[] = [],
-): Promise<void> {
-  await trying(
+): Promise<boolean> {
+  return trying(
     async () => admin.tableExists(descriptor.name),
     () => admin.createTable(descriptor, splitKeys),
   );
@@ -160,18 +166,22 @@ const MEANWHILE: ReadonlySet<string> = new Set([
   'ERR_TABLE_NOT_FOUND',
   'ERR_TABLE_DISABLED',
   'ERR_TABLE_ENABLED',
+  'ERR_NAMESPACE_EXISTS',
 ]);
 
-async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>): Promise<void> {
+/** Whether it was this one that did it. */
+async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>): Promise<boolean> {
   for (let tries = 1; !(await isDone()); tries++) {
     try {
       await act();
+      return true;
     } catch (error) {
       const passing = error instanceof RowanError && (error.retryable || MEANWHILE.has(error.code));
       if (!passing || tries >= TRIES) throw error;
       await delay(FIRST_WAIT_MS * 2 ** tries);
     }
   }
+  return false;
 }
 
 /** Makes the Avro schemas of a program known to its database, and those of the database to the program. */

@@ -11,7 +11,7 @@ import {
 } from '../../decorators/index.js';
 import { enumeration, int32, text, uint32 } from '../../src/codec/index.js';
 import {
-  type Database,
+  Database,
   type LintEvent,
   type OpenOptions,
   type OutboxEvent,
@@ -21,10 +21,13 @@ import {
   type TablesEvent,
 } from '../../src/index.js';
 import type { KeyElement } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
+import { openEmbedded } from '../../src/store/engine.js';
 import type { StoreEvent } from '../../src/store/events.js';
-import { type FamilyOptions, tableDescriptor } from '../../src/table/index.js';
+import { type Admin, type Engine, type FamilyOptions, tableDescriptor } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { stepless } from '../proof/stepless.js';
 
 let fileSystem: MemoryFileSystem;
 let events: (StoreEvent | TablesEvent | LintEvent | OutboxEvent)[];
@@ -357,4 +360,50 @@ describe('an open database', () => {
       code: 'ERR_TABLE_NOT_FOUND',
     });
   });
+});
+
+/** The engine as a program has it whose calls of the admin take a while, so that others come between. */
+function slowly(engine: Engine): Engine {
+  const admin = new Proxy(engine.admin, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+        return value.apply(target, args) as unknown;
+      };
+    },
+  }) satisfies Admin;
+  return new Proxy(engine, {
+    get: (target, name) => {
+      if (name === 'admin') return admin;
+      if (name === 'close') return async () => {};
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+it('programs that start at once make their tables together', async () => {
+  const Order = defineEntity({
+    name: 'Order',
+    table: defineTable({ name: 'shop:orders', families: { d: {}, m: {} } }),
+    key: [part('id', text)],
+    columns: (c) => ({ no: c.column('d:n', text), state: c.column('d:s', text) }),
+    indexes: { byNo: { on: [part('no')], unique: true }, byState: { on: [part('state')] } },
+    changes: { keep: 3_600_000, marks: 'm' },
+  });
+  const engine = await openEmbedded('/memory', { fileSystem, background: 'inline', durability: 'ASYNC_WAL' });
+  const open = async (): Promise<Database> => {
+    const db = new Database(compileSchema([Order]), stepless(slowly(engine)), 'create');
+    await db.ready();
+    return db;
+  };
+  const programs = await Promise.all([open(), open(), open(), open()]);
+  for (const [i, db] of programs.entries()) {
+    await db.repository(Order).insert({ id: `o${i}`, no: `n${i}`, state: 'open' });
+    expect(await db.repository(Order).by('byState').find({ state: 'open' }).count()).toBe(i + 1);
+  }
+  await Promise.all(programs.map((db) => db.close()));
+  await engine.close();
 });

@@ -281,8 +281,9 @@ function shufflePhase(
   };
   return {
     ...readingPhase(steps, open, mapping),
-    prepare: (run) =>
-      ensureTable(engine.admin, shuffleTableDescriptor(name, run), partitionSplits(PARTITIONS)),
+    prepare: async (run) => {
+      await ensureTable(engine.admin, shuffleTableDescriptor(name, run), partitionSplits(PARTITIONS));
+    },
   };
 }
 
