@@ -3,7 +3,13 @@ import type { AvroRegistry } from '../codec/index.js';
 import { RowanError, SchemaError } from '../errors.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
-import { type Admin, DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
+import {
+  type Admin,
+  canonicalTableName,
+  DEFAULT_NAMESPACE,
+  parseTableName,
+  type TableDescriptor,
+} from '../table/index.js';
 import {
   describeDifference,
   stampChanges,
@@ -30,10 +36,14 @@ export type LiveTables = ReadonlyMap<string, TableDescriptor>;
 
 /** Reads the descriptors of these tables. */
 export async function readLiveTables(admin: Admin, tables: readonly TableSchema[]): Promise<LiveTables> {
+  const found = await admin.getDescriptors(
+    tables.map(({ descriptor }) => canonicalTableName(descriptor.name)),
+  );
+  const byName = new Map(found.map((descriptor) => [descriptor.name, descriptor]));
   const live = new Map<string, TableDescriptor>();
   for (const { descriptor } of tables) {
-    const { name } = descriptor;
-    if (await admin.tableExists(name)) live.set(name, await admin.getDescriptor(name));
+    const known = byName.get(canonicalTableName(descriptor.name));
+    if (known !== undefined) live.set(descriptor.name, known);
   }
   return live;
 }

@@ -8,7 +8,7 @@ import { SchemaError } from '../errors.js';
 import { indexTableName } from '../indexes/index.js';
 import type { IndexState } from '../query/index.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
-import { type Admin, type Engine, Scan, type TableDescriptor } from '../table/index.js';
+import { type Admin, canonicalTableName, type Engine, Scan, type TableDescriptor } from '../table/index.js';
 import { liveStamp } from './table-stamp.js';
 
 const PREFIX = 'rowan.index.';
@@ -83,8 +83,9 @@ export async function ensureIndexes(
   before: ReadonlyMap<string, TableDescriptor>,
 ): Promise<IndexStates> {
   const states: IndexStates = new Map();
+  const liveTables = await liveIndexes(engine.admin, tables);
   for (const table of tables) {
-    const live = await liveIndexes(engine.admin, table);
+    const live = liveTables.get(table);
     if (live === undefined) continue;
     const stored = storedIndexes(live.metadata);
     const changes: Record<string, string> = {};
@@ -112,8 +113,9 @@ export async function ensureIndexes(
  */
 export async function checkIndexes(admin: Admin, tables: readonly TableSchema[]): Promise<IndexStates> {
   const states: IndexStates = new Map();
+  const liveTables = await liveIndexes(admin, tables);
   for (const table of tables) {
-    const live = await liveIndexes(admin, table);
+    const live = liveTables.get(table);
     if (live === undefined) continue;
     const stored = storedIndexes(live.metadata);
     for (const [, index] of indexesOf(table)) {
@@ -156,10 +158,9 @@ export async function readIndexes(
   tables: readonly TableSchema[],
 ): Promise<Map<string, ReadonlyMap<string, StoredIndex>>> {
   const found = new Map<string, ReadonlyMap<string, StoredIndex>>();
-  for (const table of tables) {
-    const live = await liveIndexes(admin, table);
-    found.set(table.descriptor.name, storedIndexes(live?.metadata ?? {}));
-  }
+  const liveTables = await liveIndexes(admin, tables);
+  for (const table of tables)
+    found.set(table.descriptor.name, storedIndexes(liveTables.get(table)?.metadata ?? {}));
   return found;
 }
 
@@ -169,9 +170,20 @@ function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
   );
 }
 
-async function liveIndexes(admin: Admin, table: TableSchema): Promise<TableDescriptor | undefined> {
-  const name = indexTableName(table.descriptor.name);
-  return (await admin.tableExists(name)) ? admin.getDescriptor(name) : undefined;
+/** The index tables that there are. */
+async function liveIndexes(
+  admin: Admin,
+  tables: readonly TableSchema[],
+): Promise<ReadonlyMap<TableSchema, TableDescriptor>> {
+  const nameOf = ({ descriptor }: TableSchema): string => canonicalTableName(indexTableName(descriptor.name));
+  const found = await admin.getDescriptors(tables.map(nameOf));
+  const byName = new Map(found.map((descriptor) => [descriptor.name, descriptor]));
+  const live = new Map<TableSchema, TableDescriptor>();
+  for (const table of tables) {
+    const known = byName.get(nameOf(table));
+    if (known !== undefined) live.set(table, known);
+  }
+  return live;
 }
 
 /** Whether there may be rows of the entity. */

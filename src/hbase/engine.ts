@@ -14,8 +14,10 @@ import {
   callCoprocessor,
   callCoprocessors,
 } from './client/region-call.js';
+import { pauseBetweenStarts, sleep } from './client/retry.js';
 import type { HBaseMetrics } from './observe/observer.js';
-import { type HBaseOptions, resolveSettings } from './options.js';
+import { type HBaseOptions, type HBaseSettings, resolveSettings } from './options.js';
+import { addressKey } from './rpc/connection-settings.js';
 import { withSite } from './site.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
@@ -105,16 +107,30 @@ export class HBaseEngine implements Engine {
   }
 }
 
+/** Starts in a row that did not find their cluster, by where it was looked for. */
+const failedStarts = new Map<string, number>();
+
+function placeOf({ masters, zookeeper }: HBaseSettings): string {
+  return [...masters, ...(zookeeper?.quorum ?? [])].map(addressKey).sort().join(',');
+}
+
 /**
  * Connects to a cluster: finds it by `masters` (or ZooKeeper) and asks for its id.
+ * After starts of this process that have not found it, it waits a moment first: at random, up to `pause` and then longer.
  * @throws InvalidArgumentError for options that cannot be; ConnectionError when no node answers.
  */
 export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> {
   const settings = resolveSettings(await withSite(options));
+  const place = placeOf(settings);
+  const failures = failedStarts.get(place) ?? 0;
+  await sleep(pauseBetweenStarts(failures, settings.pause));
   const cluster = new Cluster(settings);
   try {
-    return new HBaseEngine(cluster, await cluster.registry.clusterId(settings.connectTimeout));
+    const id = await cluster.registry.clusterId(settings.connectTimeout);
+    failedStarts.delete(place);
+    return new HBaseEngine(cluster, id);
   } catch (error) {
+    failedStarts.set(place, failures + 1);
     await cluster.close();
     throw error;
   }

@@ -95,6 +95,12 @@ export class EmbeddedAdmin implements Admin {
     return this.table(name).descriptor;
   }
 
+  async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
+    this.core.checkOpen();
+    const found = [...new Set(names)].map((name) => this.core.catalog.find(canonicalTableName(name)));
+    return found.flatMap((table) => (table === undefined ? [] : [table.descriptor]));
+  }
+
   async listTables(): Promise<TableDescriptor[]> {
     this.core.checkOpen();
     return this.core.catalog.tableNames().map((name) => this.table(name).descriptor);

@@ -44,6 +44,8 @@ export interface Admin {
   tableExists(name: string): Promise<boolean>;
   /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
   getDescriptor(name: string): Promise<TableDescriptor>;
+  /** Of those of these tables that exist, in any order, each once. The same effort whatever their number. */
+  getDescriptors(names: readonly string[]): Promise<TableDescriptor[]>;
   /** In the order of their names. */
   listTables(): Promise<TableDescriptor[]>;
 

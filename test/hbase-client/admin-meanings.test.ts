@@ -50,6 +50,30 @@ describe('the admin', () => {
     await peer.stop();
   });
 
+  it('asks as a client, not with the handlers by which a cluster recovers, and HBase alone for its own tables', async () => {
+    await engine.admin.getDescriptor('present');
+    await engine.admin.listSnapshots();
+    await engine.admin.getDescriptors(['present']);
+    await engine.admin.isTableEnabled('present').catch(() => undefined);
+    await engine.admin.isTableEnabled('hbase:acl').catch(() => undefined);
+    await engine.admin.flush('present').catch(() => undefined);
+    const raised = peer.requests.filter(({ priority = 0 }) => priority !== 0);
+    expect(raised.map(({ method, priority }) => [method, priority])).toEqual([['GetTableState', 200]]);
+    expect(peer.requests.length).toBeGreaterThan(8);
+  });
+
+  it('reads of meta which tables there are, in one request, and asks the master once for those', async () => {
+    expect(await engine.admin.tableExists('absent')).toBe(false);
+    expect(await engine.admin.tableExists('present')).toBe(true);
+    expect(await engine.admin.getDescriptors(['absent', 'absent_idx'])).toEqual([]);
+    expect(peer.of('GetTableDescriptors')).toEqual([]);
+    const scans = peer.of('Scan').length;
+    const found = await engine.admin.getDescriptors(['source', 'absent_idx', 'present', 'source_idx']);
+    expect(found.map(({ name }) => name)).toEqual(['source', 'present']);
+    expect(peer.of('Scan').length).toBe(scans + 1);
+    expect(peer.of('GetTableDescriptors').length).toBe(1);
+  });
+
   const restored = (): (string | undefined)[] =>
     peer
       .of('RestoreSnapshot')
@@ -71,6 +95,7 @@ describe('the admin', () => {
   it('restores only a table that is there', async () => {
     await engine.admin.restoreSnapshot('snap');
     tables = [];
+    peer.absent.add('source');
     await expect(engine.admin.restoreSnapshot('snap')).rejects.toMatchObject({
       code: 'ERR_TABLE_NOT_FOUND',
       message: expect.stringContaining('cloneSnapshot'),

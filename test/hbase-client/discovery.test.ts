@@ -2,6 +2,7 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { pauseBetweenStarts } from '../../src/hbase/client/retry.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import { RegionCache } from '../../src/hbase/region/locator.js';
 import { META_TABLE, Region, regionNameOf } from '../../src/hbase/region/region.js';
@@ -71,6 +72,20 @@ describe('a cluster is found', () => {
       details: { nodes: expect.arrayContaining(masters) },
     });
   });
+});
+
+it('a start waits after starts that found nothing, at random and longer each time, up to five seconds', () => {
+  expect(pauseBetweenStarts(0, 100)).toBe(0);
+  const mean = (failures: number): number => {
+    const pauses = Array.from({ length: 2000 }, () => pauseBetweenStarts(failures, 100));
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(5000);
+    // Not all at once.
+    expect(Math.min(...pauses)).toBeLessThan(0.1 * Math.max(...pauses));
+    return pauses.reduce((sum, pause) => sum + pause, 0) / pauses.length;
+  };
+  expect(mean(1)).toBeLessThanOrEqual(100);
+  expect(mean(4)).toBeGreaterThan(mean(1));
+  expect(mean(1000)).toBeGreaterThan(1500);
 });
 
 describe('a lookup', () => {

@@ -10,6 +10,7 @@ import {
   nested,
   repeated,
   required,
+  string,
   uint32,
 } from '../../src/hbase/wire/schema.js';
 
@@ -76,10 +77,12 @@ export const RegionActionResult = message('RegionActionResult', {
 export const MultiResponse = message('MultiResponse', { regions: repeated(nested(1, RegionActionResult)) });
 export const GetResponse = message('GetResponse', { result: nested(1, Result) });
 export const MutateResponse = message('MutateResponse', { result: nested(1, Result), processed: bool(2) });
+const NamedFilter = message('Filter', { name: string(1), serializedFilter: bytes(2) });
 export const ScanMessage = message('Scan', {
   startRow: bytes(3),
   stopRow: bytes(4),
   includeStartRow: bool(21),
+  filter: nested(5, NamedFilter),
   reversed: bool(15),
   readPoint: bigUint64(20),
 });

@@ -6,6 +6,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions, Server as TlsServer } from 'node:tls';
 import { EMPTY_BYTES } from '../../src/bytes/index.js';
+import { MultiRowRangeFilter } from '../../src/hbase/wire/messages-filter.js';
 import {
   GetClusterIdResponse,
   GetMetaRegionLocationsResponse,
@@ -15,7 +16,7 @@ import {
 } from '../../src/hbase/wire/messages-rpc.js';
 import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';
-import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
+import { decodeMessage, encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
 import { cellBlock, type WireCell } from './fake-cells.js';
 import { GetRequest, MultiRequest, MultiResponse, MutateRequest, ScanRequest } from './fake-messages.js';
 
@@ -26,6 +27,8 @@ export interface Request {
   readonly param: Uint8Array;
   readonly cells: Uint8Array;
   readonly timeout: number;
+  /** Absent: the server's choice. */
+  readonly priority: number | undefined;
   readonly attributes: Record<string, string>;
   readonly connection: PeerConnection;
 }
@@ -105,6 +108,8 @@ export class FakePeer {
   replicaPort: number | undefined;
   /** Where meta has the tables that are elsewhere: "host:port" by name. */
   readonly places = new Map<string, string>();
+  /** Tables that meta does not have, beside those whose name begins with "absent". */
+  readonly absent = new Set<string>();
   /** Tables that meta has as disabled. */
   readonly disabled = new Set<string>();
   private sasl: PeerOptions['sasl'];
@@ -211,6 +216,7 @@ export class FakePeer {
       param,
       cells: body.subarray(reader.position),
       timeout: header.timeout ?? 0,
+      priority: header.priority,
       attributes: Object.fromEntries(
         (header.attribute ?? []).map(({ name, value }) => [name, Buffer.from(value ?? []).toString()]),
       ),
@@ -263,9 +269,17 @@ export class FakePeer {
     const table = start.split(',')[0]!.replace('\0', '');
     const end = Uint8Array.of(0x18, 0, 0x40, 0);
     if (!start.includes(',') && scan?.reversed !== true) {
-      const state = Uint8Array.of(8, this.disabled.has(table) ? 1 : 0);
-      const cells = cellBlock([[table, 'table', 'state', 5, 4, state]]);
-      connection.raw(answerFrame(id, Buffer.concat([Uint8Array.of(0x08, 1), end]), cells));
+      const { ranges = [] } = decodeMessage(
+        MultiRowRangeFilter,
+        scan?.filter?.serializedFilter ?? EMPTY_BYTES,
+      );
+      const asked = ranges.length === 0 ? [table] : ranges.map(({ startRow }) => `${Buffer.from(startRow!)}`);
+      const there = asked.filter((one) => !one.startsWith('absent') && !this.absent.has(one));
+      const cells = there.map((one): WireCell => {
+        return [one, 'table', 'state', 5, 4, Uint8Array.of(8, this.disabled.has(one) ? 1 : 0)];
+      });
+      const counts = Uint8Array.from(there.flatMap(() => [0x08, 1]));
+      connection.raw(answerFrame(id, Buffer.concat([counts, end]), cellBlock(cells)));
       return;
     }
     if (table.startsWith('absent')) {

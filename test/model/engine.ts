@@ -100,6 +100,10 @@ class ModelAdmin implements Admin {
     return find(this.tables, name).descriptor;
   }
 
+  async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
+    return names.flatMap((name) => this.tables.get(name)?.descriptor ?? []);
+  }
+
   async listTables(): Promise<TableDescriptor[]> {
     return [...this.tables.values()].map((table) => table.descriptor);
   }

@@ -11,6 +11,7 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
+import { readLiveTables } from '../ensure-tables.js';
 import { readIndexes } from '../index-states.js';
 import { readStamp, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
@@ -170,11 +171,9 @@ export async function checkSnapshot(
 /** The declared tables as they are in an engine; those that are not there are left out. */
 export async function readSchemaState(admin: Admin, declared: readonly TableSchema[]): Promise<SchemaState> {
   const tables = new Map<string, TableState>();
-  for (const { descriptor } of declared) {
-    const { name } = descriptor;
-    if (!(await admin.tableExists(name))) continue;
+  for (const [name, descriptor] of await readLiveTables(admin, declared)) {
     tables.set(name, {
-      descriptor: await admin.getDescriptor(name),
+      descriptor,
       splitKeys: (await admin.getRegions(name)).slice(1).map(({ startKey }) => startKey),
       enabled: await admin.isTableEnabled(name),
     });

@@ -9,7 +9,7 @@ import type { Schema } from '../../schema/index.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from '../../schema/summaries.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
-import { type Engine, Scan } from '../../table/index.js';
+import { canonicalTableName, type Engine, Scan } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
 import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
@@ -256,9 +256,11 @@ export class Summarizing {
    * @throws SchemaError with `readOnly` when one that is in use is not declared.
    */
   async settle(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
+    const names = tables.map(({ descriptor }) => canonicalTableName(summaryTableName(descriptor.name)));
+    const found = await this.source.engine.admin.getDescriptors(names);
     for (const { descriptor, entities } of tables) {
-      const name = summaryTableName(descriptor.name);
-      if (!(await this.source.engine.admin.tableExists(name))) continue;
+      const name = canonicalTableName(summaryTableName(descriptor.name));
+      if (!found.some((table) => table.name === name)) continue;
       const stored = await this.stored(name);
       for (const schema of entities) await this.settleEntity(schema, stored, before, readOnly);
     }

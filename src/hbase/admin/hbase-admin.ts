@@ -137,13 +137,14 @@ export class HBaseAdmin implements Admin {
   }
 
   async getDescriptor(name: string): Promise<TableDescriptor> {
-    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
-      tableNames: [tableNameMessage(name)],
-      includeSystemTables: true,
-    });
-    const schema = tableSchema[0];
-    if (schema === undefined) throw tableMissing(canonicalTableName(name));
-    return tableFromSchema(schema);
+    const [descriptor] = await this.describe([name]);
+    if (descriptor === undefined) throw tableMissing(canonicalTableName(name));
+    return descriptor;
+  }
+
+  async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
+    const existing = await this.cluster.locator.existing(names.map(canonicalTableName));
+    return existing.length === 0 ? [] : this.describe(existing);
   }
 
   async listTables(): Promise<TableDescriptor[]> {
@@ -349,6 +350,15 @@ export class HBaseAdmin implements Admin {
    */
   bulkLoad(load: BulkLoad): Promise<BulkLoadOutcome> {
     return bulkLoad(this.cluster, load);
+  }
+
+  /** Of those that the master has. */
+  private async describe(names: readonly string[]): Promise<TableDescriptor[]> {
+    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
+      tableNames: names.map(tableNameMessage),
+      includeSystemTables: true,
+    });
+    return tableSchema.map(tableFromSchema);
   }
 
   private nonces(): { nonceGroup: bigint; nonce: bigint } {

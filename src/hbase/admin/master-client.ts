@@ -8,6 +8,7 @@ import * as messages from '../wire/messages-admin.js';
 import { GetProcedureResultRequest, GetProcedureResultResponse } from '../wire/messages-admin.js';
 import * as quota from '../wire/messages-operations.js';
 import * as slowLog from '../wire/messages-operations.js';
+import type { TableNameMessage } from '../wire/messages-rpc.js';
 import * as access from '../wire/messages-security.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 
@@ -95,6 +96,8 @@ export interface Rpc<Q, A> {
   readonly response: MessageCodec<A>;
 }
 
+/** The namespace of HBase's own tables. */
+const SYSTEM_NAMESPACE = 'hbase';
 const FIRST_POLL = 10;
 const LONGEST_POLL = 500;
 const NOT_FOUND = 0;
@@ -105,6 +108,14 @@ const STARTING = /^(?:PleaseHold|ServerNotRunningYet|MasterNotRunning)Exception$
 
 /** A master that starts is asked no less often than after this many attempts (1 s by default). */
 const STARTING_ATTEMPTS = 5;
+
+/** High for the tables of HBase itself, as in Java's client (`ConnectionUtils.getPriority`). */
+function priorityOf(request: unknown): number {
+  const { tableName } = request as { readonly tableName?: TableNameMessage };
+  const isSystem =
+    tableName !== undefined && Buffer.from(tableName.namespace).toString('utf8') === SYSTEM_NAMESPACE;
+  return isSystem ? Priority.High : Priority.Normal;
+}
 
 function isStarting(error: RowanError): boolean {
   return error instanceof RemoteError && STARTING.test(error.simpleClass);
@@ -246,7 +257,7 @@ export class MasterClient {
       rpc.request,
       request,
       rpc.response,
-      Priority.Admin,
+      priorityOf(request),
     );
     this.cluster.pool.get(address, service).send(call);
     return call.answer;

@@ -1,6 +1,7 @@
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError, TimeoutError } from '../../errors.js';
 import type { RegionInfo } from '../../table/admin.js';
+import { canonicalTableName } from '../../table/descriptor.js';
 import { Scan } from '../../table/get-and-scan.js';
 import type { Cluster } from '../client/cluster.js';
 import { sleep } from '../client/retry.js';
@@ -32,11 +33,7 @@ export class RegionAdmin {
   ) {}
 
   async tableExists(name: string): Promise<boolean> {
-    const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
-      tableNames: [tableNameMessage(name)],
-      includeSystemTables: true,
-    });
-    return tableSchema.length > 0;
+    return (await this.cluster.locator.existing([canonicalTableName(name)])).length > 0;
   }
 
   /** The table's rows in meta, in key order, without divided parents. */

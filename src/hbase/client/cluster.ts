@@ -1,5 +1,6 @@
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { filters } from '../../table/filter/filters.js';
 import { Scan } from '../../table/get-and-scan.js';
 import type { Result } from '../../table/result.js';
 import { type HBaseMetrics, metricsOf, Observer } from '../observe/observer.js';
@@ -79,9 +80,27 @@ export function readMeta(cluster: ScannerContext): MetaReader {
         throw first ?? failure;
       }
     },
-    async tableState(row) {
-      const scan = new Scan().withStartRow(row).withStopRow(row, true).addColumn('table', 'state');
-      return (await read(scan, 1, undefined, PRIMARY))[0]?.getValue('table', 'state');
+    async tableStates(tables) {
+      const rows = tables.map((table) => Buffer.from(table, 'utf8')).sort(compareBytes);
+      const scan = new Scan()
+        .withStartRow(rows[0]!)
+        .withStopRow(rows.at(-1)!, true)
+        .addColumn('table', 'state');
+      if (rows.length > 1) {
+        const ranges = rows.map((row) => ({
+          startRow: row,
+          startInclusive: true,
+          stopRow: row,
+          stopInclusive: true,
+        }));
+        scan.setFilter(filters.multiRowRange(ranges));
+      }
+      const states = new Map<string, Uint8Array>();
+      for (const result of await read(scan, rows.length, undefined, PRIMARY)) {
+        const state = result.getValue('table', 'state');
+        if (state !== undefined) states.set(Buffer.from(result.row).toString('utf8'), state);
+      }
+      return states;
     },
   };
 }

@@ -77,6 +77,16 @@ export function pauseBefore(attempt: number, base: number, error: RowanError): n
   return Math.min(Math.max(LONGEST_PAUSE, base), pause) * (1 - JITTER / 2 + Math.random() * JITTER);
 }
 
+/**
+ * Milliseconds to wait before a cluster is looked for that `failures` starts in a row did not find: anything up to a bound that
+ * grows, so that programs that start again and again neither hurry the cluster nor come all at once.
+ */
+export function pauseBetweenStarts(failures: number, base: number): number {
+  if (failures === 0) return 0;
+  const factor = BACKOFF[Math.min(failures, BACKOFF.length) - 1] ?? 1;
+  return Math.random() * Math.min(Math.max(LONGEST_PAUSE, base), base * factor);
+}
+
 /** Whether the place of the region is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
 export function doubtsLocation(error: RowanError): boolean {
   if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';

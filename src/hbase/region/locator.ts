@@ -171,8 +171,8 @@ function isNewer(known: Region, found: Region): boolean {
 export interface MetaReader {
   /** Up to `limit` rows backwards from `startRow` to `stopRow`, both inclusive. */
   scanBackwards(startRow: Uint8Array, stopRow: Uint8Array, limit: number): Promise<Result[]>;
-  /** The value of `table:state` in a table's own row. */
-  tableState(row: Uint8Array): Promise<Uint8Array | undefined>;
+  /** The values of `table:state` in the tables' own rows, by their names, in one request; tables that are not there have none. */
+  tableStates(tables: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
 }
 
 /** Sorts behind every region id, and before every one. */
@@ -361,9 +361,16 @@ export class Locator {
     );
   }
 
+  /** Those of these tables that meta knows, which the master is not asked for: it would read meta itself to answer. */
+  async existing(tables: readonly string[]): Promise<string[]> {
+    const asked = tables.filter((table) => table !== META_TABLE);
+    const states = asked.length === 0 ? undefined : await this.meta!.tableStates(asked);
+    return tables.filter((table) => table === META_TABLE || states?.has(table));
+  }
+
   /** Whether meta has the table as disabled, or on the way there. */
   async isDisabled(table: string): Promise<boolean> {
-    const value = await this.meta!.tableState(Buffer.from(table, 'utf8'));
+    const value = (await this.meta!.tableStates([table])).get(table);
     if (value === undefined) return false;
     const { state } = decodeMessage(TableStateMessage, value);
     return state === DISABLED || state === DISABLING;

@@ -1,4 +1,4 @@
-import { Priority, UnaryCall } from '../rpc/call.js';
+import { UnaryCall } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/connection-settings.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
@@ -110,7 +110,7 @@ export class RpcRegistry implements Registry {
     codec: MessageCodec<A>,
     timeout: number,
   ): Promise<A> {
-    const call = new UnaryCall(method, timeout, Empty, {}, codec, Priority.High);
+    const call = new UnaryCall(method, timeout, Empty, {}, codec);
     this.pool.get(node, 'ClientMetaService').send(call);
     return call.answer;
   }

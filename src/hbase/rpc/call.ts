@@ -6,8 +6,12 @@ import type { MessageCodec } from '../wire/schema.js';
 import { AnswerTooLargeError, ProtocolError } from './errors.js';
 import type { RequestAttributes } from './request-attributes.js';
 
-/** `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`). */
-export const Priority = { Normal: 0, Admin: 100, High: 200 } as const;
+/**
+ * `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`), as HBase's own client has it. What
+ * clients ask is normal: the handlers of all else are those by which a cluster recovers, and clients that fill them keep it
+ * down. Servers raise calls of their admin service, and reads of `hbase:meta`, by themselves.
+ */
+export const Priority = { Normal: 0, High: 200 } as const;
 
 /** An answer: its message, and its cell block. Valid only during {@link Call.onResponse}. */
 export interface ResponseFrame {
