@@ -1,8 +1,8 @@
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError, type RowanError } from '../errors.js';
+import { InvalidArgumentError, type RowanError, TimeoutError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
 import { checkPositiveInteger, describe } from '../table/checks.js';
-import type { Durability, OperationOptions, RowMutation } from '../table/index.js';
+import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
 
 /** Options of writes. */
 export interface WriteOptions extends OperationOptions {
@@ -60,6 +60,55 @@ export function applyWriteOptions(
 export function optionsOf<E>(options: BulkWriteOptions<E> | undefined, entity: E): WriteOptions | undefined {
   if (typeof options?.timestamp !== 'function') return options as WriteOptions | undefined;
   return { ...options, timestamp: options.timestamp(entity) };
+}
+
+/** The longest wait of a timer, ms. */
+const LONGEST_TIMER = 0x7fffffff;
+
+/** Options of a write of several steps: each step has what is left of the time of the whole, by its options or the engine's own. */
+export class WholeCall implements OperationOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly attributes: Readonly<Record<string, string>> | undefined;
+  private readonly end: number;
+
+  private constructor(
+    options: OperationOptions | undefined,
+    private readonly whole: number | undefined,
+  ) {
+    this.signal = options?.signal;
+    this.attributes = options?.attributes;
+    this.end = performance.now() + (whole ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** A step that makes a call of its own is a part of the whole. */
+  static of(options: OperationOptions | undefined, { operationTimeout }: Table): WholeCall {
+    if (options instanceof WholeCall) return options;
+    return new WholeCall(options, options?.timeout ?? operationTimeout);
+  }
+
+  /** Milliseconds that are left; undefined: nothing bounds them. @throws TimeoutError when there are none. */
+  get timeout(): number | undefined {
+    if (this.whole === undefined) return undefined;
+    const left = this.end - performance.now();
+    if (left > 0) return left;
+    throw new TimeoutError(
+      `The write had ${this.whole} ms for all of its steps, and they were over before its row was written. Nothing was changed; try again, or give it more time.`,
+    );
+  }
+
+  /** Waits for what is done behind the row as long as there is time. The work goes on in any case. */
+  async inTime(work: Promise<void>): Promise<void> {
+    if (this.whole === undefined) return work;
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.min(Math.max(0, this.end - performance.now()), LONGEST_TIMER));
+    });
+    try {
+      await Promise.race([work, over]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 }
 
 /** Types of repositories that go beyond those of {@link import('../schema/entity-types.js')}. */

@@ -16,6 +16,7 @@ import {
   type ResolvedChange,
 } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
+import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
 import { RowLock } from './row-lock.js';
 
@@ -31,7 +32,7 @@ export class RemoteExecutor implements ChangeExecutor {
   ) {}
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (change.reads !== undefined) return this.readAndWrite(change, options);
+    if (change.reads !== undefined) return this.readAndWrite(change, WholeCall.of(options, this.table));
     const resolved = change.resolve(undefined);
     const deletes = hasDelete(asAction(change.row, resolved.mutations));
     return this.gate.run(change.row, deletes, deletes, () => this.attempt(change, resolved, options));
@@ -84,10 +85,11 @@ export class RemoteExecutor implements ChangeExecutor {
 
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
+    const call = WholeCall.of(options, this.table);
     for (const chunk of chunksOf(changes)) {
       const own = chunk.reading
-        ? await Promise.all(chunk.changes.map((change) => this.outcomeOf(change, options)))
-        : await this.send(chunk.changes, options);
+        ? await Promise.all(chunk.changes.map((change) => this.outcomeOf(change, call)))
+        : await this.send(chunk.changes, call);
       outcomes.push(...own);
     }
     return outcomes;

@@ -78,6 +78,10 @@ export class ObservedTable implements Table {
     return this.inner.name;
   }
 
+  get operationTimeout(): number | undefined {
+    return this.inner.operationTimeout;
+  }
+
   async get(get: Get, options?: OperationOptions): Promise<Result> {
     checkGet(get);
     return this.inner.get(get, options);

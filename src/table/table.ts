@@ -62,6 +62,8 @@ export interface ResultScanner extends AsyncIterable<Result> {
 export interface Table {
   /** "namespace:name", or "name" in the default namespace. */
   readonly name: string;
+  /** Milliseconds of a call whose options give none. Undefined: nothing bounds it. */
+  readonly operationTimeout?: number | undefined;
 
   /** The cells of one row; {@link Result.EMPTY} when there are none. */
   get(get: Get, options?: OperationOptions): Promise<Result>;

@@ -46,6 +46,10 @@ export class MovedTable<T extends Table = Table> implements Table {
     return this.inner.name;
   }
 
+  get operationTimeout(): number | undefined {
+    return this.inner.operationTimeout;
+  }
+
   /**
    * Makes rows ready whose moved columns are asked or added to on the engine, which sees them as they are stored.
    * @throws UnsupportedError where that cannot be one step with what follows.

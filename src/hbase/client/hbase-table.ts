@@ -255,6 +255,10 @@ export class HBaseTable implements Table {
     this.name = canonicalTableName(name);
   }
 
+  get operationTimeout(): number {
+    return this.cluster.settings.operationTimeout;
+  }
+
   get(get: Get, options: OperationOptions = NO_OPTIONS): Promise<Result> {
     if (get.consistency === 'TIMELINE') {
       return this.timeline(() => this.getAction(get, options), options);

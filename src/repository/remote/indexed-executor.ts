@@ -4,6 +4,7 @@ import type { EntryRepair } from '../../query/index.js';
 import type { Cell, OperationOptions, Result, RowMutation, RowMutations } from '../../table/index.js';
 import type { Change } from '../change.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';
+import { WholeCall } from '../options.js';
 import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
 import type { RowLock } from '../row-lock.js';
@@ -25,15 +26,17 @@ export class IndexedExecutor implements ChangeExecutor {
   ) {}
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (this.leavesEntries(change)) return this.plain.run(change, options);
-    const [outcome] = await this.apply([change], options);
+    const call = WholeCall.of(options, this.rows.rows.table);
+    if (this.leavesEntries(change)) return this.plain.run(change, call);
+    const [outcome] = await this.apply([change], call);
     if (!outcome!.ok) throw outcome!.error;
     return outcome!.result;
   }
 
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
-    for (const chunk of chunksOf(changes)) outcomes.push(...(await this.apply(chunk, options)));
+    const call = WholeCall.of(options, this.rows.rows.table);
+    for (const chunk of chunksOf(changes)) outcomes.push(...(await this.apply(chunk, call)));
     return outcomes;
   }
 
@@ -41,14 +44,12 @@ export class IndexedExecutor implements ChangeExecutor {
     return this.plain.runAtomic();
   }
 
-  private async apply(
-    changes: readonly Change[],
-    options: OperationOptions | undefined,
-  ): Promise<ChangeOutcome[]> {
+  private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
     const rows = changes.map(({ row }) => ({ row, alone: true }));
-    const works = await this.gate.runAll(rows, () => this.rows.apply(changes, options));
-    // Behind the gate: what follows may change the same rows.
-    await this.rows.following?.finish(works);
+    const works = await this.gate.runAll(rows, () => this.rows.apply(changes, call));
+    const { following } = this.rows;
+    // Behind the gate: what follows may change the same rows. What there is no time for is noted, and goes on.
+    if (following !== undefined) await call.inTime(following.finish(works));
     return works.map(({ outcome }) => outcome!);
   }
 

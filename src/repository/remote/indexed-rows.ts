@@ -12,6 +12,7 @@ import { type BatchOutcome, type OperationOptions, Result, type Table } from '..
 import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from '../change.js';
 import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
+import { WholeCall } from '../options.js';
 import { isPlain, RowImage } from '../row-image.js';
 import type { ChangeIntents } from './change-intents.js';
 import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
@@ -62,10 +63,10 @@ export class IndexedRows {
   }
 
   /** Changes of rows that are all different. What follows them is to be finished when nobody waits for the rows any more. */
-  async apply(changes: readonly Change[], options: OperationOptions | undefined): Promise<RowWork[]> {
+  async apply(changes: readonly Change[], call: WholeCall): Promise<RowWork[]> {
     const works = changes.map((change) => new RowWork(change.row, change));
-    await this.drive(works, options);
-    await this.withdraw(works);
+    await this.drive(works, call);
+    await call.inTime(this.withdraw(works));
     return works;
   }
 
@@ -76,7 +77,7 @@ export class IndexedRows {
     options?: OperationOptions,
   ): Promise<Mended[]> {
     const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects));
-    await this.drive(works, options);
+    await this.drive(works, WholeCall.of(options, this.rows.table));
     const mended: Mended[] = [];
     for (const work of works) {
       const error = work.outcome!.ok ? undefined : work.outcome!.error;
@@ -93,13 +94,13 @@ export class IndexedRows {
     return this.entries.removeStray(work.row, [...suspects.values()], own);
   }
 
-  private async drive(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
+  private async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const open = works.filter(({ isDone }) => !isDone);
       if (open.length === 0) return;
       if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       try {
-        await this.round(open, options);
+        await this.round(open, call);
       } catch (error) {
         if (!(error instanceof RowanError)) throw error;
         for (const work of open) work.fail(error);
@@ -116,24 +117,33 @@ export class IndexedRows {
     }
   }
 
-  private async round(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
-    await this.load(works, options);
+  private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
+    await this.load(works, call);
     const seen = sleep(TICK);
     await Promise.all(works.map((work) => this.attempt(work)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
-    await this.following?.note(planned, options);
-    await this.telling?.note(planned, this.rows, options);
+    await this.following?.note(planned, call);
+    await this.telling?.note(planned, this.rows, call);
     await this.entries.mark(
       planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff),
-      options,
+      call,
     );
     const marked = sleep(TICK);
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: the marks may be taken for abandoned before the row is written.
     const isLate = ready.length === 0 || performance.now() - began > WINDOW / 2;
-    const written = isLate ? [] : await this.write(ready, options);
+    const written = isLate ? [] : await this.write(ready, call);
+    await call.inTime(this.close(planned, written, marked));
+  }
+
+  /** What is done behind the rows. Whatever of it is not done is found by those who read entries, or the log of changes. */
+  private async close(
+    planned: readonly RowWork[],
+    written: readonly RowWork[],
+    marked: Promise<void>,
+  ): Promise<void> {
     await this.telling?.close(planned);
     await marked;
     await this.finish(written);
@@ -259,8 +269,8 @@ export class IndexedRows {
     return unique;
   }
 
-  private async write(works: readonly RowWork[], options: OperationOptions | undefined): Promise<RowWork[]> {
-    const timeout = Math.min(options?.timeout ?? WINDOW, WINDOW);
+  private async write(works: readonly RowWork[], call: WholeCall): Promise<RowWork[]> {
+    const timeout = Math.min(call.timeout ?? WINDOW, WINDOW);
     for (const work of works) work.isSent = true;
     const answers = await this.rows.table.batch(
       works.map((work) => {
@@ -269,7 +279,7 @@ export class IndexedRows {
         if (telling === undefined) return checked(row, expects, mutations);
         return checked(row, [...expects, ...telling.expects(work)], [...mutations, ...telling.mark(work)]);
       }),
-      { ...options, timeout },
+      { signal: call.signal, attributes: call.attributes, timeout },
     );
     return works.filter((work, i) => {
       const answer = answers[i]!;

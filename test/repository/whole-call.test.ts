@@ -1,0 +1,127 @@
+/** The time of a write of many steps on an engine whose one step is a row: it is that of the whole. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { Column, Entity, Index, part, RowKey, Summary, Table } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import type { Engine, OperationOptions, Table as Rows } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/index.js';
+import { stepless } from '../proof/stepless.js';
+
+@Table({ name: 'timed', families: { d: {} } })
+class Timed {}
+
+@Entity({ table: Timed })
+@RowKey(part('id'))
+@Summary('byState', { by: ['state'], figures: { n: 'count', sum: { sum: 'size' } } })
+class Item {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byCode: ['code']; byState: ['state'] };
+  declare static readonly summaries: {
+    byState: { by: ['state']; figures: { n: 'count'; sum: { sum: 'size' } } };
+  };
+  id!: string;
+  @Index('byCode', { unique: true }) @Column('d:c', text) code!: string;
+  @Index('byState') @Column('d:s', text) state!: string;
+  @Column('d:z', int32) size!: number;
+}
+
+const STEP = 100;
+let now = 0;
+/** The times that steps were given, by table and call. */
+let given: { readonly call: string; readonly timeout: number | undefined }[] = [];
+
+/** The engine by a clock of its own: each call of a table takes 100 ms, and none is made in no time. */
+function slow(engine: Engine): Engine {
+  const table = (of: Rows): Rows =>
+    new Proxy(of, {
+      get: (target, name) => {
+        if (name === 'operationTimeout') return 60_000;
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function' || name === 'scan') return value;
+        return async (...args: unknown[]) => {
+          const { timeout } = (args[1] ?? {}) as OperationOptions;
+          given.push({ call: `${target.name} ${String(name)}`, timeout });
+          await null;
+          now += STEP;
+          return value.apply(target, args) as unknown;
+        };
+      },
+    });
+  return new Proxy(engine, {
+    get: (target, name) => {
+      if (name === 'table') return (of: string) => table(target.table(of));
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+async function open(): Promise<Database> {
+  const engine = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  const db = new Database(compileSchema([Item]), slow(stepless(engine)), 'create');
+  await db.ready();
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  given = [];
+  return db;
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+const item = (id: string) => ({ id, code: `c${id}`, state: 'open', size: 1 });
+
+test('each step is given what is left, by the options or by the engine', async () => {
+  await using db = await open();
+  const items = db.repository(Item);
+  for (const [options, whole] of [
+    [{ timeout: 5000 }, 5000],
+    [undefined, 60_000],
+  ] as const) {
+    given = [];
+    await items.put(item(`a${whole}`), options);
+    const steps = given.slice(0, given.findIndex(({ call }) => call === 'timed batch') + 1);
+    expect(steps.length).toBeGreaterThan(3);
+    for (const [i, { call, timeout }] of steps.entries()) {
+      if (timeout !== undefined) expect(timeout, call).toBeLessThanOrEqual(whole - i * STEP);
+    }
+    expect(steps.filter(({ timeout }) => timeout !== undefined).length).toBeGreaterThan(2);
+  }
+});
+
+test('a write whose time is over before its row is written changes nothing, whatever step it is at', async () => {
+  await using db = await open();
+  const items = db.repository(Item);
+  await items.put(item('before'));
+  const steps = given.findIndex(({ call }) => call === 'timed batch');
+  for (let timeout = STEP; timeout <= steps * STEP; timeout += STEP) {
+    await expect(items.put(item('new'), { timeout }), `${timeout}`).rejects.toMatchObject({
+      code: 'ERR_TIMEOUT',
+    });
+    expect(await items.get({ id: 'new' })).toBeNull();
+  }
+  await items.put(item('new'));
+  expect(await items.by('byCode').find({ code: 'cnew' }).all()).toMatchObject([{ id: 'new' }]);
+  await db.summary(Item, 'byState').drain({ settledAfter: 0 });
+  expect(await db.summary(Item, 'byState').get({ state: 'open' })).toMatchObject({ n: 2 });
+});
+
+test('a write whose row is written ends with its time, and what follows goes on behind it', async () => {
+  await using db = await open();
+  const items = db.repository(Item);
+  await items.put(item('before'));
+  const steps = given.findIndex(({ call }) => call === 'timed batch') + 1;
+  const all = given.length;
+  given = [];
+  await items.put(item('new'), { timeout: steps * STEP + STEP / 2 });
+  expect(given.length).toBeLessThan(all);
+  expect(await items.by('byState').find({ state: 'open' }).count()).toBe(2);
+  await db.summary(Item, 'byState').drain({ settledAfter: 0 });
+  expect(await db.summary(Item, 'byState').get({ state: 'open' })).toMatchObject({ n: 2, sum: 2 });
+  expect(await db.index(Item, 'byCode').verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+});
