@@ -17,7 +17,7 @@ import {
   readingFrom,
   type StepReading,
 } from '../repository/index.js';
-import type { Schema } from '../schema/index.js';
+import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 
 /** What follows rows, as its database makes it. */
@@ -69,7 +69,7 @@ export class Following {
   }
 
   /** Takes over what is declared. @throws UnsupportedError where the engine cannot follow. */
-  adopt(schema: Schema): void {
+  adopt(schema: AdoptedSchema): void {
     for (const entity of schema.entities) {
       const what = this.remote && unfollowed(entity);
       if (what === undefined) continue;

@@ -10,7 +10,7 @@ import {
 } from '../ddl/index.js';
 import type { Indexing } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
-import { lintTables, type Schema } from '../schema/index.js';
+import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
 import type { TableSchema } from '../schema/types.js';
 import { openEmbedded } from '../store/engine.js';
 import { checkOptions } from '../table/checks.js';
@@ -44,7 +44,8 @@ export class TableSetup {
   ) {}
 
   /** The schema as it holds for the tables: markers stay in the families that they were written to. */
-  async adopt(declared: Schema): Promise<Schema> {
+  async adopt(declared: Schema): Promise<AdoptedSchema> {
+    if (this.handling === 'ignore') return this.adoptUnseen(declared);
     const tables = [...declared.tables, ...systemTables(declared)];
     this.indexing.check(declared.entities);
     const live = await readLiveTables(this.engine.admin, tables);
@@ -53,8 +54,20 @@ export class TableSetup {
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
     this.listener.opened(this.found, lintTables(schema.tables));
     await registerSchemas(this.avro, schema);
-    await this.indexing.adopt(schema.tables, live, this.handling === 'verify');
+    await this.indexing.adopt(schema, live, this.handling === 'verify');
     return schema;
+  }
+
+  /**
+   * With `tables: 'ignore'`: only where a marker may be in another family than the declaration has it is looked at, for rows
+   * read by a wrong marker would count as absent, and their upgrades as done.
+   */
+  private async adoptUnseen(declared: Schema): Promise<AdoptedSchema> {
+    const open = declared.tables.filter(
+      ({ descriptor, entities }) =>
+        descriptor.families.length > 1 && entities.some(({ marker }) => marker !== undefined),
+    );
+    return adoptMarkers(declared, await readLiveTables(this.engine.admin, open));
   }
 
   /** A table that was named at run time. */

@@ -9,7 +9,7 @@ import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import type { Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
-import type { Schema } from '../schema/index.js';
+import { AdoptedSchema, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { type Engine, type TableTransaction, tableDescriptor } from '../table/index.js';
 import { Contexts } from './contexts.js';
@@ -77,9 +77,10 @@ export class Wiring {
   /** The engine with its tables as they are declared, for the jobs. */
   readonly viewed: Engine;
   private readonly moves = new Moves();
+  private schema: AdoptedSchema;
 
   constructor(
-    private schema: Schema,
+    declared: Schema,
     private readonly engine: Engine,
     private readonly handling: TableHandling,
     onEvent: Opening['onEvent'],
@@ -89,7 +90,6 @@ export class Wiring {
       of: ({ target }) => this.indexing.of(this.bound.of(target))?.indexes,
       handle: ({ target }, name) => this.indexing.handle(this.bound.of(target), name),
     });
-    this.moves.declare(schema.tables);
     this.viewed = this.moves.viewOf(engine);
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
@@ -130,16 +130,18 @@ export class Wiring {
       declaredRow: (schema, row) => this.moves.declaredRow(schema.table.descriptor.name, row),
     });
     this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
-    this.take(schema);
+    // Until `ready` nothing is known of the tables; it adopts what they say before anything is read.
+    this.schema = AdoptedSchema.of(declared);
+    this.take(this.schema);
   }
 
-  get declared(): Schema {
+  get declared(): AdoptedSchema {
     return this.schema;
   }
 
   /** Opens the tables of the schema, as it was said they be handled. */
   async ready(): Promise<void> {
-    if (this.handling !== 'ignore') await this.adopt(this.declared);
+    await this.adopt(this.declared);
     await this.rekeying.resume();
   }
 
@@ -148,26 +150,24 @@ export class Wiring {
     const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
     const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
     this.following.checkAdded(this.declared, schema);
-    if (this.handling === 'ignore') this.take(schema);
-    else await this.adopt(schema);
-    this.moves.declare(this.declared.tables);
-    const added = new Set(entities);
-    const tables = this.declared.entities.filter(
-      ({ target, columns, upgrades }) =>
-        added.has(target) && (upgrades.length > 0 || columns.some(({ was }) => was.length > 0)),
-    );
-    this.contexts.forget(tables.map(({ table }) => table.descriptor.name));
+    await this.adopt(schema);
+    const added = entities.map((target) => this.declared.entity(target));
+    // Their columns may have moved, in tables that were read without them until now.
+    this.contexts.forget(added.map(({ table }) => table.descriptor.name));
   }
 
-  private take(schema: Schema): void {
+  /** Reads and writes rows from now on as this schema has them. */
+  private take(schema: AdoptedSchema): void {
     this.schema = schema;
     this.bound.clear();
+    this.moves.declare(schema);
     this.following.adopt(schema);
     this.watching.adopt(schema);
   }
 
   private async adopt(declared: Schema): Promise<void> {
     this.take(await this.setup.adopt(declared));
+    if (this.handling === 'ignore') return;
     const { before, handling } = this.setup;
     await this.following.summarizing.settle(this.declared.tables, before, handling === 'verify');
     this.following.outbox.kick();

@@ -1,5 +1,5 @@
 import { compileSchema } from '../mapper/index.js';
-import type { Schema } from '../schema/index.js';
+import { AdoptedSchema, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import type { FamilyDescriptor, TableDescriptor } from '../table/index.js';
 import {
@@ -292,14 +292,11 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
 /** Declarations as they are to be read over tables that were written before. */
 
 /** The same schema, with markers in the families that they were written to. */
-export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDescriptor>): Schema {
+export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDescriptor>): AdoptedSchema {
   const markers = storedMarkers(declared.entities, live);
-  if (markers.size === 0) return declared;
-  return compileSchema(
-    [...declared.entities, ...declared.retired].map(({ target }) => target),
-    markers,
-    declared.subscribers,
-  );
+  if (markers.size === 0) return AdoptedSchema.of(declared);
+  const classes = [...declared.entities, ...declared.retired].map(({ target }) => target);
+  return AdoptedSchema.of(compileSchema(classes, markers, declared.subscribers));
 }
 
 /** How the options of a live table differ from those declared. */

@@ -276,6 +276,21 @@ export function compileDeclarations(
   );
 }
 
+/**
+ * A schema as it holds for the tables that are there: each entity's marker is in the family in which the table's rows have
+ * it. Whatever reads, moves or upgrades rows takes this type, so that a declaration cannot be used before it was held
+ * against what is stored.
+ */
+export class AdoptedSchema extends Schema {
+  /** Makes the type nominal; there is no such property at run time. */
+  declare private readonly isAdopted: true;
+
+  /** @param schema declarations whose markers are where the tables have them, or whose tables have no rows yet. */
+  static of({ entities, tables, warnings, subscribers }: Schema): AdoptedSchema {
+    return new AdoptedSchema(entities, tables, warnings, subscribers);
+  }
+}
+
 /** What goes with the rows of an entity that is used no more: its indexes do, summaries are others' figures too. */
 function checkRetired({ source, summaries }: CompiledEntity, problems: Problems): void {
   const { retired = false } = source.declaration;

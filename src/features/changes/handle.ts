@@ -9,7 +9,7 @@ import { loadTexts } from '../../query/loader.js';
 import { checkNames } from '../../query/slice.js';
 import { CHANGES_TABLE, ChangeIntents, ChangeLog, ChangeRecorder } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { Schema } from '../../schema/index.js';
+import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
@@ -43,7 +43,7 @@ export class Watching {
   constructor(private readonly database: WatchedDatabase) {}
 
   /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
-  adopt({ entities }: Schema): void {
+  adopt({ entities }: AdoptedSchema): void {
     const { commits } = this.database.engine;
     const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
     if (commits === undefined) for (const entity of kept) checkRemote(entity);

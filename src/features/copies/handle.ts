@@ -13,7 +13,7 @@ import {
   type OutboxNote,
   readNote,
 } from '../../repository/index.js';
-import type { Schema } from '../../schema/index.js';
+import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { type Engine, Get, Scan } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
@@ -100,7 +100,7 @@ export class Copying implements Outbox {
   constructor(private readonly source: CopyingSource) {}
 
   /** Takes over what is declared. */
-  adopt({ entities }: Schema): void {
+  adopt({ entities }: AdoptedSchema): void {
     const now = (): number => this.source.engine.now();
     this.byHolder = new Map();
     this.bySource = new Map();

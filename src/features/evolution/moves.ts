@@ -1,5 +1,6 @@
 import { toHex } from '../../bytes/index.js';
-import type { EntitySchema, TableSchema } from '../../schema/types.js';
+import type { AdoptedSchema } from '../../schema/index.js';
+import type { EntitySchema } from '../../schema/types.js';
 import { isGet } from '../../table/get-and-scan.js';
 import type {
   Append,
@@ -335,8 +336,8 @@ export class Moves {
   private readonly byTable = new Map<string, TableMoves>();
   private readonly of: MovesOf = (table) => this.byTable.get(table);
 
-  /** The tables' entities, in place of those that were known of them. */
-  declare(tables: readonly TableSchema[]): void {
+  /** The entities of the schema's tables, in place of those that were known of them. */
+  declare({ tables }: AdoptedSchema): void {
     for (const { descriptor, entities } of tables) this.declareTable(descriptor.name, entities);
   }
 

@@ -4,7 +4,8 @@ import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../err
 import { type EntityIndexes, SHADOW_QUALIFIER } from '../../indexes/index.js';
 import { entityIndexes, type IndexAccess, type IndexState } from '../../query/index.js';
 import { type CommittingTable, EventualIndexQueue } from '../../repository/index.js';
-import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
+import type { AdoptedSchema } from '../../schema/index.js';
+import type { EntitySchema, IndexSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
@@ -185,7 +186,7 @@ export class Indexing implements IndexKeeper {
   }
 
   /** Finds out the states of the tables' indexes; unless `readOnly` brings the metadata in line with the declarations. */
-  async adopt(tables: readonly TableSchema[], live: LiveTables, readOnly: boolean): Promise<void> {
+  async adopt({ tables }: AdoptedSchema, live: LiveTables, readOnly: boolean): Promise<void> {
     this.states = readOnly
       ? await checkIndexes(this.engine.admin, tables)
       : await ensureIndexes(this.engine, tables, live);

@@ -3,7 +3,7 @@
 import { QueryError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { ChangeParticipant, Follower, FollowerContext } from '../../repository/index.js';
-import type { Schema } from '../../schema/index.js';
+import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
@@ -63,7 +63,7 @@ export class Referencing {
     private readonly indexing: Indexing,
   ) {}
 
-  adopt({ entities }: Schema): void {
+  adopt({ entities }: AdoptedSchema): void {
     this.byHolder = new Map();
     this.byTarget = new Map();
     for (const { target, references } of entities) {

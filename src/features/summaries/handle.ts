@@ -5,7 +5,7 @@ import type { JobRunOptions } from '../../job/index.js';
 import { parseKeyConditions } from '../../query/index.js';
 import type { ChangeParticipant, Follower, StepReading } from '../../repository/index.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-types.js';
-import type { Schema } from '../../schema/index.js';
+import type { AdoptedSchema } from '../../schema/index.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from '../../schema/summaries.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
@@ -230,7 +230,7 @@ export class Summarizing {
   constructor(private readonly source: SummarizingSource) {}
 
   /** Takes over what is declared. @throws SchemaError naming every condition that is none. */
-  adopt({ entities }: Schema): void {
+  adopt({ entities }: AdoptedSchema): void {
     const problems: string[] = [];
     this.byEntity = new Map();
     for (const { target, summaries, name } of entities) {
