@@ -163,7 +163,39 @@ export class BulkLoad implements Interruptible {
     if (core.writableTable(state.name) !== state) throw replaced(state.name);
     // What is in memory is older than what is loaded, and has to be in files as old (HBase does the same).
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
-    const seq = core.commits.allocate(1);
+    await core.pressure.holdingWrites(() => this.commit());
+  }
+
+  /** While nobody writes: who has written has not seen the load, and who writes behind it sees all of it. */
+  private async commit(): Promise<void> {
+    const { commits, journal, ledger } = this.core;
+    await commits.settle();
+    const load = commits.beginLoad();
+    let visible: Promise<void> | undefined;
+    try {
+      const { files, edits, places } = this.publication(load.seq);
+      await ledger.publishFiles({
+        files,
+        edits,
+        adopt: (opened) => {
+          journal.checkWritable();
+          for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
+          visible = commits.commitLoad(load);
+        },
+      });
+    } catch (error) {
+      commits.abortLoad(load);
+      throw error;
+    }
+    await visible;
+  }
+
+  /** What is recorded of the load, and which of its files each family takes. */
+  private publication(seq: number): {
+    readonly files: readonly CompleteFile[];
+    readonly edits: readonly Edit[];
+    readonly places: readonly { readonly store: FamilyStore; readonly file: number }[];
+  } {
     const edits: Edit[] = [];
     const files: CompleteFile[] = [];
     const places: { store: FamilyStore; file: number }[] = [];
@@ -173,15 +205,7 @@ export class BulkLoad implements Interruptible {
       if (files.at(-1)?.written !== written) files.push({ written, family: store.descriptor, seq });
       places.push({ store, file: files.length - 1 });
     }
-    await core.ledger.publishFiles({
-      files,
-      edits,
-      adopt: (opened) => {
-        state.loads++;
-        for (const { store, file } of places) store.replaceFiles([], [opened[file]!]);
-      },
-    });
-    await core.commits.reach(seq);
+    return { files, edits, places };
   }
 
   /** Where the files go: into more than one region only where one was split while they were written. */

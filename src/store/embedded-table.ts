@@ -86,12 +86,9 @@ export class EmbeddedTable implements SyncTable {
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
     checkEach('putAll', puts, checkChange);
-    const waits = this.admission(options);
-    let own = puts;
-    if (waits) {
-      own = puts.map(ownCopy);
-      await waits;
-    }
+    let waits = this.admission(options);
+    const own = waits ? puts.map(ownCopy) : puts;
+    for (; waits; waits = this.admission(options)) await waits;
     const errors = await this.core.writer.putEach(this.core.writableTable(this.name), own);
     for (let i = 0; i < errors.length; i++) if (errors[i] !== undefined) throw errors[i];
   }
@@ -114,22 +111,19 @@ export class EmbeddedTable implements SyncTable {
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
     checkCheck(check);
-    const waits = this.admission(options);
-    let own = check;
-    if (waits) {
-      own = ownCopy(check);
-      await waits;
-    }
+    let waits = this.admission(options);
+    const own = waits ? ownCopy(check) : check;
+    for (; waits; waits = this.admission(options)) await waits;
     return this.core.writer.checkAndMutate(this.core.writableTable(this.name), own);
   }
 
   async batch(given: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
     checkEach('batch', given, checkAction);
     // Reads alone ask for neither room in memory nor a table that takes writes.
-    const waits = given.every(isGet) ? undefined : this.admission(options);
+    let waits = given.every(isGet) ? undefined : this.admission(options);
     // What is not written in the turn of the call must not change until it is.
     const actions = waits || (!options?.atomic && given.some(isGet)) ? given.map(ownCopy) : given;
-    if (waits) await waits;
+    for (; waits; waits = this.admission(options)) await waits;
     if (options?.atomic) return this.atomicBatch(actions);
     if (!actions.every(isGet)) {
       const state = this.core.writableTable(this.name);
@@ -148,8 +142,8 @@ export class EmbeddedTable implements SyncTable {
     decide: (read: RowRead) => readonly (readonly TableChange[])[],
     options?: OperationOptions,
   ): Promise<readonly CommitOutcome[]> {
-    const waits = this.admission(options);
-    if (waits) await waits;
+    let waits = this.admission(options);
+    for (; waits; waits = this.admission(options)) await waits;
     const state = this.core.writableTable(this.name);
     const stateOf = (table: string): TableState =>
       table === this.name ? state : this.core.writableTable(table);
@@ -162,8 +156,8 @@ export class EmbeddedTable implements SyncTable {
   }
 
   async atomic<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T> {
-    const waits = this.admission(options);
-    if (waits) await waits;
+    let waits = this.admission(options);
+    for (; waits; waits = this.admission(options)) await waits;
     return this.core.writer.step(this.core.writableTable(this.name), decide);
   }
 
@@ -189,6 +183,8 @@ export class EmbeddedTable implements SyncTable {
   private async outcomeOf(action: BatchAction, options: OperationOptions | undefined): Promise<BatchOutcome> {
     try {
       if (isGet(action)) return { ok: true, result: await this.get(action, options) };
+      // What stands before it in the batch may have been waited for.
+      for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
       const state = this.core.writableTable(this.name);
       if (action.kind === 'checkAndMutate') {
         const { success, result } = await this.core.writer.checkAndMutate(state, action);
@@ -218,16 +214,13 @@ export class EmbeddedTable implements SyncTable {
   /** Writes one change in the turn of the call, so that its bytes are the caller's again after it. */
   private async mutate(change: RowMutation | RowMutations, options?: OperationOptions): Promise<Result> {
     checkChange(change);
-    const waits = this.admission(options);
-    let own = change;
-    if (waits) {
-      own = ownCopy(change);
-      await waits;
-    }
+    let waits = this.admission(options);
+    const own = waits ? ownCopy(change) : change;
+    for (; waits; waits = this.admission(options)) await waits;
     return this.core.writer.mutate(this.core.writableTable(this.name), own);
   }
 
-  /** Resolves when there is room for a write; undefined when there is. */
+  /** Resolves when a write may begin, which is to ask again in the turn in which it does; undefined when it may. */
   private admission(options: OperationOptions | undefined): Promise<void> | undefined {
     if (options?.signal) throwIfAborted(options.signal);
     if (!this.core.pressure.full) return undefined;

@@ -12,8 +12,6 @@ import type { Region } from './region/region.js';
 export class TableState {
   /** Changes of its regions and families, and of the files they have from outside, which come one after the other. */
   readonly changes = new SerialQueue();
-  /** How often cells were loaded past the log: they become visible below the numbers of later writes. */
-  loads = 0;
 
   constructor(
     /** The table's number in the log and the manifest; a table made anew has another. */

@@ -1,6 +1,7 @@
 /**
- * Keeps memory bounded: counts the bytes of memstores, asks for flushes when a family has enough, and lets writers
- * wait when flushes do not keep up (HBase's memstore limits and `RegionTooBusyException`, here a wait instead).
+ * Lets writers wait before they begin. For memory: it counts the bytes of memstores, asks for flushes when a family has
+ * enough, and lets writers wait when flushes do not keep up (HBase's memstore limits and `RegionTooBusyException`, here a
+ * wait instead). And while files are put before readers that are one commit, as bulk loads are.
  */
 
 import { RowanError, throwIfAborted } from '../errors.js';
@@ -33,7 +34,11 @@ export class WriteThrottle {
   private bytes = 0;
   private waiting: Waiter[] = [];
   private closed = false;
-  /** Writers must wait. */
+  /** Memory is at its limit. */
+  private crowded = false;
+  /** How many hold writers back. */
+  private holds = 0;
+  /** Writers must wait, and look again in the turn in which they write. */
   full = false;
 
   constructor(
@@ -64,6 +69,7 @@ export class WriteThrottle {
 
   /** Called when a flush failed: those who wait for it are told, and the next writer tries again. */
   failed(cause: RowanError): void {
+    if (!this.crowded) return;
     const waiting = this.waiting;
     this.waiting = [];
     for (const { reject } of waiting) {
@@ -85,8 +91,21 @@ export class WriteThrottle {
   /** The store closes: writers need not wait, for their writes fail. */
   close(): void {
     this.closed = true;
+    this.crowded = false;
     this.full = false;
     this.release();
+  }
+
+  /** Runs `work` while no write begins. It waits for none that has not begun. */
+  async holdingWrites<T>(work: () => Promise<T>): Promise<T> {
+    this.holds++;
+    this.full = true;
+    try {
+      return await work();
+    } finally {
+      this.holds--;
+      this.look();
+    }
   }
 
   /**
@@ -96,12 +115,14 @@ export class WriteThrottle {
    */
   async admit(signal: AbortSignal | undefined): Promise<void> {
     const start = this.actions.clock();
+    let forMemory = false;
     while (this.full) {
-      if (this.waiting.length === 0) this.flushLargest();
+      forMemory ||= this.crowded;
+      if (this.crowded && this.waiting.length === 0) this.flushLargest();
       await this.wait(signal);
       throwIfAborted(signal);
     }
-    this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
+    if (forMemory) this.actions.onStall(this.actions.clock() - start, this.actions.memstoreBytes());
   }
 
   private async wait(signal: AbortSignal | undefined): Promise<void> {
@@ -119,9 +140,10 @@ export class WriteThrottle {
 
   private look(): void {
     const bytes = this.actions.memstoreBytes();
-    this.full = !this.closed && bytes > 0 && bytes >= this.limit;
-    if (this.full) this.flushLargest();
-    else this.release();
+    this.crowded = !this.closed && bytes > 0 && bytes >= this.limit;
+    this.full = this.crowded || this.holds > 0;
+    if (this.crowded) this.flushLargest();
+    else if (!this.full) this.release();
   }
 
   private flushLargest(): void {

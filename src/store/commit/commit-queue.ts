@@ -21,7 +21,10 @@
  * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
  *     any more, and waits here ({@link CommitQueue.settle}) until every write that it may hold is acknowledged or taken
  *     back: whatever stands in a memstore is acknowledged or in the queue, whenever somebody looks. Compactions write
- *     what was in sorted files.
+ *     what was in sorted files. The file of a bulk load has the number of a commit of its own.
+ * C8. A bulk load has one place in the order of commits: from when it is numbered until its files are with the readers it
+ *     waits here ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So what has a lower number has not
+ *     seen it, and what has a higher one has.
  */
 
 import type { RowanError } from '../../errors.js';
@@ -53,9 +56,9 @@ export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
 /**
  * What becomes of those who wait when an earlier write is lost, or when it is unknown what is on the disk. `reject`: the
  * same; a write, or an answer that rests on earlier ones. `settle`: they only wait until nothing is undecided, unless it
- * stays so. `ignore`: they are durable by other means.
+ * stays so. `stay`: they are durable by other means, and go on waiting unless nothing is acknowledged any more.
  */
-type OnLoss = 'reject' | 'settle' | 'ignore';
+type OnLoss = 'reject' | 'settle' | 'stay';
 
 class Waiting {
   resolve: () => void = nobodyWaits;
@@ -64,7 +67,7 @@ class Waiting {
   constructor(
     /** No lower than that of those before it. Of a write that is being made: the first number that it may be given. */
     public seq: number,
-    /** Undefined: it is being made in this turn, and not in the log yet. */
+    /** Undefined: it is being made in this turn and not in the log yet, or it is a load whose files are not recorded yet. */
     public durability: SettledDurability | undefined,
     readonly onLoss: OnLoss,
     readonly cells: WrittenCells | undefined,
@@ -73,7 +76,7 @@ class Waiting {
   ) {}
 }
 
-/** A write that has begun: it was put into the queue, and is not committed yet. */
+/** A write, or a load, that has begun: it was put into the queue, and is not committed yet. */
 export type BegunWrite = Waiting;
 
 function nobodyWaits(): void {}
@@ -88,6 +91,8 @@ export class CommitQueue implements LogObserver {
   private waiting: Waiting[] = [];
   /** The write that is being made in this turn. */
   private begun: BegunWrite | undefined;
+  /** How many loads are being recorded. */
+  private loads = 0;
   /** The first of `waiting` that is not acknowledged. */
   private head = 0;
   /** What was appended up to this number is with the operating system; the sync under way covers it; is on the disk. */
@@ -123,6 +128,11 @@ export class CommitQueue implements LogObserver {
 
   /** Numbers for `count` writes; the first of them. */
   allocate(count: number): number {
+    invariant(this.loads === 0, 'C8');
+    return this.number(count);
+  }
+
+  private number(count: number): number {
     const first = this.lastSeq + 1;
     this.lastSeq += count;
     return first;
@@ -185,10 +195,36 @@ export class CommitQueue implements LogObserver {
     await this.barrier('settle');
   }
 
-  /** Resolves when what is durable by other means, numbered `seq`, is visible. */
-  async reach(seq: number): Promise<void> {
-    if (this.head < this.waiting.length) await this.barrier('ignore');
-    if (seq > this.readPoint) this.readPoint = seq;
+  /**
+   * Numbers a bulk load, whose files are about to be recorded; nothing behind it is visible before it is. It ends with
+   * {@link commitLoad} or {@link abortLoad}, and until then nobody may write.
+   */
+  beginLoad(): BegunWrite {
+    const load = new Waiting(this.number(1), undefined, 'stay', undefined, undefined);
+    this.loads++;
+    this.add(load);
+    return load;
+  }
+
+  /** Its files are recorded, and with the readers since this turn. Resolves when they see what is in them. */
+  commitLoad(load: BegunWrite): Promise<void> {
+    invariant(this.waiting.includes(load), 'C8');
+    this.loads--;
+    load.durability = 'SKIP_WAL';
+    const done = new Promise<void>((resolve, reject) => {
+      load.resolve = resolve;
+      load.reject = reject;
+    });
+    this.advance();
+    return done;
+  }
+
+  /** Its files are not recorded, or nobody knows whether they are. */
+  abortLoad(load: BegunWrite): void {
+    this.loads--;
+    const at = this.waiting.lastIndexOf(load);
+    if (at >= this.head) this.waiting.splice(at, 1);
+    if (!this.log.poisoned) this.advance();
   }
 
   /** A split has copied cells elsewhere. */
@@ -302,10 +338,14 @@ export class CommitQueue implements LogObserver {
     for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.rollback();
     let before = 0;
     for (const entry of lost) {
+      if (entry.onLoss === 'stay' && !forEver) {
+        this.waiting.push(entry);
+        continue;
+      }
       invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells?.count, 'C4');
       invariant(entry.seq >= before && (entry.onLoss === 'reject' || !entry.cells), 'C5');
       before = entry.seq;
-      if (entry.onLoss === 'ignore' || (entry.onLoss === 'settle' && !forEver)) entry.resolve();
+      if (entry.onLoss === 'settle' && !forEver) entry.resolve();
       else entry.reject(error);
     }
     this.advance();

@@ -30,7 +30,6 @@ import { ReadSet, type ScannedRange } from './read-set.js';
 interface Touched {
   readonly state: TableState;
   readonly descriptor: TableState['descriptor'];
-  readonly loads: number;
 }
 
 export class StoreTransaction implements RegisteredScanner {
@@ -75,11 +74,11 @@ export class StoreTransaction implements RegisteredScanner {
   stateOf(name: string): TableState {
     this.checkRunning();
     const state = this.core.openTable(name);
-    const { descriptor, loads } = state;
+    const { descriptor } = state;
     const known = this.touched.get(name);
     if (known === undefined) {
-      this.touched.set(name, { state, descriptor, loads });
-    } else if (known.state !== state || known.descriptor !== descriptor || known.loads !== loads) {
+      this.touched.set(name, { state, descriptor });
+    } else if (known.state !== state || known.descriptor !== descriptor) {
       throw this.overtake(conflictAt(state.name, undefined));
     }
     return state;
@@ -174,7 +173,7 @@ export class StoreTransaction implements RegisteredScanner {
     if (this.overtaken !== undefined) throw this.overtaken;
     const [first] = writes.changes;
     if (first === undefined) return this.end(ended());
-    if (core.pressure.full) {
+    while (core.pressure.full) {
       core.journal.checkWritable();
       await core.pressure.admit(signal);
       this.checkRunning();

@@ -1,4 +1,4 @@
-/** The invariants C1-C7 are held by the store itself: made untrue by hand, each of them fires. */
+/** The invariants C1-C8 are held by the store itself: made untrue by hand, each of them fires. */
 
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
@@ -94,7 +94,7 @@ test('C4: a write that was seen is taken back', () => {
 
 test.each([
   ['out of their order', (inside: Inside) => (inside.waiting[0]!.seq = 3)],
-  ['or are not told at all', (inside: Inside) => (inside.waiting[1]!.onLoss = 'ignore')],
+  ['or are not told at all', (inside: Inside) => (inside.waiting[1]!.onLoss = 'settle')],
 ])('C5: writes that are lost are told %s', async (_, change) => {
   const { queue: made, inside, outcomes } = queue();
   change(inside);
@@ -123,6 +123,37 @@ test('C7: a flush of what is not acknowledged', async () => {
   }
   await engine.admin.flush('t');
   await engine.close();
+});
+
+test('C8: a write that is numbered while a load is recorded', async () => {
+  const { queue: made } = queue();
+  const load = made.beginLoad();
+  expect(() => made.allocate(1)).toThrow('C8');
+  made.abortLoad(load);
+  synced(made, 3);
+  await commitAnd(made, 5);
+  expect(made.readPoint).toBe(5);
+});
+
+test('a load is seen when it is committed and what is before it is acknowledged or lost; with the log it ends', async () => {
+  const { queue: made, outcomes } = queue();
+  const load = made.beginLoad();
+  synced(made, 2);
+  expect([load.seq, made.readPoint]).toEqual([4, 2]);
+  const done = made.commitLoad(load);
+  const answer = made.confirmed();
+  expect(made.readPoint).toBe(2);
+  made.onBatchFailed(new Error('full'));
+  await done;
+  await expect(answer).rejects.toThrow('full');
+  expect([made.readPoint, outcomes]).toEqual([4, [0, 1, '2: full']]);
+  const [first, second] = [made.beginLoad(), made.beginLoad()];
+  const later = made.commitLoad(second);
+  expect(made.readPoint).toBe(4);
+  made.onLogFailed(new Error('gone'));
+  made.abortLoad(first);
+  await expect(later).rejects.toThrow('gone');
+  expect(made.readPoint).toBe(4);
 });
 
 test('who begins to wait while a write is made waits for all of it', async () => {

@@ -35,20 +35,22 @@ test('memory in many families, none of which frees enough by itself, is freed on
 test('a store that closes tells the writers that wait', async () => {
   const store = await memoryStore(SMALL);
   const table = await createTable(store.engine);
-  await fill(store, 'a', 'f', 400);
+  const filled = Promise.allSettled([fill(store, 'a', 'f', 400)]);
   const late = Promise.allSettled([table.put(put('late', '1'))]);
   await store.engine.close();
+  await filled;
   expect(((await late)[0] as PromiseRejectedResult).reason.code).toBe('ERR_CLOSED');
 });
 
 test('a writer that waits can give up', async () => {
   const store = await memoryStore(SMALL);
   const table = await createTable(store.engine);
-  await fill(store, 'a', 'f', 400);
+  const filled = fill(store, 'a', 'f', 400);
   const controller = new AbortController();
   const late = table.put(put('late', '1'), { signal: controller.signal });
   controller.abort();
   await expect(late).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  await filled;
   expect((await table.get(new Get('late'))).isEmpty).toBe(true);
   await store.engine.close();
 });
@@ -74,6 +76,16 @@ test('a flush that fails is told to those who wait for it, and the next writer t
   const written = outcomes.filter(({ status }) => status === 'fulfilled').length;
   expect((await contents(table)).length).toBe(written + 1);
   await engine.close();
+});
+
+test('writers that were let in together do not fill memory again: each looks in the turn in which it writes', async () => {
+  const store = await memoryStore(SMALL);
+  await createTable(store.engine);
+  await fill(store, 'a', 'f', 4000);
+  const peak = Math.max(...store.events.map((event) => (event.kind === 'flushBegin' ? event.bytes : 0)));
+  expect(peak).toBeGreaterThan(0);
+  expect(peak).toBeLessThan(100_000);
+  await store.engine.close();
 });
 
 test('large values are counted, not only writes', async () => {

@@ -162,6 +162,10 @@ describe('a transaction', () => {
         const beside = async (other: Table): Promise<void> => {
           await other.put(put('k', '1'));
           await other.put(put('o', '1'));
+          const loaded = ['j', 'p'].map(
+            (row) => new Cell(Buffer.from(row), 'f', Buffer.from('q'), 7, CellType.Put, Buffer.from('l')),
+          );
+          await engine.bulkLoad('t', loaded);
         };
         expect(await met(engine, read, beside)).toBe('committed');
         expect(rowsOf(table)).toContain('own');
