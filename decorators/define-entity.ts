@@ -1,6 +1,6 @@
 import { SchemaError } from '../src/errors.js';
 import type { KeyElement } from '../src/key/index.js';
-import { describe } from '../src/table/checks.js';
+import { describe, isRecord } from '../src/table/checks.js';
 import {
   type ColumnBuilder,
   columnBuilder,
@@ -221,7 +221,7 @@ function checkDefinition(given: unknown): void {
 
 function checkDefaults(where: string, defaults: unknown): void {
   if (defaults === undefined) return;
-  if (typeof defaults !== 'object' || defaults === null || Array.isArray(defaults)) {
+  if (!isRecord(defaults)) {
     throw new SchemaError(
       `${where}: defaults is an object by part of the key, { id: newUuid }, not ${describe(defaults)}.`,
     );

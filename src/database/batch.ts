@@ -1,5 +1,6 @@
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
+import { checkBatchOptions } from '../repository/batch.js';
 import {
   type BatchBuilder,
   type BatchItem,
@@ -16,7 +17,7 @@ import {
 } from '../repository/index.js';
 import type { KeyedClass, ScatteredClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable } from '../table/checks.js';
 import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
 import type { Contexts } from './contexts.js';
 import type { Following } from './following.js';
@@ -65,13 +66,14 @@ export async function runDatabaseBatch(
   fill: (batch: DatabaseBatch) => unknown,
   options: RepositoryBatchOptions,
 ): Promise<ItemOutcome[]> {
+  checkBatchOptions(options);
   if (options.atomic && source.engine.transaction === undefined) {
     throw new UnsupportedError(
       `The engine "${source.engine.name}" cannot write several rows as one: HBase changes one row at a time. Leave out ` +
         'atomic and look at each outcome.',
     );
   }
-  if (typeof fill !== 'function') {
+  if (!isCallable(fill)) {
     throw new InvalidArgumentError(
       `batch takes a function, (batch) => batch.of(Order).put(…), not ${describe(fill)}.`,
     );

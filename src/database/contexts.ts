@@ -32,6 +32,7 @@ import {
 import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { isList } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 
 /** Where the tables come from, and what belongs to the database whoever asks. */
@@ -165,7 +166,7 @@ export class Contexts {
     prefix: object,
     options: FindOptions,
   ): CollectionQuery<Classes[number]> {
-    if (!Array.isArray(classes) || classes.length === 0) {
+    if (!isList(classes) || classes.length === 0) {
       throw new QueryError('collection() names no entity. Give two or more classes of one table.');
     }
     const schemas = classes.map((target: KeyedClass) => this.source.schemaOf(target));

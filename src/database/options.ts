@@ -8,7 +8,7 @@ import type { EntitySubscriber, LintFinding, Schema } from '../schema/index.js';
 import type { EntityClass } from '../schema/types.js';
 import type { StoreEvent } from '../store/events.js';
 import type { EmbeddedOptions } from '../store/options.js';
-import { describe } from '../table/checks.js';
+import { describe, isList } from '../table/checks.js';
 
 /** What a database is told when it is opened, and the checks of it. */
 
@@ -164,7 +164,7 @@ export function prepare(
 ): Opening {
   const { entities, tables = handling, subscribers, onQuery, cursorSecret } = options;
   const onEvent = options.onEvent as Opening['onEvent'];
-  if (!Array.isArray(entities) || entities.length === 0) {
+  if (!isList(entities) || entities.length === 0) {
     throw new InvalidArgumentError(
       `${doing} needs entities: the classes that are stored, [Customer, Order].`,
     );

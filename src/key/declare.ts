@@ -2,7 +2,7 @@
 
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
-import { describe } from '../table/checks.js';
+import { describe, isList as isAnyList, isInstance, isRecord } from '../table/checks.js';
 import type { KeyCodec } from './codecs/base.js';
 import {
   type BucketElement,
@@ -257,7 +257,7 @@ export function salt(
 ): SaltElement {
   const options: SaltOptions = isNames(over) ? { over } : over === undefined ? {} : over;
   checkOptions('salt', options);
-  if (typeof buckets !== 'number' && !Array.isArray(buckets)) {
+  if (typeof buckets !== 'number' && !isAnyList(buckets)) {
     throw declarationError(`salt() takes a number of salts or a list of prefixes, not ${describe(buckets)}.`);
   }
   const prefixes = typeof buckets === 'number' ? undefined : buckets.map(ownBytes);
@@ -277,6 +277,7 @@ export function salt(
     );
   }
   if (options.over?.length === 0) throw declarationError('salt(): `over` names no part.');
+  for (const name of options.over ?? []) checkName('salt', name);
   return Object.freeze({
     kind: 'salt',
     parts: Object.freeze([] as const),
@@ -360,13 +361,13 @@ function parseWidth(width: string): number {
 
 function ownBytes(value: BytesLike): Uint8Array {
   if (typeof value === 'string') return new TextEncoder().encode(value);
-  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  if (isInstance(value, Uint8Array)) return Uint8Array.from(value);
   throw declarationError(`Bytes of a key are a text or a Uint8Array, not ${describe(value)}.`);
 }
 
 /** What was given as options, which callers without types may leave null. */
 function checkOptions(element: string, options: unknown): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  if (isRecord(options)) return;
   throw declarationError(`${element}(): the options are an object, not ${describe(options)}.`);
 }
 
@@ -376,15 +377,15 @@ function checkOneOf(element: string, option: string, value: unknown, known: read
 }
 
 function isNames(value: readonly string[] | SaltOptions | undefined): value is readonly string[] {
-  return Array.isArray(value);
+  return isAnyList(value);
 }
 
 function isPart(value: HashedPart): value is PartElement {
-  return typeof value === 'object' && value !== null && value.kind === 'part';
+  return isRecord(value) && Reflect.get(value, 'kind') === 'part';
 }
 
 function isList(value: HashedPart | readonly HashedPart[]): value is readonly HashedPart[] {
-  return Array.isArray(value);
+  return isAnyList(value);
 }
 
 function checkName<Name extends string>(element: string, name: Name, of = 'part'): Name {

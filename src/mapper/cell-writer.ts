@@ -1,9 +1,10 @@
 import { concatBytes, equalBytes, toStringBinary } from '../bytes/index.js';
+import { isLost } from '../codec/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
 import { CellType, type Delete, Put } from '../table/index.js';
-import { type MappedEntity, type ObjectShape, shapeOf } from './shape.js';
+import { type MappedEntity, type ObjectShape, refuseEmbedded, shapeOf } from './shape.js';
 import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
 
 /** What an embedded object may have, and what is embedded in it. */
@@ -65,7 +66,7 @@ export class CellWriter {
 
   /** A plain object with a property that is not declared is a mistake; instances may have fields of their own. */
   private checkProperties(source: Readonly<Record<string, unknown>>): void {
-    if (!isPlain(source)) return;
+    if (!isPlainObject(source)) return;
     // Objects that are written together mostly have the same properties in the same order.
     const { lastNames } = this;
     let index = 0;
@@ -89,8 +90,10 @@ export class CellWriter {
         | null
         | undefined;
       if (typeof value !== 'object' || value === null) continue;
+      if (!isRecord(value) || value instanceof Date || isLost(value))
+        refuseEmbedded(`${path}${property}`, value);
       const at = `${path}${property}.`;
-      for (const name in isPlain(value) ? value : {}) {
+      for (const name in isPlainObject(value) ? value : {}) {
         if (known.has(name) || value[name] === undefined) continue;
         throw this.unknownProperty(
           `${at}${name}`,
@@ -130,7 +133,7 @@ export class CellWriter {
     del: Delete | undefined,
   ): Delete | undefined {
     if (column.kind === 'versions') return this.writeVersions(column, value, put, del);
-    if (!(value instanceof Map)) {
+    if (!isInstance(value, Map)) {
       const mend =
         value === null
           ? 'Null cannot delete columns whose names are not known: set the entries to null one by one.'
@@ -154,7 +157,7 @@ export class CellWriter {
     const ms = typeof key === 'number' ? key - start : Number.NaN;
     if (ms >= 0 && ms < window.width && ms % window.unit === 0) return ms / window.unit;
     const given = typeof key === 'number' ? `${key} (${dateText(key)})` : describe(key);
-    const span = `${new Date(start).toISOString()} to ${new Date(start + window.width).toISOString()} (exclusive)`;
+    const span = `${dateText(start)} to ${dateText(start + window.width)} (exclusive)`;
     throw this.failure(
       column,
       `the key ${given} of an entry is no time in ms within the row's span, ${span}, in whole ${window.unit === 1 ? 'milliseconds' : 'seconds'}. Put it into the row of its own span.`,
@@ -186,7 +189,7 @@ export class CellWriter {
     del: Delete | undefined,
   ): Delete | undefined {
     if (value === null) return deleteColumn(del, put, column.family, column.qualifier);
-    if (!Array.isArray(value)) {
+    if (!isList(value)) {
       throw this.failure(
         column,
         `${describe(value)} is no list of versions. Give [{ value, timestamp }, ...].`,
@@ -194,6 +197,9 @@ export class CellWriter {
     }
     const seen = new Set<number>();
     for (const version of value as readonly { value: unknown; timestamp?: number }[]) {
+      if (!isRecord(version)) {
+        throw this.failure(column, `${describe(version)} is no version. Give [{ value, timestamp }, ...].`);
+      }
       const timestamp = version.timestamp ?? put.timestamp;
       if (seen.has(timestamp)) throw this.failure(column, `two versions have the timestamp ${timestamp}.`);
       seen.add(timestamp);
@@ -249,9 +255,4 @@ function embeddedNames({ properties }: ObjectShape): EmbeddedNames[] {
     const known = new Set(property.shape.properties.map(({ name }) => name));
     return [{ property: property.name, known, inner: embeddedNames(property.shape) }];
   });
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

@@ -4,7 +4,7 @@ import type { KeyDictionary } from '../key/index.js';
 import { compileDeclarations, type MarkerFamilies, type Schema } from '../schema/compile.js';
 import type { EntitySubscriber } from '../schema/lifecycle.js';
 import type { EntityClass, EntityMapper, EntitySchema, PlainOptions, RowReader } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import type { Delete, Put, RawRow, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
@@ -37,7 +37,7 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
   }
 
   rowOf(source: Readonly<Record<string, unknown>>): Uint8Array {
-    if (typeof source !== 'object' || source === null) throw this.notAnEntity(source);
+    if (!isRecord(source)) throw this.notAnEntity(source);
     return this.entity.key.encode(source);
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { instanceToPlain } from 'class-transformer';
-import type { JsonValue } from '../codec/index.js';
+import { isLost, type JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { EntityClass, EntitySchema, PlainOptions } from '../schema/types.js';
 import type { PlainConverter } from './plain.js';
@@ -140,8 +140,10 @@ function copyOf(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (value instanceof Map) return new ReadMap([...value].map(([key, inner]) => [key, copyOf(inner)]));
   if (Array.isArray(value)) return value.map(copyOf);
+  if (isLost(value)) return value;
   const copy = Object.create(Object.getPrototypeOf(value) as object | null) as Record<string, unknown>;
-  for (const [name, inner] of Object.entries(value)) copy[name] = copyOf(inner);
+  // class-transformer takes an own "constructor" for the class.
+  for (const [name, inner] of Object.entries(value)) if (name !== 'constructor') copy[name] = copyOf(inner);
   return copy;
 }
 

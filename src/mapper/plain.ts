@@ -3,6 +3,7 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import { isRecord } from '../table/checks.js';
 import type { MappedEntity, ObjectShape, ShapeProperty } from './shape.js';
 import { fromTagged, toTagged } from './tagged.js';
 
@@ -51,7 +52,7 @@ export class PlainConverter {
   }
 
   private objectFromPlain(shape: ObjectShape, plain: unknown, path: string): object {
-    if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
+    if (!isRecord(plain)) {
       throw this.wrong(path, 'an object is wanted');
     }
     const names = new Set(shape.properties.map(({ name }) => name));

@@ -2,6 +2,7 @@ import { generated } from '../codegen/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
 import type { ColumnSchema, EmbeddedSchema, EntityClass, EntitySchema, TimeToLive } from '../schema/types.js';
+import { describe } from '../table/checks.js';
 
 /** How an entity's key parts and columns lie in its objects: a tree of properties, each with a slot. */
 
@@ -116,7 +117,7 @@ export function slotsOf(shape: ObjectShape): number[] {
 /** @throws InvalidArgumentError: an embedded property holds something that is no object. */
 export function refuseEmbedded(property: string, value: unknown): never {
   throw new InvalidArgumentError(
-    `Property "${property}" holds an embedded object, not ${typeof value} ${String(value)}. Give an object, or null to delete it.`,
+    `Property "${property}" holds an embedded object, not ${describe(value)}. Give an object, or null to delete it.`,
     { details: { property } },
   );
 }

@@ -2,7 +2,7 @@
 
 import { copyBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
-import { describe } from '../table/checks.js';
+import { describe, isInstance, isRecord } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
 import type { QueryOperation, TableAccess } from './access.js';
 import { type CursorScope, decodeCursor } from './cursor.js';
@@ -92,6 +92,9 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
   signal(signal: AbortSignal): this {
+    if (!isRecord(signal) || typeof Reflect.get(signal, 'aborted') !== 'boolean') {
+      throw new InvalidArgumentError(`signal takes an AbortSignal, not ${describe(signal)}.`);
+    }
     return this.derive({}, { ...this.options, signal });
   }
 
@@ -395,7 +398,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
 /** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */
 export function timeOf(doing: string, time: number | Date): number {
-  const ms = typeof time === 'number' || time instanceof Date ? Number(time) : Number.NaN;
+  const ms = typeof time === 'number' || isInstance(time, Date) ? Number(time) : Number.NaN;
   if (Number.isSafeInteger(ms) && ms >= 0) return ms;
   throw new InvalidArgumentError(`${doing} takes Dates or milliseconds since 1970, not ${describe(time)}.`);
 }

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, QueryError, throwIfAborted, UnsupportedError } from '../errors.js';
 import type { EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
 import type { Page, PageOptions } from './page.js';
@@ -125,7 +125,7 @@ function checkOptions(doing: string, options: BulkOptions): void {
 }
 
 function checkPatch(schema: EntitySchema, patch: unknown): void {
-  if (typeof patch === 'object' && patch !== null && !Array.isArray(patch)) return;
+  if (isRecord(patch)) return;
   throw new InvalidArgumentError(
     `${schema.name}: updateAll takes an object with the properties to change, not ${describe(patch)}.`,
     { details: { entity: schema.name } },

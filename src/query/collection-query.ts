@@ -3,7 +3,7 @@
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable } from '../table/checks.js';
 import type { TableAccess } from './access.js';
 import { BaseQuery, type Prepared } from './base-query.js';
 import { type CollectionPlan, planCollection } from './collection-plan.js';
@@ -66,7 +66,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
   ): this {
     return this.changeOf(target, (spec) => {
       const builder = new WhereBuilder<Target>(resolverOf(spec.schema));
-      const parsed = builder.read(typeof condition === 'function' ? condition(builder) : condition);
+      const parsed = builder.read(isCallable(condition) ? condition(builder) : condition);
       return { ...spec, where: [...spec.where, ...conjuncts(parsed)] };
     });
   }
@@ -103,7 +103,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     const index = entities.findIndex(({ schema }) => schema.target === target);
     if (index < 0) {
       throw new QueryError(
-        `${typeof target === 'function' ? target.name : describe(target)} is not of this collection, which reads ${entities.map(({ schema }) => schema.name).join(', ')}.`,
+        `${isCallable(target) ? target.name : describe(target)} is not of this collection, which reads ${entities.map(({ schema }) => schema.name).join(', ')}.`,
       );
     }
     return this.derive({ entities: entities.map((spec, i) => (i === index ? change(spec) : spec)) });

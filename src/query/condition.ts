@@ -2,7 +2,8 @@
 
 import { QueryError } from '../errors.js';
 import type { PartCondition } from '../key/types.js';
-import { copied, isOperators, literalOf } from './key-conditions.js';
+import { isList, isRecord, literalOf } from '../table/checks.js';
+import { copied, isOperators } from './key-conditions.js';
 
 /** What one column is asked. */
 export type TestOperator =
@@ -112,12 +113,21 @@ function asksInside(value: unknown): value is Readonly<Record<string, unknown>> 
   return keys.length > 0 && !keys.every((key) => OPERATORS.includes(key));
 }
 
+/** How deep in a document a condition may ask. */
+const MOST_INSIDE = 100;
+
 function parseDocument(
   entity: string,
   property: string,
   path: readonly string[],
   input: Readonly<Record<string, unknown>>,
 ): Condition[] {
+  if (path.length > MOST_INSIDE) {
+    throw new QueryError(
+      `where: ${entity}.${property} is asked more than ${MOST_INSIDE} objects deep. Ask for what stands nearer.`,
+      { details: { entity, property } },
+    );
+  }
   return Object.keys(input).flatMap((key) => {
     const value = input[key];
     const inside = [...path, key];
@@ -187,11 +197,11 @@ function parseOperator(entity: string, property: string, operator: string, opera
     throw fail(`${operator} takes no null: nothing is less or greater than an absent value.`);
   }
   if (operator === 'in' || operator === 'notIn') {
-    if (!Array.isArray(operand)) throw fail(`"${operator}" takes an array of values.`);
+    if (!isList(operand)) throw fail(`"${operator}" takes an array of values.`);
     return parseList(entity, property, operand, operator === 'notIn');
   }
   if (operator === 'between') {
-    if (!Array.isArray(operand) || operand.length !== 2) throw fail('"between" takes [lowest, highest].');
+    if (!isList(operand) || operand.length !== 2) throw fail('"between" takes [lowest, highest].');
     const ends = operand.map((end) => checkOperand(entity, property, end));
     return {
       kind: 'all',
@@ -223,7 +233,8 @@ function checkOperand(entity: string, property: string, value: unknown): unknown
   const comparable =
     value !== undefined &&
     value !== null &&
-    (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) &&
+    (typeof value !== 'object' ||
+      (isRecord(value) && (value instanceof Date || value instanceof Uint8Array))) &&
     typeof value !== 'function' &&
     !(typeof value === 'number' && Number.isNaN(value)) &&
     !(value instanceof Date && Number.isNaN(value.getTime()));

@@ -3,6 +3,7 @@
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
+import { isCallable } from '../table/checks.js';
 import { Scan } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type {
@@ -81,7 +82,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    */
   where(condition: Where<C> | ((where: WhereBuilder<C>) => Predicate<C>)): this {
     const builder = new WhereBuilder<C>(resolverOf(this.spec.schema));
-    const parsed = builder.read(typeof condition === 'function' ? condition(builder) : condition);
+    const parsed = builder.read(isCallable(condition) ? condition(builder) : condition);
     return this.derive({ where: [...this.spec.where, ...conjuncts(parsed)] });
   }
 

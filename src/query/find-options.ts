@@ -1,7 +1,7 @@
 /** Options of reads, held at run time to what they may be. */
 
 import { QueryError, UnsupportedError } from '../errors.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type { JoinStrategy } from './related/relation-loader.js';
@@ -63,8 +63,7 @@ export function withDefaults<O extends ReadOptionsOf>(
   defaults: ReadOptionsOf | undefined,
   said: O | undefined,
 ): O | undefined {
-  if (defaults === undefined || (said !== undefined && (typeof said !== 'object' || said === null)))
-    return said;
+  if (defaults === undefined || (said !== undefined && !isRecord(said))) return said;
   return { ...defaults, ...said } as O;
 }
 

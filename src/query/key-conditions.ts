@@ -1,11 +1,10 @@
 /** What a user writes about key parts, turned into the conditions that a key layout plans. */
 
-import { toHex } from '../bytes/index.js';
 import { KeyError, QueryError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import { checkCondition, checkPartNames } from '../key/index.js';
 import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isInstance, isList, isPlainObject, isRecord, literalOf } from '../table/checks.js';
 
 const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
@@ -20,7 +19,7 @@ export function parseKeyConditions(
   layout: Pick<KeyLayout, 'parts'>,
   input: Readonly<Record<string, unknown>>,
 ): KeyConditions {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+  if (!isRecord(input)) {
     throw new KeyError(
       `find on ${entity}: the key conditions are ${describe(input)}. Give an object of key parts, {} for none.`,
       { details: { entity } },
@@ -71,7 +70,7 @@ function parsePart(entity: string, name: string, value: unknown): PartCondition 
 }
 
 function parseIn(entity: string, name: string, values: unknown): PartCondition {
-  if (!Array.isArray(values)) {
+  if (!isList(values)) {
     throw new QueryError(`${entity}.${name}: "in" takes an array of values.`, {
       details: { entity, property: name },
     });
@@ -105,15 +104,13 @@ function parseRange(entity: string, name: string, value: Readonly<Record<string,
 
 /** The caller's own objects may change before the query runs. */
 export function copied(value: unknown): unknown {
-  if (value instanceof Date) return new Date(value);
-  return value instanceof Uint8Array ? Uint8Array.from(value) : value;
+  if (isInstance(value, Date)) return new Date(value);
+  return isInstance(value, Uint8Array) ? Uint8Array.from(value) : value;
 }
 
 /** Whether a value is an object of operators rather than a value of its own (dates, bytes, class instances). */
 export function isOperators(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return isPlainObject(value);
 }
 
 /** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`; "" when there are none. */
@@ -141,14 +138,4 @@ function describePart(name: string, condition: PartCondition): string {
       return parts.join(' and ');
     }
   }
-}
-
-/** A value written out whole, as it stands in conditions and keys that are printed: different values, different texts. */
-export function literalOf(value: unknown): string {
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
-  if (value instanceof Uint8Array) return `0x${toHex(value)}`;
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
-  return String(value);
 }

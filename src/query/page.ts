@@ -32,7 +32,11 @@ export class Page<T> {
 
   /** The cursor that goes on behind one item. */
   cursorAt(index: number): string {
-    if (index < 0 || index >= this.items.length) throw new RangeError(`The page has no item ${index}.`);
+    if (!Number.isInteger(index) || index < 0 || index >= this.items.length) {
+      throw new QueryError(
+        `cursorAt: the page has ${this.items.length} items, and none at ${describe(index)}.`,
+      );
+    }
     return this.makeCursor(index);
   }
 }

@@ -7,9 +7,10 @@ import { AvroCodec } from '../codec/index.js';
 import { QueryError, RowanError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import { literalOf } from '../table/checks.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
-import { equalTo, literalOf } from './key-conditions.js';
+import { equalTo } from './key-conditions.js';
 
 /** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
 const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);

@@ -1,14 +1,14 @@
 import { compareBytes, concatBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import type { Finish } from './row.js';
 
 /** Options of any call, held at run time to the names and numbers they may have. */
 
 /** @throws InvalidArgumentError when the options are no object, or have a name that is not known. */
 export function checkNames(doing: string, options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isRecord(options)) {
     throw new InvalidArgumentError(
       `${doing}: the options are ${describe(options)}. Give an object, or nothing.`,
     );
@@ -59,10 +59,10 @@ export function parseSlice(schema: EntitySchema, property: string, bounds: Slice
     new QueryError(`slice: ${schema.name}.${property}: ${why}`, {
       details: { entity: schema.name, property },
     });
-  if (typeof bounds !== 'object' || bounds === null) throw fail(`the bounds are ${describe(bounds)}.`);
+  if (!isRecord(bounds)) throw fail(`the bounds are ${describe(bounds)}.`);
   const unknown = Object.keys(bounds).find((name) => !BOUNDS.includes(name));
   if (unknown !== undefined) throw fail(`unknown bound "${unknown}". Write ${BOUNDS.join(', ')}.`);
-  const { gt, gte, lt, lte, limit } = bounds;
+  const { gt, gte, lt, lte, limit } = bounds as SliceBounds<unknown>;
   if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined)) {
     throw fail('write one of gt and gte, and one of lt and lte.');
   }

@@ -2,9 +2,8 @@ import { AvroCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isInstance, isRecord, literalOf } from '../table/checks.js';
 import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
-import { literalOf } from './key-conditions.js';
 import { propertyNames } from './projection.js';
 import { mapColumn, qualifierOf } from './slice.js';
 
@@ -110,11 +109,12 @@ export class WhereBuilder<C extends KeyedClass> {
 
   /** The condition of what `where` was given. @throws QueryError when it is none. */
   read(part: Where<C> | Predicate<C>): Condition {
-    if (part instanceof BuiltPredicate) return part.condition;
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) {
+    const given: unknown = part;
+    if (isInstance(given, BuiltPredicate)) return given.condition;
+    if (!isRecord(given)) {
       throw new QueryError(`where takes an object of columns, or a function, not ${describe(part)}.`);
     }
-    return parseWhere(this.resolver, part as Readonly<Record<string, unknown>>);
+    return parseWhere(this.resolver, given);
   }
 }
 

@@ -3,6 +3,7 @@ import { loadEntity } from '../query/index.js';
 import type { Where } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
+import { checkOptions } from '../table/checks.js';
 import type { Get } from '../table/index.js';
 import { type Change, settle } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
@@ -68,6 +69,21 @@ export interface RepositoryBatchOptions extends WriteOptions {
    * alone.
    */
   readonly atomic?: boolean;
+}
+
+const BATCH_OPTIONS: Readonly<Record<keyof RepositoryBatchOptions, true>> = {
+  timestamp: true,
+  ttl: true,
+  durability: true,
+  signal: true,
+  timeout: true,
+  attributes: true,
+  atomic: true,
+};
+
+/** @throws InvalidArgumentError on what is no object, and on options that there are not. */
+export function checkBatchOptions(options: RepositoryBatchOptions): void {
+  checkOptions('batch', options, BATCH_OPTIONS);
 }
 
 /** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */

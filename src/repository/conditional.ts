@@ -10,6 +10,7 @@ import { type Filter, filters } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
 import { checkEntity } from './input-copy.js';
 import type { CheckOutcome, WriteOptions } from './options.js';
+import { timestampOf } from './options.js';
 import { keyText, type RepositoryContext, rowOfKey } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import { ConditionFailed } from './version-lock.js';
@@ -107,7 +108,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     options?: WriteOptions,
   ): Promise<CheckOutcome<C>> {
     const row = await this.row;
-    const builder = new RowBuilder<C>(this.schema, row, options?.timestamp);
+    const builder = new RowBuilder<C>(this.schema, row, timestampOf(options));
     const { expects, mismatch } = this;
     return this.run(
       this.compiler.mutate(row, await changed(change, builder), options, { expects, mismatch }),

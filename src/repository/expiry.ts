@@ -5,6 +5,7 @@ import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
 import { type Cell, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation, ResolvedChange } from './change.js';
+import { timestampOf } from './options.js';
 import type { RowImage } from './row-image.js';
 
 /**
@@ -51,9 +52,10 @@ export class Expiry {
   ): Life {
     const { property } = this.schema.timeToLive;
     const said = property === undefined ? undefined : source?.[property];
+    const timestamp = timestampOf(options);
     const own = options?.ttl ?? said ?? undefined;
     if (own !== undefined) checkPositiveInteger(own as number, 'A time to live (milliseconds)');
-    return { own: own as number | undefined, timestamp: options?.timestamp };
+    return { own: own as number | undefined, timestamp };
   }
 
   /** What of the row a write with this life must see. */

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 
 /** Objects that stand in for the caller's. */
 
@@ -42,7 +42,7 @@ export async function preparedPatch<P extends object>(
   patch: P,
   now: () => number,
 ): Promise<P> {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+  if (!isRecord(patch)) {
     throw new InvalidArgumentError(
       `${schema.name}.update takes an object with the properties to change, not ${describe(patch)}.`,
       { details: { entity: schema.name } },
@@ -70,7 +70,7 @@ export function checkEntity(
   given: unknown,
   operation: string,
 ): asserts given is Record<string, unknown> {
-  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return;
+  if (isRecord(given)) return;
   throw new InvalidArgumentError(
     `${schema.name}.${operation} takes an entity, or an object with its properties, not ${describe(given)}.`,
     { details: { entity: schema.name } },

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, type RowanError, TimeoutError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
-import { checkPositiveInteger, describe } from '../table/checks.js';
+import { checkPositiveInteger, describe, isRecord } from '../table/checks.js';
 import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
 
 /** Options of writes. */
@@ -33,13 +33,9 @@ const KNOWN: ReadonlySet<string> = new Set([
   'atomic',
 ]);
 
-/** Gives mutations what the options say. @throws InvalidArgumentError on options that there are not. */
-export function applyWriteOptions(
-  mutations: readonly RowMutation[],
-  options: WriteOptions | undefined,
-): void {
-  if (options === undefined) return;
-  if (typeof options !== 'object' || options === null) {
+/** @throws InvalidArgumentError on what is no object, and on options that there are not. */
+function checkWriteOptions(options: unknown): void {
+  if (!isRecord(options)) {
     throw new InvalidArgumentError(`The options of a write are an object, not ${describe(options)}.`);
   }
   for (const name in options) {
@@ -48,6 +44,22 @@ export function applyWriteOptions(
       `A write has no option ${describe(name)}. It has ${[...KNOWN].join(', ')}.`,
     );
   }
+}
+
+/** The time of a write's cells, if it is said. @throws InvalidArgumentError on options that are none. */
+export function timestampOf(options: Pick<WriteOptions, 'timestamp'> | undefined): number | undefined {
+  if (options === undefined) return undefined;
+  checkWriteOptions(options);
+  return options.timestamp;
+}
+
+/** Gives mutations what the options say. @throws InvalidArgumentError on options that there are not. */
+export function applyWriteOptions(
+  mutations: readonly RowMutation[],
+  options: WriteOptions | undefined,
+): void {
+  if (options === undefined) return;
+  checkWriteOptions(options);
   const { ttl, durability } = options;
   if (ttl !== undefined) checkPositiveInteger(ttl, 'ttl (milliseconds)');
   for (const mutation of mutations) {
@@ -58,6 +70,7 @@ export function applyWriteOptions(
 
 /** The options of one entity of many. */
 export function optionsOf<E>(options: BulkWriteOptions<E> | undefined, entity: E): WriteOptions | undefined {
+  if (options !== undefined) checkWriteOptions(options);
   if (typeof options?.timestamp !== 'function') return options as WriteOptions | undefined;
   return { ...options, timestamp: options.timestamp(entity) };
 }

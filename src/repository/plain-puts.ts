@@ -1,6 +1,7 @@
 import { ofItem } from '../errors.js';
 import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { isInstance, isRecord } from '../table/checks.js';
 import type { Put, Result } from '../table/index.js';
 import type { ChangeOutcome } from './executor.js';
 import { checkEntity, checkRequired } from './input-copy.js';
@@ -86,15 +87,16 @@ export class NewValues {
     given: object,
     private readonly doing: string,
   ) {
-    this.changed = Object.entries(given ?? {}).flatMap(([property, change]: [string, unknown]) => {
-      const column = schema.columnsByProperty.get(property);
-      if (column === undefined) return [];
-      const entries =
-        change instanceof Map
+    this.changed = Object.entries(isRecord(given) ? given : {}).flatMap(
+      ([property, change]: [string, unknown]) => {
+        const column = schema.columnsByProperty.get(property);
+        if (column === undefined) return [];
+        const entries = isInstance(change, Map)
           ? [...change.keys()].map((key) => [key, qualifierOf(mapColumn(schema, property), key)] as const)
           : undefined;
-      return [{ property, column, entries }];
-    });
+        return [{ property, column, entries }];
+      },
+    );
   }
 
   /** @throws RowanError `ERR_CONNECTION` when the change was made and its values were lost. */

@@ -38,7 +38,7 @@ import type {
   KeyQuery,
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
-import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';
+import { checkOptions, checkPositiveInteger, describe, isList, isRecord } from '../table/checks.js';
 import { type Filter, Get, LATEST_TIMESTAMP, type OperationOptions, type TimeRange } from '../table/index.js';
 import type { HistoryEntry, PlainOf } from './options.js';
 import { randomSalt } from './row-access.js';
@@ -174,7 +174,7 @@ export class EntityReader<C extends KeyedClass> {
    */
   async getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
     const options = this.withDefaults(said);
-    if (!Array.isArray(keys)) {
+    if (!isList(keys)) {
       throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
     }
     keys.forEach((key, i) => {
@@ -352,7 +352,7 @@ export class EntityReader<C extends KeyedClass> {
 
 /** @throws InvalidArgumentError when what should be a key is no object. */
 function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
-  if (typeof key === 'object' && key !== null && !Array.isArray(key)) return;
+  if (isRecord(key)) return;
   throw new InvalidArgumentError(
     `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
     { details: { entity: schema.name } },
@@ -380,7 +380,7 @@ const PLAIN_OPTIONS: Readonly<Record<keyof PlainOptions, true>> = {
 };
 
 function plainSource(doing: string, given: unknown): Readonly<Record<string, unknown>> {
-  if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
+  if (isRecord(given)) {
     return given as Readonly<Record<string, unknown>>;
   }
   throw new InvalidArgumentError(`${doing} takes one object, not ${describe(given)}.`);

@@ -13,11 +13,12 @@ import type {
   Patch,
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable, isList } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
 import {
   BatchBuilder,
   type CompileItem,
+  checkBatchOptions,
   compileItems,
   type RepositoryBatchOptions,
   runBatch,
@@ -34,6 +35,7 @@ import {
   type ItemOutcome,
   optionsOf,
   type Suffixes,
+  timestampOf,
   type WriteOptions,
 } from './options.js';
 import { checkPut, NewValues } from './plain-puts.js';
@@ -307,7 +309,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: WriteOptions | undefined,
   ): Promise<Result> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
-    const builder = new RowBuilder<C>(this.schema, row, options?.timestamp, key);
+    const builder = new RowBuilder<C>(this.schema, row, timestampOf(options), key);
     const mutations = await changed(change, builder);
     return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
   }
@@ -359,11 +361,12 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
     const items: CompileItem[] = [];
-    if (typeof fill !== 'function') {
+    if (!isCallable(fill)) {
       throw new InvalidArgumentError(
         `batch takes a function, (batch) => batch.put(…), not ${describe(fill)}.`,
       );
     }
+    checkBatchOptions(options);
     fill(this.batchBuilder(options, (item) => items.push(item)));
     return runBatch(this.context, this.schema, await compileItems(items), options);
   }
@@ -390,6 +393,6 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 }
 
 function checkList(doing: string, given: unknown): void {
-  if (Array.isArray(given)) return;
+  if (isList(given)) return;
   throw new InvalidArgumentError(`${doing} takes a list, not ${describe(given)}.`);
 }

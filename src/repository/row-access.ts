@@ -2,8 +2,8 @@
 
 import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
-import { literalOf } from '../query/key-conditions.js';
 import type { EntitySchema } from '../schema/types.js';
+import { literalOf } from '../table/checks.js';
 import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
 

@@ -5,7 +5,7 @@ import { selectColumns } from '../query/projection.js';
 import { qualifierOf } from '../query/slice.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable, isInstance, isRecord } from '../table/checks.js';
 import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
 import type { Amounts, Suffixes } from './options.js';
 
@@ -28,7 +28,7 @@ export class RowBuilder<C extends KeyedClass> {
 
   /** Sets columns; null deletes one, undefined leaves it alone. */
   set(patch: Patch<C>): this {
-    const given = patch as Readonly<Record<string, unknown>>;
+    const given = byColumn<unknown>('set', patch);
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
     if (names.length === 0) return this;
     this.refuseKeyParts(names);
@@ -197,8 +197,8 @@ export async function changed<C extends KeyedClass>(
   change: (row: RowBuilder<C>) => RowBuilder<C>,
   row: RowBuilder<C>,
 ): Promise<RowMutation[]> {
-  const after: unknown = typeof change === 'function' ? change(row) : change;
-  if (after instanceof RowBuilder) {
+  const after: unknown = isCallable(change) ? change(row) : change;
+  if (isRecord(after) && after instanceof RowBuilder) {
     const mutations = after.build();
     await after.check();
     return mutations;
@@ -223,7 +223,7 @@ function amountsOf(
       { details },
     );
   }
-  if (!(amount instanceof Map)) {
+  if (!isInstance(amount, Map)) {
     throw new QueryError(
       `increment: ${name}.${property} is a Map of counters. Give amounts by key, new Map([[key, 1n]]), not ${describe(amount)}.`,
       { details },
@@ -236,6 +236,6 @@ function amountsOf(
 
 /** What is given by column. @throws InvalidArgumentError when it is no object. */
 function byColumn<T>(doing: string, given: unknown): Readonly<Record<string, T>> {
-  if (typeof given === 'object' && given !== null) return given as Readonly<Record<string, T>>;
+  if (isRecord(given)) return given as Readonly<Record<string, T>>;
   throw new InvalidArgumentError(`${doing} takes an object of columns, not ${describe(given)}.`);
 }

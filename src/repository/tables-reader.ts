@@ -1,6 +1,7 @@
 import { QueryError } from '../errors.js';
 import { checkFindOptions, type FindOptions, TablesQuery } from '../query/index.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../schema/entity-types.js';
+import { isList } from '../table/checks.js';
 import type { Repository } from './repository.js';
 
 /** Finds the entities of one class in several tables (`Database.readerIn`). */
@@ -12,7 +13,7 @@ export class TablesReader<C extends KeyedClass> {
     names: readonly string[],
     open: (name: string) => Promise<Repository<C>>,
   ): Promise<TablesReader<C>> {
-    if (!Array.isArray(names) || names.length === 0 || new Set(names).size !== names.length) {
+    if (!isList(names) || names.length === 0 || new Set(names).size !== names.length) {
       throw new QueryError(
         "readerIn takes the names of one or more tables, each once: ['events_1', 'events_2'].",
       );

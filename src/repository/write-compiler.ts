@@ -9,7 +9,7 @@ import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
 import { Expiry, type Life } from './expiry.js';
 import { checkEntity, checkRequired, draftOf, preparedPatch, restoring, thawed } from './input-copy.js';
-import { applyWriteOptions, type WriteOptions } from './options.js';
+import { applyWriteOptions, timestampOf, type WriteOptions } from './options.js';
 import { PlainPuts } from './plain-puts.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
@@ -223,7 +223,7 @@ export class WriteCompiler {
     const row = rowOfKey(this.schema, prepared.entity, 'replace');
     const mutations = this.mutationsOf(prepared.entity, row, options);
     const change = this.putOf(prepared, row, mutations, options);
-    const del = new Delete(row, options?.timestamp);
+    const del = new Delete(row, timestampOf(options));
     for (const column of this.schema.columns) {
       if (column.kind === 'columns' || column === this.lock?.column) continue;
       if (isMissing(prepared.entity, column)) del.addColumns(column.family, column.qualifier);
@@ -274,7 +274,7 @@ export class WriteCompiler {
     if (schema.timeToLive.property !== undefined) delete given[schema.timeToLive.property];
     const expected = lock && given[lock.property];
     if (lock !== undefined) delete given[lock.property];
-    const builder = new RowBuilder(schema, row, options?.timestamp).set(given as never);
+    const builder = new RowBuilder(schema, row, timestampOf(options)).set(given as never);
     const mutations = builder.build(life?.own !== undefined || expected !== undefined);
     applyWriteOptions(mutations, options);
     const there = presence.expect(counted);
@@ -349,7 +349,7 @@ export class WriteCompiler {
     options: WriteOptions | undefined,
     condition?: Condition,
   ): Change {
-    const del = new Delete(row, options?.timestamp);
+    const del = new Delete(row, timestampOf(options));
     applyWriteOptions([del], options);
     const { afterDelete } = this.schema.lifecycle;
     return {
@@ -403,8 +403,8 @@ export class WriteCompiler {
     const { lock } = this;
     const mutations =
       lock === undefined
-        ? this.schema.mapper.toMutations(entity, row, options?.timestamp)
-        : lock.mutationsOf(entity, row, options?.timestamp);
+        ? this.schema.mapper.toMutations(entity, row, timestampOf(options))
+        : lock.mutationsOf(entity, row, timestampOf(options));
     applyWriteOptions(mutations, options);
     return mutations;
   }

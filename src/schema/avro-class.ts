@@ -148,7 +148,9 @@ export class NestedJsonCodec implements ValueCodec<object> {
     const value = this.plain.decode(bytes);
     this.checkShape(value);
     this.target ??= this.type() as AnyConstructor;
-    return plainToInstance(this.target as new () => object, value as object);
+    const made = plainToInstance(this.target as new () => object, value as object);
+    keepShadowing(value, made);
+    return made;
   }
 
   private checkShape(value: unknown): void {
@@ -158,6 +160,17 @@ export class NestedJsonCodec implements ValueCodec<object> {
       `json of ${this.list ? 'a list of objects' : 'an object'} got ${Array.isArray(value) ? 'a list' : typeof value}. ` +
         `Give ${this.list ? 'a list' : 'an object'}, or declare the property with the type that it holds.`,
     );
+  }
+}
+
+/** Gives objects the properties that class-transformer passes over, since every object has methods of these names. */
+function keepShadowing(plain: unknown, made: unknown): void {
+  if (typeof plain !== 'object' || plain === null || typeof made !== 'object' || made === null) return;
+  for (const [name, value] of Object.entries(plain)) {
+    if (Object.hasOwn(made, name)) keepShadowing(value, Reflect.get(made, name));
+    else if (name in Object.prototype && name !== 'constructor') {
+      Object.defineProperty(made, name, { value, writable: true, enumerable: true, configurable: true });
+    }
   }
 }
 
@@ -186,7 +199,9 @@ function refuseLosses(value: unknown, path: string, above: Set<object>): void {
   if (above.has(value)) refuse('the object holds itself');
   above.add(value);
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') refuse('a key is "__proto__", which objects cannot hold');
+    if (key === '__proto__' || key === 'constructor') {
+      refuse(`a key is "${key}", which objects of a class cannot hold`);
+    }
     refuseLosses(Reflect.get(value, key), path === '' ? key : `${path}.${key}`, above);
   }
   above.delete(value);

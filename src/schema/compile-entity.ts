@@ -3,7 +3,7 @@
 import type { IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { compileKeyLayout, type KeyLayout } from '../key/index.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
 import { compileIndexes, partCodec } from './compile-indexes.js';
@@ -55,7 +55,7 @@ export function compileEntity(
   markerFamily?: string,
   subscribers: readonly EntitySubscriber[] = [],
 ): CompiledEntity | undefined {
-  if (typeof target !== 'function') {
+  if (!isCallable(target)) {
     problems.add(describe(target), undefined, 'It is no class.', 'Pass the entity classes themselves.');
     return undefined;
   }

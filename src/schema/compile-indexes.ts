@@ -21,7 +21,7 @@ import {
   part,
   text,
 } from '../key/index.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
 import type { CompiledColumns } from './columns.js';
 import type { Problems } from './problems.js';
@@ -155,7 +155,7 @@ class IndexCompiler {
     if (each !== undefined && each !== 'keys' && each !== 'values') {
       this.problem(`each is ${describe(each)}.`, "Give 'keys' or 'values'.");
     }
-    if (where !== undefined && (typeof where !== 'object' || where === null || Array.isArray(where))) {
+    if (where !== undefined && !isRecord(where)) {
       this.problem(`where is ${describe(where)}.`, "Give an object of columns, { status: 'open' }.");
     }
     if (include !== undefined && !Array.isArray(include)) {
@@ -327,7 +327,7 @@ export function textOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => {
     if (typeof item === 'bigint') return `${item}n`;
     if (item instanceof Uint8Array) return toHex(item);
-    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
+    if (!isRecord(item)) return item;
     return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
 }

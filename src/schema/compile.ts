@@ -2,7 +2,7 @@ import type { Presplit, TableDeclaration } from '../../decorators/index.js';
 import { toBytes } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
 import type { KeyLayout, SplitOptions } from '../key/index.js';
-import { describe } from '../table/checks.js';
+import { describe, isCallable, isList, isRecord } from '../table/checks.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { checkCopies } from './copies.js';
@@ -112,7 +112,17 @@ function splitKeysOf(
   problems: Problems,
 ): readonly Uint8Array[] {
   if (presplit === undefined) return [];
+  if (!isRecord(presplit)) {
+    const mend = 'Give an object, { regions: 16 } or { splits: [...] }.';
+    problems.add(table, undefined, `presplit is ${describe(presplit)}.`, mend);
+    return [];
+  }
   if ('splits' in presplit) {
+    if (!isList(presplit.splits)) {
+      const mend = 'Give a list of keys.';
+      problems.add(table, undefined, `presplit.splits is ${describe(presplit.splits)}.`, mend);
+      return [];
+    }
     const keys = presplit.splits.map(toBytes);
     const wrong = keys.findIndex(
       (key, i) => key.length === 0 || (i > 0 && Buffer.compare(keys[i - 1]!, key) >= 0),
@@ -178,7 +188,7 @@ export class Schema {
       );
     }
     throw new SchemaError(
-      `${typeof target === 'function' ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
+      `${isCallable(target) ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
     );
   }
 

@@ -3,7 +3,7 @@ import type { IndexDeclaration, SummaryDeclaration } from '../../decorators/inde
 import type { IndexedValue } from '../../decorators/indexes.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/index.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import { FOREVER } from '../table/index.js';
 import type { CollectedEntity } from './collect.js';
 import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
@@ -126,7 +126,7 @@ class SummaryCompiler {
         this.problem(`It has ${describe(option)}.`, `A summary has ${OPTIONS.join(', ')}.`);
     }
     const { where } = given;
-    if (where !== undefined && (typeof where !== 'object' || where === null || Array.isArray(where))) {
+    if (where !== undefined && !isRecord(where)) {
       this.problem(`where is ${describe(where)}.`, "Give an object of columns, { status: 'open' }.");
       return undefined;
     }

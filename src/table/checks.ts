@@ -1,4 +1,4 @@
-import { type BytesLike, toBytes } from '../bytes/index.js';
+import { type BytesLike, toBytes, toHex } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
 
 /** Cells, as HBase has them (`KeyValue`, research rules R1-R8). */
@@ -119,7 +119,7 @@ export function checkPositiveInteger(value: number, what: string): number {
 
 /** @throws InvalidArgumentError when `given` is no object, or has a name that is not among `known`. */
 export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (!isRecord(given)) {
     throw new InvalidArgumentError(
       `${doing} takes an object of options (${Object.keys(known).join(', ')}), not ${describe(given)}.`,
     );
@@ -129,6 +129,43 @@ export function checkOptions(doing: string, given: unknown, known: Readonly<Reco
   throw new InvalidArgumentError(
     `${doing} has no option "${unknown}". Its options are ${Object.keys(known).join(', ')}.`,
   );
+}
+
+/** Whether it is an object, and no list, that can be looked into: not the proxy of one that was revoked. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && isReadable(value) && !Array.isArray(value);
+}
+
+/** Whether it is an object written as one, `{ … }`: no Date, Map, list or instance of a class. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isRecord(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Whether it is a list, and not the proxy of one that was revoked. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return typeof value === 'object' && value !== null && isReadable(value) && Array.isArray(value);
+}
+
+/** As `instanceof`, of any value. */
+export function isInstance<T>(value: unknown, of: abstract new (...given: never[]) => T): value is T {
+  return typeof value === 'object' && value !== null && isReadable(value) && value instanceof of;
+}
+
+/** Whether it can be called. */
+export function isCallable(value: unknown): value is (...given: never[]) => unknown {
+  return typeof value === 'function' && isReadable(value);
+}
+
+/** Of a revoked proxy nothing can be asked, not even what it is. */
+function isReadable(value: object): boolean {
+  try {
+    Array.isArray(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A wrong value, for messages: short, and never throwing. */
@@ -144,9 +181,38 @@ export function describe(value: unknown): string {
     case 'symbol':
       return `a ${typeof value}`;
     case 'object':
-      return value === null ? 'null' : describeObject(value);
+      return value === null ? 'null' : describeSafely(value);
     default:
       return String(value);
+  }
+}
+
+function describeSafely(value: object): string {
+  if (!isReadable(value)) return 'a revoked proxy';
+  try {
+    return describeObject(value);
+  } catch {
+    return 'an object that cannot be read';
+  }
+}
+
+/**
+ * A value written out whole, as it stands in conditions and keys that are printed: different values, different texts. What
+ * cannot be written is described. Never throws.
+ */
+export function literalOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null || !isReadable(value)) {
+    return typeof value === 'string' ? JSON.stringify(value) : describe(value);
+  }
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
+  if (value instanceof Uint8Array) return `0x${toHex(value)}`;
+  try {
+    return (
+      JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? `${inner}n` : inner)) ??
+      describe(value)
+    );
+  } catch {
+    return describe(value);
   }
 }
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, SchemaError } from '../errors.js';
-import { describe, MAX_FAMILY_LENGTH } from './checks.js';
+import { describe, isRecord, MAX_FAMILY_LENGTH } from './checks.js';
 import type { Durability } from './mutation.js';
 
 /** HBase's rules (`TableName.java`): Unicode letters are legal. */
@@ -311,7 +311,7 @@ function textProblems(
   const problems: string[] = [];
   for (const option of ['configuration', 'metadata'] as const) {
     const value: unknown = given[option];
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    if (!isRecord(value)) {
       problems.push(
         `${where}: ${option} is ${JSON.stringify(value)}; it is an object whose values are strings.`,
       );

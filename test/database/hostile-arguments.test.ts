@@ -8,20 +8,24 @@ import {
   Columns,
   Counter,
   CreatedAt,
+  Embedded,
   Entity,
   Json,
+  Packed,
   part,
   RowKey,
   Ttl,
+  timeBucket,
   Version,
   Versions,
 } from '../../decorators/index.js';
 import { avro, text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
+import { RowanError } from '../../src/errors.js';
 import * as keys from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
-import { attack } from './hostile.js';
+import { attack, DECLARED } from './hostile.js';
 
 @Entity({ table: { name: 'hostile', families: { d: {} } } })
 @RowKey(part('tenant'), part('id'))
@@ -145,9 +149,9 @@ describe('a database', () => {
   });
 
   it('open and compileSchema', async () => {
-    expect(await attack({ open }, 'open', [])).toEqual([]);
-    expect(await attack({ compileSchema }, 'compileSchema', [])).toEqual([]);
-    expect(await attack({ compileSchema }, 'compileSchema', [[Victim]])).toEqual([]);
+    expect(await attack({ open }, 'open', [], DECLARED)).toEqual([]);
+    expect(await attack({ compileSchema }, 'compileSchema', [], DECLARED)).toEqual([]);
+    expect(await attack({ compileSchema }, 'compileSchema', [[Victim]], DECLARED)).toEqual([]);
   });
 });
 
@@ -178,7 +182,7 @@ describe('declarations', () => {
       [name]: (...args: unknown[]) =>
         compile((target) => all[name]!(...args)(target), name !== 'Entity', name !== 'RowKey'),
     };
-    expect(await attack(run, name, [])).toEqual([]);
+    expect(await attack(run, name, [], DECLARED)).toEqual([]);
   });
 
   it.each(onProperty)('@%s', async (name) => {
@@ -186,8 +190,8 @@ describe('declarations', () => {
     const run = {
       [name]: (...args: unknown[]) => compile((target) => all[name]!(...args)(target.prototype, 'other')),
     };
-    expect(await attack(run, name, right)).toEqual([]);
-    expect(await attack(run, name, [])).toEqual([]);
+    expect(await attack(run, name, right, DECLARED)).toEqual([]);
+    expect(await attack(run, name, [], DECLARED)).toEqual([]);
   });
 
   it('@Entity of a table that is a text says what a table is', () => {
@@ -208,8 +212,8 @@ describe('declarations', () => {
       defineTable: (given: unknown) =>
         compileSchema([defineEntity!({ ...right, table: defineTable!(given) })]),
     };
-    expect(await attack(run, 'defineEntity', [])).toEqual([]);
-    expect(await attack(run, 'defineTable', [])).toEqual([]);
+    expect(await attack(run, 'defineEntity', [], DECLARED)).toEqual([]);
+    expect(await attack(run, 'defineTable', [], DECLARED)).toEqual([]);
     for (const option of [
       'name',
       'table',
@@ -224,7 +228,7 @@ describe('declarations', () => {
       const withOption = {
         [option]: (value: unknown) => compileSchema([defineEntity!({ ...right, [option]: value })]),
       };
-      expect(await attack(withOption, option, [])).toEqual([]);
+      expect(await attack(withOption, option, [], DECLARED)).toEqual([]);
     }
   });
 
@@ -264,6 +268,123 @@ describe('declarations', () => {
       'a getter of the caller',
     );
   });
+});
+
+class Part {
+  @Column('a', text) a?: string | null;
+}
+class Free {
+  name?: string;
+}
+
+@Entity({ table: { name: 'hostile_parts', families: { d: { versions: 3 }, p: {} } } })
+@RowKey(part('id'), timeBucket('at', '1h'))
+class Parts {
+  declare static readonly key: ['id', 'at'];
+  id!: string;
+  at!: Date;
+  @Packed('p:', { part: 'at', value: text }) points?: Map<number, string | null>;
+}
+
+@Entity({ table: { name: 'hostile_free', families: { d: { versions: 3 } } } })
+@RowKey(part('id'))
+class Nested {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Embedded('d', () => Part, { prefix: 'x.' }) part?: Part | null;
+  @Json('d:f', () => Free) free?: Free | null;
+  @Json('d:j') json?: unknown;
+  @Versions('d:h', text) history?: { value: string; timestamp?: number }[];
+  @Columns('d:m.', { value: text }) map?: Map<string, string | null>;
+}
+
+describe('values of properties', () => {
+  it.each(['part', 'free', 'json', 'history', 'map', 'id'])('%s', async (property) => {
+    await database.add(Nested);
+    const nested = database.repository(Nested);
+    const written = (value: unknown) => ({ id: 'a', [property]: value });
+    const run = {
+      put: (value: unknown) => nested.put(written(value) as never),
+      replace: (value: unknown) => nested.replace(written(value) as never),
+      update: (value: unknown) => nested.update({ id: 'a' }, { [property]: value } as never),
+      mutate: (value: unknown) =>
+        nested.mutate({ id: 'a' }, (row) => row.set({ [property]: value } as never)),
+      batch: (value: unknown) => nested.batch((batch) => batch.put(written(value) as never)),
+      where: (value: unknown) => nested.find({}, { fullScan: true }).where({ [property]: value } as never),
+      toPlain: (value: unknown) => nested.toPlain(written(value) as never),
+      fromPlain: (value: unknown) => nested.fromPlain(written(value) as never),
+      find: (value: unknown) => nested.find({ [property]: value } as never),
+      increment: (value: unknown) => nested.increment({ id: 'a' }, { [property]: value } as never),
+      append: (value: unknown) => nested.append({ id: 'a' }, { [property]: value } as never),
+    };
+    for (const method of Object.keys(run)) expect(await attack(run, method, [undefined])).toEqual([]);
+  });
+
+  it('an embedded object is none of the things that hold values otherwise', async () => {
+    await database.add(Nested);
+    const nested = database.repository(Nested);
+    await nested.put({ id: 'e', part: { a: 'kept' } });
+    for (const wrong of [new Map(), [], new Date(), new Set(), Uint8Array.of(1), 5, 'text']) {
+      for (const write of ['put', 'replace'] as const) {
+        await expect(nested[write]({ id: 'e', part: wrong as never })).rejects.toMatchObject({
+          code: 'ERR_INVALID_ARGUMENT',
+        });
+      }
+    }
+    expect(await nested.get({ id: 'e' })).toMatchObject({ part: { a: 'kept' } });
+  });
+
+  it('JSON of a class keeps what has the name of a method of objects', async () => {
+    await database.add(Nested);
+    const nested = database.repository(Nested);
+    const free = { name: 'n', toString: 'text', valueOf: 1, hasOwnProperty: [1], constructed: null };
+    await nested.put({ id: 'f', free: free as never });
+    expect({ ...(await nested.get({ id: 'f' }))!.free }).toEqual(free);
+  });
+
+  it('what once threw errors of JavaScript', async () => {
+    await database.add(Parts, Nested);
+    const victims = database.repository(Victim);
+    const page = await victims.find({ tenant: 't' }).page({ size: 1 });
+    const put = (points: unknown) =>
+      database.repository(Parts).put({ id: 'a', at: new Date(0), points } as never);
+    const calls: (() => unknown)[] = [
+      () => page.cursorAt(99),
+      () => page.cursorAt('x' as never),
+      () => victims.mutate(key, (row) => row.set(undefined as never)),
+      () => victims.batch((batch) => batch.put({ ...key }), null as never),
+      () => database.batch((batch) => void batch.of(Victim).put({ ...key }), null as never),
+      () => compileSchema([defineOf(5)]),
+      () => compileSchema([defineOf({ splits: 5 })]),
+      () => put(new Map([[8.64e15, 'x']])),
+    ];
+    for (const call of calls) {
+      const done = Promise.resolve().then(call);
+      await expect(done, String(call)).rejects.toBeInstanceOf(RowanError);
+    }
+    const last = new Date(8.64e15);
+    const parts = database.repository(Parts);
+    const either: (() => unknown)[] = [
+      () => parts.put({ id: 'a', at: last, points: new Map() }),
+      () => parts.put({ id: 'a', at: last, points: new Map([[8.64e15 - 1, 'x']]) }),
+      () => parts.find({ id: 'a', at: { gte: last } }).all(),
+    ];
+    for (const call of either) {
+      const outcome = await Promise.resolve()
+        .then(call)
+        .catch((error: unknown) => error);
+      if (outcome instanceof Error) expect(outcome, String(call)).toBeInstanceOf(RowanError);
+    }
+    await expect(put(new Map([[0, 'x']]))).resolves.toBeUndefined();
+  });
+
+  const defineOf = (presplit: unknown) =>
+    declarations.defineEntity({
+      name: 'Split',
+      table: declarations.defineTable({ name: 'split', families: { d: {} }, presplit: presplit as never }),
+      key: [part('id')],
+      columns: (c) => ({ a: c.column('d:a', text) }),
+    });
 });
 
 describe('collections, checks and aggregates', () => {

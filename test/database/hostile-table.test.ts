@@ -19,7 +19,10 @@ import {
 } from '../../src/public/table.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { attack } from './hostile.js';
+import { attack as attackWith, DECLARED } from './hostile.js';
+
+const attack = (target: object, method: string, right: readonly unknown[]): Promise<string[]> =>
+  attackWith(target, method, right, DECLARED);
 
 let engine: EmbeddedEngine;
 let table: SyncTable;

@@ -149,7 +149,7 @@ describe('@Embedded', () => {
 
   it('refuses what is no object', () => {
     expect(() => stored({ id: 'a', address: 'Köln' })).toThrow(
-      /"address" holds an embedded object, not string/,
+      /"address" holds an embedded object, not "Köln"/,
     );
   });
 

@@ -1,5 +1,5 @@
 import { SchemaError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { describe, isInstance, isRecord } from '../../table/checks.js';
 import { descendingElement } from '../declare.js';
 import type { PartElement, TimeBucketElement } from '../elements.js';
 import {
@@ -70,11 +70,17 @@ export class DescendingCodec<T> extends BaseCodec<T> {
 
 /** The codec itself, checked to be one of Rowan's. @throws SchemaError when it is not. */
 export function baseCodec<T>(codec: KeyCodec<T>): BaseCodec<T> {
-  if (codec instanceof BaseCodec) return codec;
-  const name = (codec as { name?: unknown } | undefined)?.name;
+  if (isInstance(codec, BaseCodec)) return codec as BaseCodec<T>;
+  const name = isRecord(codec) ? Reflect.get(codec, 'name') : undefined;
   throw new SchemaError(
     `${typeof name === 'string' ? `"${name}"` : describe(codec)} is no key codec. Use one of Rowan's (text, int32, date, ...).`,
   );
+}
+
+function isElement(
+  what: KeyCodec<unknown> | PartElement | TimeBucketElement,
+): what is PartElement | TimeBucketElement {
+  return isRecord(what) && 'kind' in what;
 }
 
 /** Descending order: of a codec, of a part (`desc(part('at'))`) or of a time bucket. Twice is ascending again. */
@@ -83,7 +89,7 @@ export function desc<T>(codec: KeyCodec<T>): ScalarCodec<T>;
 export function desc(
   what: KeyCodec<unknown> | PartElement | TimeBucketElement,
 ): ScalarCodec<unknown> | PartElement | TimeBucketElement {
-  if (typeof what === 'object' && what !== null && 'kind' in what) return descendingElement(what);
+  if (isElement(what)) return descendingElement(what);
   const codec = baseCodec(what);
   return codec.uninverted === codec ? new DescendingCodec(codec) : codec.uninverted;
 }

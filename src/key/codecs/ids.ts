@@ -1,5 +1,5 @@
 import { SchemaError } from '../../errors.js';
-import { describe } from '../../table/checks.js';
+import { describe, isRecord } from '../../table/checks.js';
 import {
   BaseCodec,
   badBytes,
@@ -150,12 +150,12 @@ export function enumeration<const Name extends string>(
   ids: Readonly<Record<Name, number>>,
   options: { readonly bytes?: 1 | 2 } = {},
 ): ScalarCodec<Name> {
-  if (typeof ids !== 'object' || ids === null || typeof options !== 'object' || options === null) {
+  if (!isRecord(ids) || !isRecord(options)) {
     throw new SchemaError(
       `enumeration() takes names and their ids, { open: 1, shipped: 2 }, not ${describe(ids)}.`,
     );
   }
-  const size = options.bytes ?? 1;
+  const size: unknown = options['bytes'] ?? 1;
   if (size !== 1 && size !== 2) {
     throw new SchemaError(`enumeration(): bytes is 1 or 2, not ${describe(size)}.`);
   }

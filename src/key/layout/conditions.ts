@@ -28,8 +28,10 @@ export function requirePresent(name: string, value: unknown): unknown {
 
 /** The KeyError of a part whose value a codec refused. */
 export function partError(name: string, value: unknown, cause: unknown): Error {
-  if (!(cause instanceof RowanError) || cause.code !== 'ERR_CODEC') return cause as Error;
-  return new KeyError(`Key part "${name}": ${cause.message}`, {
+  if (cause instanceof RowanError && cause.code !== 'ERR_CODEC') return cause;
+  // What is not even to be looked into (a revoked proxy) makes codecs throw what they did not mean to.
+  const why = cause instanceof RowanError ? cause.message : `it cannot hold ${describe(value)}.`;
+  return new KeyError(`Key part "${name}": ${why}`, {
     cause,
     details: { property: name, value: describe(value) },
   });

@@ -1,7 +1,7 @@
 import { QueryError } from '../../errors.js';
 import { zeroOf } from '../../schema/summaries.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
-import { describe } from '../../table/checks.js';
+import { describe, isInstance, isRecord } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../evaluate.js';
 import { type RunningSum, sumFor } from './exact-sum.js';
 
@@ -195,13 +195,13 @@ export function codecOf(schema: EntitySchema, property: string): AnyCodec | unde
 
 /** @throws QueryError when what was given is no set of figures. */
 export function checkAggregates(given: unknown): AggregateSet {
-  if (typeof given !== 'object' || given === null || Object.keys(given).length === 0) {
+  if (!isRecord(given) || Object.keys(given).length === 0) {
     throw new QueryError(
       `aggregate takes a function that names figures, (on) => ({ total: on.sum("total") }), not ${describe(given)}.`,
     );
   }
   for (const [name, figure] of Object.entries(given)) {
-    if (!(figure instanceof Aggregate)) {
+    if (!isInstance(figure, Aggregate)) {
       throw new QueryError(
         `aggregate: "${name}" is ${describe(figure)}, not one of count(), sum(), avg(), min(), max().`,
       );

@@ -1,7 +1,7 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
-import { describe } from '../../table/checks.js';
+import { describe, isCallable } from '../../table/checks.js';
 import type { ValueComparator } from '../evaluate.js';
 import type { QuerySpec } from '../query-spec.js';
 import { checkNames } from '../slice.js';
@@ -246,7 +246,7 @@ export class Figures<E> {
   }
 
   private figuresOf<A extends AggregateSet>(build: (on: Aggregates<E>) => A): AggregateSet {
-    if (typeof build !== 'function') return checkAggregates(build);
+    if (!isCallable(build)) return checkAggregates(build);
     return checkAggregates(build(new Aggregates<E>(this.spec.schema)));
   }
 

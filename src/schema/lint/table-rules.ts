@@ -1,5 +1,6 @@
 /** Rules of thumb for tables and families (HBase book, chapters "Schema Creation" to "Keeping Deleted Cells"). */
 
+import { isRecord } from '../../table/checks.js';
 import { type FamilyDescriptor, FOREVER } from '../../table/index.js';
 import type { TableSchema } from '../types.js';
 import type { LintRule, Smell } from './types.js';
@@ -41,7 +42,7 @@ export const TABLE_RULES: readonly LintRule[] = [
     code: 'few-regions',
     severity: 'warning',
     check: ofTable(({ declaration: { presplit } = { families: {} }, splitKeys }) =>
-      presplit === undefined || 'splits' in presplit || splitKeys.length + 1 >= presplit.regions
+      !isRecord(presplit) || 'splits' in presplit || splitKeys.length + 1 >= presplit.regions
         ? undefined
         : {
             message: `It is to begin with ${presplit.regions} regions, but its keys tell ${splitKeys.length + 1}.`,
