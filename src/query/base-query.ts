@@ -8,7 +8,7 @@ import type { QueryOperation, TableAccess } from './access.js';
 import { type CursorScope, decodeCursor } from './cursor.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explanation.js';
-import { checkSupported, type FindOptions } from './find-options.js';
+import type { FindOptions } from './find-options.js';
 import { loadRows, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
 import {
   checkPage,
@@ -322,7 +322,6 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     tally: ReadTally | undefined,
     position?: Position,
   ): RowCursor {
-    checkSupported(this.options, this.access);
     const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency } = this.options;
     const options: ReadOptions = {
       signal,

@@ -1,17 +1,16 @@
 /** Options of reads, held at run time to what they may be. */
 
-import { QueryError, UnsupportedError } from '../errors.js';
+import { QueryError } from '../errors.js';
 import { describe, isRecord } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
-import type { TableAccess } from './access.js';
 import type { JoinStrategy } from './related/relation-loader.js';
 import { checkCount, checkNames } from './slice.js';
 
 /** Options of every read. */
 export interface ReadOptionsOf extends OperationOptions {
   /**
-   * `STRONG` (default) reads the newest state. `TIMELINE` may be answered by a replica that lags behind; only HBase has
-   * replicas, and the embedded engine refuses it.
+   * `STRONG` (default) reads the newest state. `TIMELINE` may be answered by a replica that lags behind; the embedded engine has
+   * one copy of everything, which answers and is never stale.
    */
   readonly consistency?: Consistency | undefined;
   /** Whether blocks that are read are kept in the block cache; default true. False for reads of what is not read again. */
@@ -78,26 +77,13 @@ export function isPlain({ signal, timeout, attributes, consistency, cacheBlocks 
   );
 }
 
-/** @throws as `checkFindOptions`; UnsupportedError when the engine cannot do what they ask. */
-export function checkReadOptions(
-  doing: string,
-  options: ReadOptionsOf | undefined,
-  access: TableAccess,
-): void {
+/** @throws as `checkFindOptions`. */
+export function checkReadOptions(doing: string, options: ReadOptionsOf | undefined): void {
   if (options === undefined) return;
   checkNames(doing, options, READ);
   checkFlag('cacheBlocks', options.cacheBlocks);
   checkFlag('withDeleted', options.withDeleted);
   checkConsistency(options.consistency);
-  checkSupported(options, access);
-}
-
-/** @throws UnsupportedError when the engine has no replicas to answer with. */
-export function checkSupported({ consistency }: ReadOptionsOf, access: TableAccess): void {
-  if (consistency !== 'TIMELINE' || access.sync === undefined) return;
-  throw new UnsupportedError(
-    'consistency TIMELINE reads from replicas, and the embedded engine has none. Leave the option out.',
-  );
 }
 
 function checkFlag(name: string, value: boolean | undefined): void {

@@ -318,7 +318,7 @@ export class EntityReader<C extends KeyedClass> {
     applyReadSet(get, read);
     if (this.timeRange !== undefined) get.setTimeRange(this.timeRange.min, this.timeRange.max);
     if (options !== undefined) {
-      checkReadOptions('get', options, this.access);
+      checkReadOptions('get', options);
       applyHints(get, options);
     }
     if (this.living !== undefined && options?.withDeleted !== true) get.setFilter(this.living);
@@ -341,7 +341,7 @@ export class EntityReader<C extends KeyedClass> {
    */
   reading(options: ReadOptions): EntityReader<C> {
     const defaults = { ...this.defaults, ...options };
-    checkReadOptions('reading', options, this.access);
+    checkReadOptions('reading', options);
     return new EntityReader<C>(this.schema, this.access, this.timeRange, defaults);
   }
 

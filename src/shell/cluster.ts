@@ -42,26 +42,3 @@ export function clusterOf(admin: Admin, command: string): ClusterAdmin {
   if (isCluster(admin)) return admin;
   throw new CommandError(`${command} is for an HBase cluster; the embedded store is one process without it.`);
 }
-
-export interface NamespaceAdmin extends Admin {
-  createNamespace(namespace: string, properties?: Readonly<Record<string, string>>): Promise<void>;
-  /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
-  getNamespace(namespace: string): Promise<Readonly<Record<string, string>>>;
-  modifyNamespace(namespace: string, properties: Readonly<Record<string, string>>): Promise<void>;
-}
-
-/** The properties of namespaces; an engine without them has none, and takes none. */
-export function namespacesOf(admin: Admin): NamespaceAdmin {
-  if ('getNamespace' in admin) return admin as NamespaceAdmin;
-  const refuse = (): never => {
-    throw new CommandError('The embedded store keeps no properties of namespaces; give none.');
-  };
-  return Object.assign(Object.create(admin) as NamespaceAdmin, {
-    createNamespace: refuse,
-    modifyNamespace: refuse,
-    getNamespace: async (namespace: string) => {
-      if ((await admin.listNamespaces()).includes(namespace)) return {};
-      throw new CommandError(`Unknown namespace ${namespace}!`);
-    },
-  });
-}

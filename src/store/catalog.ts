@@ -2,8 +2,13 @@
 
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { prepareCodecs } from '../compression/index.js';
-import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
-import { DEFAULT_NAMESPACE, parseTableName, type TableDescriptor } from '../table/index.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import {
+  DEFAULT_NAMESPACE,
+  type NamespaceProperties,
+  parseTableName,
+  type TableDescriptor,
+} from '../table/index.js';
 import type { MaintenanceLocks } from './background/maintenance-locks.js';
 import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
@@ -80,11 +85,27 @@ export class Catalog {
   }
 
   /** @throws RowanError `ERR_NAMESPACE_EXISTS`. */
-  addNamespace(name: string): Promise<void> {
+  addNamespace(name: string, properties: NamespaceProperties): Promise<void> {
     return this.changeNamespaces(async () => {
       if (this.hasNamespace(name))
         throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${name}" already.`);
-      await this.parts.journal.record([{ type: 'namespaceAdd', name }]);
+      const edits: Edit[] = [{ type: 'namespaceAdd', name }];
+      if (Object.keys(properties).length > 0) edits.push({ type: 'namespaceAlter', name, properties });
+      await this.parts.journal.record(edits);
+    });
+  }
+
+  /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  namespaceProperties(name: string): NamespaceProperties {
+    if (!this.hasNamespace(name)) throw noSuchNamespace(name);
+    return { ...this.parts.journal.manifest.state.namespaceProperties.get(name) };
+  }
+
+  /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  alterNamespace(name: string, properties: NamespaceProperties): Promise<void> {
+    return this.changeNamespaces(async () => {
+      if (!this.hasNamespace(name)) throw noSuchNamespace(name);
+      await this.parts.journal.record([{ type: 'namespaceAlter', name, properties }]);
     });
   }
 
@@ -123,7 +144,13 @@ export class Catalog {
       const { state, edits } = this.newTable(descriptor, splitKeys, true);
       await this.parts.journal.record(edits);
       this.add(state);
+      this.tellOfCopies(descriptor);
     });
+  }
+
+  /** There is one copy of every region, which answers reads of replicas as well. */
+  private tellOfCopies({ name: table, regionReplication }: TableDescriptor): void {
+    if (regionReplication > 1) this.parts.environment.emit({ kind: 'singleCopy', table, regionReplication });
   }
 
   async deleteTable(state: TableState): Promise<void> {
@@ -148,9 +175,10 @@ export class Catalog {
   }
 
   async modifyTable(state: TableState, descriptor: TableDescriptor): Promise<void> {
-    if (descriptor.regionReplication !== 1) throw replicas();
     await prepareCodecs(descriptor.families.map((family) => family.compression));
+    const { regionReplication } = state.descriptor;
     await this.exclusively(state.name, () => state.changes.run(() => this.alter(state, descriptor)));
+    if (descriptor.regionReplication !== regionReplication) this.tellOfCopies(descriptor);
   }
 
   private async alter(state: TableState, descriptor: TableDescriptor): Promise<void> {
@@ -197,7 +225,6 @@ export class Catalog {
     splitKeys: readonly Uint8Array[],
     enabled: boolean,
   ): { state: TableState; edits: Edit[] } {
-    if (descriptor.regionReplication !== 1) throw replicas();
     const id = this.parts.journal.manifest.newId();
     const familyNumbers = new Map(
       descriptor.families.map((family) => [family.name, this.parts.journal.manifest.newId()]),
@@ -285,11 +312,5 @@ export function replaced(name: string): RowanError {
     'ERR_TABLE_NOT_FOUND',
     `The table "${name}" was dropped and made anew during this call. Nothing was changed; make the call again.`,
     { retryable: true, details: { table: name } },
-  );
-}
-
-function replicas(): UnsupportedError {
-  return new UnsupportedError(
-    'The embedded engine has no region replicas (capability timelineReads). Set regionReplication to 1.',
   );
 }

@@ -2,13 +2,14 @@
 
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
-import { checkRow, describe } from '../table/checks.js';
+import { checkRow, describe, isRecord } from '../table/checks.js';
 import {
   type Admin,
   canonicalTableName,
   checkedDescriptor,
   checkSplitKeys,
   DEFAULT_NAMESPACE,
+  type NamespaceProperties,
   parseTableName,
   type RegionInfo,
   type TableDescriptor,
@@ -25,10 +26,22 @@ const SYSTEM_NAMESPACE = 'hbase';
 export class EmbeddedAdmin implements Admin {
   constructor(private readonly core: StoreCore) {}
 
-  async createNamespace(namespace: string): Promise<void> {
+  async createNamespace(namespace: string, properties: NamespaceProperties = {}): Promise<void> {
     parseTableName(namespaced(namespace));
     this.core.checkOpen();
-    await this.core.catalog.addNamespace(namespace);
+    await this.core.catalog.addNamespace(namespace, checkedProperties(namespace, properties));
+  }
+
+  async getNamespace(namespace: string): Promise<NamespaceProperties> {
+    parseTableName(namespaced(namespace));
+    this.core.checkOpen();
+    return this.core.catalog.namespaceProperties(namespace);
+  }
+
+  async modifyNamespace(namespace: string, properties: NamespaceProperties): Promise<void> {
+    parseTableName(namespaced(namespace));
+    this.checkNamespace(namespace);
+    await this.core.catalog.alterNamespace(namespace, checkedProperties(namespace, properties));
   }
 
   async deleteNamespace(namespace: string): Promise<void> {
@@ -183,6 +196,20 @@ export class EmbeddedAdmin implements Admin {
     this.core.checkOpen();
     if (!this.core.catalog.hasNamespace(namespace)) throw noSuchNamespace(namespace);
   }
+}
+
+/** A copy. @throws InvalidArgumentError when it is no object of texts. */
+function checkedProperties(namespace: string, given: unknown): NamespaceProperties {
+  const wrong = isRecord(given)
+    ? Object.entries(given).find(([name, value]) => name === '' || typeof value !== 'string')
+    : undefined;
+  if (isRecord(given) && wrong === undefined) {
+    const names = Object.keys(given).sort();
+    return Object.fromEntries(names.map((name) => [name, given[name] as string]));
+  }
+  throw new InvalidArgumentError(
+    `The properties of the namespace "${namespace}" are an object of texts, not ${wrong === undefined ? describe(given) : `with "${wrong[0]}" of ${describe(wrong[1])}`}.`,
+  );
 }
 
 /** A table's name in the namespace. @throws InvalidArgumentError when it is no text. */

@@ -28,7 +28,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   sync: true,
   snapshotScans: true,
   checkpoint: true,
-  timelineReads: false,
+  timelineReads: true,
 });
 
 export class EmbeddedEngine implements Engine {

@@ -42,6 +42,8 @@ export type StoreEvent =
       readonly region: number;
       readonly daughters: readonly [number, number];
     }
+  /** A table that asks for several copies of its regions was made, or came to ask for them: the store keeps one. */
+  | { readonly kind: 'singleCopy'; readonly table: string; readonly regionReplication: number }
   /** Writers waited for memory. */
   | { readonly kind: 'stall'; readonly milliseconds: number; readonly memstoreBytes: number }
   /** No thread for flushes and compactions could be had: they run in the calling one, in small steps. */

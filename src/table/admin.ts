@@ -23,9 +23,17 @@ export interface RegionInfo {
   readonly memstoreSize: number;
 }
 
+/** The properties of a namespace, by their names. */
+export type NamespaceProperties = Readonly<Record<string, string>>;
+
 /** Namespaces, tables and regions (HBase `Admin`). Each call returns when its effect can be seen. */
 export interface Admin {
-  createNamespace(namespace: string): Promise<void>;
+  /** `properties` are kept as they are. @throws RowanError `ERR_NAMESPACE_EXISTS`. */
+  createNamespace(namespace: string, properties?: NamespaceProperties): Promise<void>;
+  /** The properties of a namespace. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  getNamespace(namespace: string): Promise<NamespaceProperties>;
+  /** Gives a namespace other properties, as a whole. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  modifyNamespace(namespace: string, properties: NamespaceProperties): Promise<void>;
   /** @throws RowanError when it still has tables. */
   deleteNamespace(namespace: string): Promise<void>;
   listNamespaces(): Promise<string[]>;

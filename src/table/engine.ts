@@ -14,7 +14,7 @@ export interface Capabilities {
   readonly snapshotScans: boolean;
   /** An openable copy of the store while writes go on. */
   readonly checkpoint: boolean;
-  /** `Consistency` `TIMELINE`. */
+  /** `Consistency` `TIMELINE`, which an engine with one copy of everything answers with what is newest. */
   readonly timelineReads: boolean;
 }
 

@@ -126,6 +126,12 @@ class ModelAdmin implements Admin {
   async createNamespace(): Promise<void> {
     throw lacks('namespaces');
   }
+  async getNamespace(): Promise<Record<string, string>> {
+    return {};
+  }
+  async modifyNamespace(): Promise<void> {
+    throw lacks('namespaces');
+  }
   async deleteNamespace(): Promise<void> {
     throw lacks('namespaces');
   }

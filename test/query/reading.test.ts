@@ -223,12 +223,6 @@ it('slices Maps of columns, and tests one entry', async () => {
 it('holds what it is asked to what it can be', async () => {
   const wide = db.repository(Wide);
   expect(() => wide.find({}, { limit: 3 } as never)).toThrow(/no option "limit"/);
-  await expect(wide.get({ id: 'a' }, { consistency: 'TIMELINE' })).rejects.toMatchObject({
-    code: 'ERR_UNSUPPORTED',
-  });
-  await expect(wide.find({ id: 'a' }, { consistency: 'TIMELINE' }).all()).rejects.toMatchObject({
-    code: 'ERR_UNSUPPORTED',
-  });
   await expect(wide.get(undefined as never)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
   expect(() => wide.find(undefined as never)).toThrow(expect.objectContaining({ code: 'ERR_KEY' }));
   await expect(wide.find({ id: 'a' }).all({ max: Number.NaN })).rejects.toMatchObject({

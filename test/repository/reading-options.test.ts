@@ -51,7 +51,7 @@ test('hold for every read, and a call goes before them', async () => {
 
 test('are held to what they may be when they are said', () => {
   const items = database.repository(Item);
-  expect(() => items.reading({ consistency: 'TIMELINE' })).toThrow(/embedded engine has none/);
+  expect(() => items.reading({ consistency: 'SOME' as never })).toThrow(/"STRONG" or "TIMELINE"/);
   expect(() => items.reading({ cacheBlocks: 1 as never })).toThrow(/cacheBlocks is true or false/);
   expect(() => items.reading({ limit: 1 } as never)).toThrow(/no option "limit"/);
   expect(() => items.reading(null as never)).toThrow(/the options are null/);

@@ -13,6 +13,22 @@ afterEach(() => {
   else process.env['TZ'] = timeZone;
 });
 
+/** Of a script for clusters: what the embedded engine has as well. */
+const NAMESPACES = /_namespace /;
+
+test('the embedded engine answers the statements about properties of namespaces as the shell of HBase did', async () => {
+  const engine = await openEmbedded('/store', { fileSystem: new MemoryFileSystem() });
+  try {
+    const golden = goldenOf('cluster').filter(({ statement }) => NAMESPACES.test(statement));
+    expect(golden).toHaveLength(7);
+    const lines = scriptOf('cluster').split('\n');
+    const script = lines.filter((line) => NAMESPACES.test(line)).join('\n');
+    expect(await rowanSteps(engine, `${script}\nexit\n`)).toEqual(expect.arrayContaining(golden));
+  } finally {
+    await engine.close();
+  }
+});
+
 test.each([
   ['tables', 150],
   ['rows', 300],

@@ -1,7 +1,6 @@
 /** Namespaces. */
 
 import { parseTableName } from '../../table/index.js';
-import { namespacesOf } from '../cluster.js';
 import type { ShellCommand } from '../command.js';
 import { CommandError, textOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
@@ -27,8 +26,7 @@ const create: ShellCommand = {
   async run(shell, [namespace, ...args]) {
     const properties = propertiesOf(args);
     const name = textOf(namespace!);
-    if (Object.keys(properties).length === 0) await shell.admin.createNamespace(name);
-    else await namespacesOf(shell.admin).createNamespace(name, properties);
+    await shell.admin.createNamespace(name, properties);
     return null;
   },
 };
@@ -45,7 +43,7 @@ const alter: ShellCommand = {
   ],
   async run(shell, [namespace, ...args]) {
     const name = textOf(namespace!);
-    const admin = namespacesOf(shell.admin);
+    const { admin } = shell;
     const properties: Record<string, string> = { ...(await admin.getNamespace(name)) };
     for (const arg of args) {
       if (!(arg instanceof RubyHash)) throw new CommandError('Properties of a namespace stand in a hash.');
@@ -69,7 +67,7 @@ const describe: ShellCommand = {
   examples: ["describe_namespace 'ns1'"],
   async run(shell, [namespace]) {
     const name = textOf(namespace!);
-    const properties = await namespacesOf(shell.admin).getNamespace(name);
+    const properties = await shell.admin.getNamespace(name);
     const parts = [
       `NAME => '${name}'`,
       ...Object.entries(properties).map(([key, value]) => `${key} => '${value}'`),

@@ -1,5 +1,5 @@
 import { CorruptionError, RowanError } from '../../errors.js';
-import { type TableDescriptor, tableDescriptor } from '../../table/index.js';
+import { type NamespaceProperties, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
 /** What changes in the set of tables, regions and files of a store. Several edits logged together happen together. */
 
@@ -26,6 +26,12 @@ export interface FileEntry {
 export type Edit =
   | { readonly type: 'namespaceAdd'; readonly name: string }
   | { readonly type: 'namespaceRemove'; readonly name: string }
+  /** Its properties, as a whole. */
+  | {
+      readonly type: 'namespaceAlter';
+      readonly name: string;
+      readonly properties: NamespaceProperties;
+    }
   | {
       readonly type: 'tableAdd';
       readonly id: number;
@@ -136,6 +142,8 @@ function fromJson(json: Json): Edit {
     case 'namespaceAdd':
     case 'namespaceRemove':
       return { type, name: text(json, 'name') };
+    case 'namespaceAlter':
+      return { type, name: text(json, 'name'), properties: texts(json['properties']) };
     case 'tableAdd':
       return {
         type,
@@ -229,6 +237,11 @@ function descriptor(json: unknown): TableDescriptor {
 function numbers(json: unknown): Map<string, number> {
   const entries = Object.keys(json as object);
   return new Map(entries.map((name) => [name, natural(json as Json, name)]));
+}
+
+function texts(json: unknown): Record<string, string> {
+  const names = Object.keys(json as object);
+  return Object.fromEntries(names.map((name) => [name, text(json as Json, name)]));
 }
 
 function text(json: Json, field: string): string {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../../errors.js';
-import type { TableDescriptor } from '../../table/index.js';
+import type { NamespaceProperties, TableDescriptor } from '../../table/index.js';
 import type { Edit, FileEntry } from './edit.js';
 
 export interface TableEntry {
@@ -38,6 +38,8 @@ export interface WalSegmentEntry {
 export interface VersionState {
   /** All but the default one, which is always there. */
   readonly namespaces: ReadonlySet<string>;
+  /** Of namespaces that have any, those that are always there included. */
+  readonly namespaceProperties: ReadonlyMap<string, NamespaceProperties>;
   readonly tables: ReadonlyMap<number, TableEntry>;
   readonly regions: ReadonlyMap<number, RegionEntry>;
   /** In the order in which they were written. */
@@ -55,6 +57,7 @@ export const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: ne
 export function emptyState(): VersionState {
   return {
     namespaces: new Set(),
+    namespaceProperties: new Map(),
     tables: new Map(),
     regions: new Map(),
     walSegments: new Map(),
@@ -89,6 +92,8 @@ export function snapshotEdits(state: VersionState): Edit[] {
   const { nextFile, nextId, lastSeq, clock } = state;
   const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq, ...(clock > 0 ? { clock } : {}) }];
   for (const name of state.namespaces) edits.push({ type: 'namespaceAdd', name });
+  for (const [name, properties] of state.namespaceProperties)
+    edits.push({ type: 'namespaceAlter', name, properties });
   for (const table of state.tables.values()) edits.push({ type: 'tableAdd', ...table });
   for (const { stores, ...region } of state.regions.values()) {
     edits.push({ type: 'regionAdd', ...region });
@@ -118,6 +123,7 @@ export function applyEdits(state: VersionState, edits: readonly Edit[]): Version
 
 class NextState {
   private readonly namespaces: Set<string>;
+  private readonly namespaceProperties: Map<string, NamespaceProperties>;
   private readonly tables: Map<number, TableEntry>;
   private readonly regions: Map<number, RegionEntry>;
   private readonly walSegments: Map<number, WalSegmentEntry>;
@@ -128,6 +134,7 @@ class NextState {
 
   constructor(state: VersionState) {
     this.namespaces = new Set(state.namespaces);
+    this.namespaceProperties = new Map(state.namespaceProperties);
     this.tables = new Map(state.tables);
     this.regions = new Map(state.regions);
     this.walSegments = new Map(state.walSegments);
@@ -138,8 +145,19 @@ class NextState {
   }
 
   state(): VersionState {
-    const { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq, clock } = this;
-    return { namespaces, tables, regions, walSegments, nextFile, nextId, lastSeq, clock };
+    const { namespaces, namespaceProperties, tables, regions, walSegments } = this;
+    const { nextFile, nextId, lastSeq, clock } = this;
+    return {
+      namespaces,
+      namespaceProperties,
+      tables,
+      regions,
+      walSegments,
+      nextFile,
+      nextId,
+      lastSeq,
+      clock,
+    };
   }
 
   apply(edit: Edit): void {
@@ -150,6 +168,11 @@ class NextState {
         return;
       case 'namespaceRemove':
         if (!this.namespaces.delete(edit.name)) refuse(`there is no namespace "${edit.name}"`);
+        this.namespaceProperties.delete(edit.name);
+        return;
+      case 'namespaceAlter':
+        if (Object.keys(edit.properties).length === 0) this.namespaceProperties.delete(edit.name);
+        else this.namespaceProperties.set(edit.name, edit.properties);
         return;
       case 'tableAdd':
       case 'tableAlter':
