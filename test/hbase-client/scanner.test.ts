@@ -10,6 +10,8 @@ import { FakePeer, type Request, readScanRequest } from './fake-peer.js';
 interface Answer {
   readonly pieces?: readonly (readonly string[])[];
   readonly partial?: readonly boolean[];
+  /** Cells of each result, as the answer says; default: as they are. */
+  readonly counts?: readonly number[];
   readonly more?: boolean;
   readonly moreInRegion?: boolean;
   readonly heartbeat?: boolean;
@@ -75,7 +77,7 @@ describe('a scan', () => {
       return [row, 'f', qualifier, 1, 4, 'v'];
     });
     const value = {
-      cellsPerResult: pieces.map((piece) => piece.length),
+      cellsPerResult: next.counts ?? pieces.map((piece) => piece.length),
       partial: next.partial,
       scannerId: SCANNER,
       ttl: next.ttl ?? 60_000,
@@ -131,6 +133,17 @@ describe('a scan', () => {
     }
     await watched.close();
     expect(retries).toEqual([]);
+  });
+
+  it('takes no answer that announces fewer cells than it has', async () => {
+    const pieces = [['a:1', 'a:2'], ['b:1'], ['c:1']];
+    for (const counts of [[2, 1], [2], [1, 1, 1], []]) {
+      script = [
+        { pieces, counts, moreInRegion: false },
+        { pieces, moreInRegion: false },
+      ];
+      expect(await readAll(), JSON.stringify(counts)).toEqual(['a[12]', 'b[1]', 'c[1]']);
+    }
   });
 
   it('gives results as any other, whenever and in whatever order their cells are made', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HBaseAdmin } from '../../src/hbase/admin/hbase-admin.js';
 import {
   BLOOM_FILTERS,
   type BloomFilter,
@@ -136,6 +137,21 @@ describe('descriptors come back as they were declared', () => {
       retryable: false,
     });
     await dropTable(engine, name);
+  });
+});
+
+describe('hbase:meta', () => {
+  it('is a table of one region, which can be looked at, flushed, compacted and moved, and not divided', async () => {
+    const { admin } = engine;
+    const [region, ...others] = await admin.getRegions('hbase:meta');
+    expect(others).toEqual([]);
+    expect(region).toMatchObject({ table: 'hbase:meta', name: 'hbase:meta,,1' });
+    expect(region!.server).toMatch(/:\d+$/);
+    await admin.flush('hbase:meta', 'info');
+    await admin.compact('hbase:meta');
+    await (admin as HBaseAdmin).moveRegion(region!.name, region!.server);
+    await expect(admin.split('hbase:meta')).rejects.toThrow(/stays one/);
+    expect(await admin.tableExists('hbase:meta')).toBe(true);
   });
 });
 

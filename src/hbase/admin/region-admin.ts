@@ -36,8 +36,9 @@ export class RegionAdmin {
     return (await this.cluster.locator.existing([canonicalTableName(name)])).length > 0;
   }
 
-  /** The table's rows in meta, in key order, without divided parents. */
+  /** The table's rows in meta, in key order, without divided parents; of meta itself, which has none, what they would be. */
   async metaRows(table: string): Promise<MetaRow[]> {
+    if (table === META_TABLE) return [rowOfMeta(await this.cluster.locator.locateMeta())];
     const scan = new Scan()
       .withStartRow(Buffer.from(`${table},,`, 'utf8'))
       .withStopRow(Buffer.from(`${table} ,,`, 'utf8'))
@@ -97,6 +98,8 @@ export class RegionAdmin {
   }
 
   async split(table: string, splitKey: Uint8Array | undefined): Promise<void> {
+    if (table === META_TABLE)
+      throw new InvalidArgumentError(`Table ${META_TABLE} is one region, and stays one.`);
     const deadline = this.masters.deadline();
     const rows = await this.metaRows(table);
     const wanted = splitKey === undefined ? rows : rows.filter((row) => holds(row, splitKey));
@@ -216,6 +219,19 @@ export class RegionAdmin {
     );
     return loads;
   }
+}
+
+/** Meta has one region, which is always open. */
+function rowOfMeta(region: Region): MetaRow {
+  const { table, startKey, endKey, regionId } = region;
+  const info = {
+    regionId,
+    tableName: tableNameMessage(table),
+    startKey,
+    endKey,
+    replicaId: region.replicaId,
+  };
+  return { info, table, startKey, endKey, isSplitParent: false, state: 'OPEN', region };
 }
 
 function bytesOf(family: string | undefined): Uint8Array | undefined {

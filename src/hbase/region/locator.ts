@@ -237,7 +237,8 @@ export class Locator {
     );
   }
 
-  private locateMeta(): Promise<Region> {
+  /** Where the registry says that meta is now. */
+  locateMeta(): Promise<Region> {
     this.metaLookup ??= this.registry
       .metaLocations(this.registryTimeout)
       .then((locations) => {

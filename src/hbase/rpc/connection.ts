@@ -388,7 +388,7 @@ export class Connection {
   }
 
   private lost(why: string, cause?: unknown): void {
-    const message = `The connection to HBase server ${this.key} was lost: ${why}. The call can be made again.`;
+    const message = `The connection to HBase server ${this.key} was lost: ${why}. Check the server and the way to it.`;
     this.end(new ConnectionError(message, { cause, details: { server: this.key } }));
   }
 

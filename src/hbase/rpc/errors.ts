@@ -237,8 +237,7 @@ export function remoteError(sent: RemoteException, server: string, what: string)
   const text = messageOf(exception);
   const meaning = meaningOf(exception, simple, text);
   const retryable = meaning.retry !== 'never' && meaning.retry !== 'fatal';
-  const next =
-    NEXT_STEP[meaning.code] ?? (retryable ? 'The call can be made again.' : 'Mend the request first.');
+  const next = NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Mend the request first.');
   return new RemoteError(
     {
       code: meaning.code,
