@@ -11,10 +11,10 @@ import {
 import type { Indexing } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
 import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
-import type { TableSchema } from '../schema/types.js';
+import type { EntityClass, TableSchema } from '../schema/types.js';
 import { openEmbedded } from '../store/engine.js';
 import { checkOptions } from '../table/checks.js';
-import type { Admin, Engine } from '../table/index.js';
+import { type Admin, type Engine, tableDescriptor } from '../table/index.js';
 import {
   CONNECT_ADMIN_OPTIONS,
   type ConnectAdminOptions,
@@ -25,6 +25,14 @@ import {
   type TableHandling,
 } from './options.js';
 
+/** The same table under another name. @throws SchemaError when it cannot be one. */
+export function renamedTable(table: TableSchema, name: string): TableSchema {
+  const { families } = table.descriptor;
+  const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
+  const descriptor = Object.freeze({ ...table.descriptor, name: checked });
+  return Object.freeze({ ...table, descriptor });
+}
+
 /** Brings the tables of an engine and the declarations together, as it was said that tables be handled. */
 
 export class TableSetup {
@@ -32,8 +40,8 @@ export class TableSetup {
   found: EnsuredTables | undefined;
   /** What there was before. */
   before: LiveTables = new Map();
-  /** Tables named at run time that have been handled. */
-  private readonly named = new Set<string>();
+  /** Tables named at run time that have been handled, for what was declared then. */
+  private readonly named = new Map<string, { readonly declared: Schema; readonly schema: AdoptedSchema }>();
 
   constructor(
     private readonly engine: Engine,
@@ -70,12 +78,18 @@ export class TableSetup {
     return adoptMarkers(declared, await readLiveTables(this.engine.admin, open));
   }
 
-  /** A table that was named at run time. */
-  async adoptTable(table: TableSchema): Promise<void> {
-    const { name } = table.descriptor;
-    if (this.named.has(name)) return;
-    await this.handle([table], await readLiveTables(this.engine.admin, [table]));
-    this.named.add(name);
+  /** The schema as it holds for a table that was named at run time, in place of an entity's own. */
+  async adoptNamed(declared: Schema, target: EntityClass, name: string): Promise<AdoptedSchema> {
+    const known = this.named.get(name);
+    if (known?.declared === declared) return known.schema;
+    const { table } = declared.entity(target);
+    const live = await readLiveTables(this.engine.admin, [renamedTable(table, name)]);
+    const stored = [...live.values()].map((found) => [table.descriptor.name, found] as const);
+    const schema = adoptMarkers(declared, new Map(stored));
+    if (this.handling !== 'ignore')
+      await this.handle([renamedTable(schema.entity(target).table, name)], live);
+    this.named.set(name, { declared, schema });
+    return schema;
   }
 
   private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {

@@ -10,12 +10,12 @@ import type { Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
-import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
-import { type Engine, type TableTransaction, tableDescriptor } from '../table/index.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import type { Engine, TableTransaction } from '../table/index.js';
 import { Contexts } from './contexts.js';
 import { Following } from './following.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
-import { TableSetup } from './table-setup.js';
+import { renamedTable, TableSetup } from './table-setup.js';
 import type { TransactionSource } from './transaction.js';
 
 /** Schemas as a database works with them: keys take and give texts where they keep ids of them. */
@@ -52,14 +52,6 @@ export class BoundSchemas {
   clear(): void {
     this.bound.clear();
   }
-}
-
-/** The same table under another name. @throws SchemaError when it cannot be one. */
-export function renamedTable(table: TableSchema, name: string): TableSchema {
-  const { families } = table.descriptor;
-  const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
-  const descriptor = Object.freeze({ ...table.descriptor, name: checked });
-  return Object.freeze({ ...table, descriptor });
 }
 
 /** What a database is made of: the declared entities, brought to the tables of an engine and bound to one another. */
@@ -179,10 +171,11 @@ export class Wiring {
     this.following.refuseElsewhere(declared);
     this.watching.refuseElsewhere(declared);
     this.indexing.refuseElsewhere(declared);
-    const table = renamedTable(declared.table, name);
-    if (this.handling !== 'ignore') await this.setup.adoptTable(table);
+    const adopted = (await this.setup.adoptNamed(this.declared, target, name)).entity(target);
+    const table = renamedTable(adopted.table, name);
     this.moves.declareTable(table.descriptor.name, table.entities);
-    const schema = Object.freeze({ ...this.bound.of(target), table });
+    const bound = bindDictionaries(adopted, (dictionary) => this.bound.dictionary(dictionary));
+    const schema = Object.freeze({ ...bound, table });
     return new Repository<C>(schema, this.contexts.of(schema));
   }
 

@@ -52,9 +52,7 @@ export function storedMarkers(
   for (const entity of entities) {
     const live = tables.get(entity.table.descriptor.name);
     const family = live && liveStamp(entity, live)?.marker?.split(':')[0];
-    if (family != null && entity.marker !== undefined && family !== entity.marker.family) {
-      markers.set(entity.target, family);
-    }
+    if (family != null && entity.marker !== undefined) markers.set(entity.target, family);
   }
   return markers;
 }
@@ -294,7 +292,11 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
 /** The same schema, with markers in the families that they were written to. */
 export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDescriptor>): AdoptedSchema {
   const markers = storedMarkers(declared.entities, live);
-  if (markers.size === 0) return AdoptedSchema.of(declared);
+  const isAsStored = declared.entities.every(({ target, marker }) => {
+    const family = markers.get(target);
+    return family === undefined || family === marker?.family;
+  });
+  if (isAsStored) return AdoptedSchema.of(declared);
   const classes = [...declared.entities, ...declared.retired].map(({ target }) => target);
   return AdoptedSchema.of(compileSchema(classes, markers, declared.subscribers));
 }
