@@ -185,6 +185,10 @@ export interface ExplainedWrite {
   readonly copiedTo: readonly ExplainedCopies[];
   /** Rows that name this one, and what a delete of it does to them. */
   readonly referredBy: readonly ExplainedReference[];
+  /** Summaries that the row counts in. */
+  readonly summaries: readonly string[];
+  /** Milliseconds for which the change is kept for `db.watch`; null: it is not. */
+  readonly changes: number | null;
 }
 
 /** Rows that name one by a relation with rules. */
@@ -230,5 +234,7 @@ export async function explainWrite(
     indexes: schema.indexes.map(({ name }) => name),
     copiedFrom: copying.plansOf(schema).map(({ source }) => source.name),
     copiedTo,
+    summaries: schema.summaries.map(({ name }) => name),
+    changes: schema.changesKept ?? null,
   };
 }

@@ -1,5 +1,5 @@
 import { murmur3 } from '../key/digest/murmur3.js';
-import { type ChangeStep, RowImage, type StepReading } from '../repository/index.js';
+import { type ChangeStep, RowImage, type StepReading, withoutMarks } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';
 import { runJob } from './runner.js';
@@ -61,7 +61,8 @@ export class RemoteEntityRowsWork implements SplitWork {
     return this.remote.reading((step) => {
       const counts = new Map<string, number>();
       const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
-      const image = RowImage.of(row, step.read(new Get(row), schema.table.descriptor.name));
+      const stored = step.read(new Get(row), schema.table.descriptor.name);
+      const image = RowImage.of(row, withoutMarks(schema, stored));
       if (image.isEmpty) return counts;
       count('rows');
       work(image, step, count);
@@ -142,7 +143,7 @@ class EntityRowsWork implements SplitWork {
     const counts = new Map<string, number>();
     const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
     for (const { row } of rows) {
-      const image = RowImage.of(row, step.read(new Get(row)));
+      const image = RowImage.of(row, withoutMarks(this.job.schema, step.read(new Get(row))));
       if (image.isEmpty) continue;
       count('rows');
       this.job.work(image, step, count);

@@ -104,6 +104,8 @@ test('defineEntity declares copies; the index that finds them is made once, or f
     indexes: [],
     copiedFrom: [],
     referredBy: [],
+    summaries: [],
+    changes: null,
     copiedTo: [
       {
         entity: 'Order',

@@ -1,6 +1,8 @@
 /** Copies where one step is one row, as on HBase: written with the row, given behind the source, found again by the outbox. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Column, Denormalized, Entity, part, Reference, RowKey, Summary } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
 import { SchemaError } from '../../src/errors.js';
 import { Delete, Put } from '../../src/table/index.js';
 import { openStepless, type Program, type SteplessStore } from '../proof/stepless.js';
@@ -110,5 +112,38 @@ describe('one program', () => {
       @Column('d:c', text) city?: string | null;
     }
     await expect(store.program(Location, Bare)).rejects.toThrow(SchemaError);
+  });
+});
+
+@Entity({
+  table: { name: 'parcels', families: { d: {}, m: {} } },
+  changes: { keep: 3_600_000, marks: 'm' },
+})
+@RowKey(part('id'))
+@Denormalized(() => Location, { via: 'at', fields: { city: 'city' } })
+@Summary('byCity', { by: ['city'], figures: { parcels: 'count' } })
+class Parcel {
+  declare static readonly key: ['id'];
+  declare static readonly summaries: { byCity: { by: ['city']; figures: { parcels: 'count' } } };
+  id!: string;
+  @Column('d:a', text) at?: string | null;
+  @Column('d:c', text) city?: string | null;
+  @Reference(() => Location, { id: 'at' }, { onDelete: 'setNull' }) location?: Location | null;
+}
+
+test('checks count the rows that are there, not what is kept beside those that were deleted', async () => {
+  const { db } = await store.program(Location, Parcel);
+  const parcels = db.repository(Parcel);
+  await parcels.putMany(['1', '2', '3'].map((id) => ({ id, at: 'a' })));
+  await parcels.delete({ id: '1' });
+  await parcels.find({ id: '2' }).deleteAll();
+  await db.denormalized(Parcel).drain();
+  expect(await db.denormalized(Parcel).check()).toMatchObject({ rows: 1, valid: 1, ...WELL });
+  expect(await db.references(Parcel).check()).toMatchObject({ rows: 1, valid: 1, dangling: 0 });
+  expect(await db.summary(Parcel, 'byCity').check()).toMatchObject({ rows: 1, groups: 1, valid: 1 });
+  expect(await db.explainWrite(Parcel, { id: '3' })).toMatchObject({
+    copiedFrom: ['Location'],
+    summaries: ['byCity'],
+    changes: 3_600_000,
   });
 });

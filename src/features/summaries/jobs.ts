@@ -9,6 +9,7 @@ import {
   RowImage,
   readingFrom,
   SETTLED,
+  withoutMarks,
 } from '../../repository/index.js';
 import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
 import { cursorAt, SummaryCount } from './embedded.js';
@@ -43,11 +44,12 @@ export class RemoteCountWork implements SplitWork {
   ) {}
 
   async rows(rows: readonly Result[]): Promise<void> {
-    const { key } = this.count.plan.schema;
-    const own = rows.filter(({ row }) => key.matches(row));
+    const { schema } = this.count.plan;
+    const own = rows.filter(({ row }) => schema.key.matches(row));
     for (let at = 0; at < own.length; at += TOGETHER)
       await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
-    this.context.count('rows', own.length);
+    // Of a deleted row what it had added may stand there still.
+    this.context.count('rows', own.filter((result) => !withoutMarks(schema, result).isEmpty).length);
   }
 
   /** What a writer has begun that has ended since is taken over when its time has come. */

@@ -19,6 +19,18 @@ import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { RowImage } from '../row-image.js';
 
+/**
+ * The row without what is kept beside it, its shadow and its mark: these stay for a while when it is deleted. Empty: there is no
+ * row.
+ */
+export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Result): Result {
+  const isMark = (family: string, qualifier: Uint8Array): boolean =>
+    family === changeMarks || (family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER));
+  if (!result.cells.some(({ family, qualifier }) => isMark(family, qualifier))) return result;
+  const cells = result.cells.filter(({ family, qualifier }) => !isMark(family, qualifier));
+  return cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
+}
+
 /** Rows with their shadow: the cell beside the marker that says which change their entries are of. */
 
 /** A row, and apart from it its shadow and its mark. */
@@ -36,7 +48,7 @@ export class DataRows {
 
   constructor(
     readonly table: Table,
-    schema: EntitySchema,
+    private readonly schema: EntitySchema,
   ) {
     this.family = schema.marker!.family;
     this.marks = schema.changeMarks;
@@ -59,13 +71,7 @@ export class DataRows {
     const { marks } = this;
     const shadow = result.getValue(this.family, SHADOW_QUALIFIER);
     const changeMark = marks === undefined ? undefined : result.getValue(marks, MARK_QUALIFIER);
-    if (shadow === undefined && changeMark === undefined) return { stored: result, shadow, changeMark };
-    const cells = result.cells.filter(
-      ({ family, qualifier }) =>
-        family !== marks && (family !== this.family || !equalBytes(qualifier, SHADOW_QUALIFIER)),
-    );
-    const stored = cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
-    return { stored, shadow, changeMark };
+    return { stored: withoutMarks(this.schema, result), shadow, changeMark };
   }
 
   /** What must hold for a row's entries to be of the change that they were when it was read. */
