@@ -103,7 +103,10 @@ export class BulkLoad implements Interruptible {
     this.finishRegion();
     // From here on the end of the store waits for the load.
     core.lifecycle.settled(this);
-    if (this.loaded.length > 0) await core.track(state.changes.run(() => this.publish()));
+    if (this.loaded.length > 0) {
+      await core.track(state.changes.run(() => this.publish()));
+      for (const { region, store } of this.places()) core.maintenance.filesChanged({ state, region, store });
+    }
     const bytes = this.loaded.reduce((sum, { written }) => sum + written.size, 0);
     return { cells: this.cells, files: this.loaded.length, bytes };
   }

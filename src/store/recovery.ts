@@ -189,6 +189,7 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
     const core = new StoreCore({ ...parts, environment, lock, journal, flushExecutor, compactionExecutor });
     // Else a store that is opened often and written to little would replay ever more segments.
     core.maintenance.requestLogCollection();
+    core.maintenance.allFilesChanged(core.catalog.tables());
     return core;
   } catch (error) {
     wal?.abandon();

@@ -8,10 +8,6 @@ export class MaintenanceLocks {
   private readonly heldFlushes = new Map<FamilyStore, Promise<void>>();
   private readonly heldCompactions = new Map<FamilyStore, Promise<void>>();
 
-  isCompacting(store: FamilyStore): boolean {
-    return this.compactions.has(store);
-  }
-
   /** Starts a flush; or waits for the one that runs, or until flushes of the family are allowed again. */
   async flushOrWait(store: FamilyStore, flush: () => Promise<void>): Promise<void> {
     const waiting = this.heldFlushes.get(store) ?? this.flushes.get(store);

@@ -81,6 +81,10 @@ export class Maintenance {
   private readonly running = new Set<Promise<unknown>>();
   /** Families that will be flushed soon. */
   private readonly requested = new Set<FamilyStore>();
+  /** Families whose files have changed since they were last looked at. */
+  private readonly changed = new Set<FamilyStore>();
+  /** Families whose files are being looked at or merged by {@link filesChanged}. */
+  private readonly merging = new Set<FamilyStore>();
   private closing = false;
 
   constructor(
@@ -103,7 +107,6 @@ export class Maintenance {
       }
       this.requested.delete(store);
       pressure.relieved();
-      this.requestCompaction({ state, region, store });
     });
   }
 
@@ -183,22 +186,43 @@ export class Maintenance {
     });
     this.parts.pressure.relieved();
     await this.collectLog();
+    this.filesChanged({ state, region, store });
   }
 
-  /** Merges some files of a family if the policy finds it worth while. */
-  requestCompaction(place: Place): void {
+  /**
+   * The files of a family have changed: merges some of them as long as the policy finds it worth while, then splits the
+   * region if it has grown too large. Whatever adds files calls this, and so does the opening of the store, for what an
+   * earlier life of the program had no time for.
+   */
+  filesChanged(place: Place): void {
     const { state, region, store } = place;
-    if (this.closing || !this.parts.environment.settings.automatic || !state.descriptor.compactionEnabled)
-      return;
-    if (this.parts.work.isCompacting(store) || region.splitting || store.closed) return;
+    const isOff = this.closing || !this.parts.environment.settings.automatic;
+    if (isOff || region.splitting || store.closed || store.version.files.length === 0) return;
+    this.changed.add(store);
+    if (this.merging.has(store)) return;
+    this.merging.add(store);
     void this.inBackground('compaction', async () => {
-      const merged = await this.compact(place);
-      if (merged) this.requestCompaction(place);
-      else this.requestSplit(state, region);
+      try {
+        // One round for all changes that come while a round runs.
+        while (this.changed.delete(store) && state.descriptor.compactionEnabled) {
+          while (!this.closing && (await this.compact(place)));
+        }
+      } finally {
+        this.merging.delete(store);
+        this.changed.delete(store);
+      }
+      this.requestSplit(state, region);
     });
   }
 
-  /** As `requestCompaction`, waited for; false when there was nothing to do. */
+  /** As {@link filesChanged}, for every family of these tables. */
+  allFilesChanged(tables: Iterable<TableState>): void {
+    for (const state of tables)
+      for (const region of state.regions)
+        for (const store of region.stores) this.filesChanged({ state, region, store });
+  }
+
+  /** Merges once what the policy finds worth while; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
     const { region, store } = place;
     return this.parts.work.compact(store, async () => {
@@ -351,7 +375,7 @@ export class Maintenance {
         daughters: [daughters[0].id, daughters[1].id],
       });
       for (const daughter of daughters) {
-        for (const store of daughter.stores) this.requestCompaction({ state, region: daughter, store });
+        for (const store of daughter.stores) this.filesChanged({ state, region: daughter, store });
       }
       return true;
     } finally {

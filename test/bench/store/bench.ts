@@ -9,8 +9,8 @@
  * `--block-bytes N` (default 65536, of Rowan's blocks); `--rows N` (default 200000),
  * `--large-rows N` (default 10000000, of the placement larger than the cache, and the most rows of "growth"), `--rounds N`
  * (default 5), `--json FILE`, `--merge FILE` to make one record of several runs. Operations of whole stores take as long as
- * all others together: "open-closed" (`--megabytes N`, default 1024) and "open-killed", how long a store takes to open, and
- * "growth", reads of one file in the cache with 10^5, 10^6 and 10^7 rows.
+ * all others together: "open-closed" (`--megabytes N`, default 1024) and "open-killed", how long a store takes to open;
+ * "short-lives", reads of a store that many short lives of a program have written (`--lives N`, default 300); and "growth", reads of one file in the cache with 10^5, 10^6 and 10^7 rows.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { type BenchRow, report, rowLine } from '../harness.js';
 import type { FileSettings } from './bench-store.js';
 import { KEY_KINDS, type KeyKindName } from './key-kinds.js';
 import { measure, rated } from './measure.js';
-import { openingClosed, openingKilled } from './opening.js';
+import { afterShortLives, openingClosed, openingKilled } from './opening.js';
 import { OPERATIONS, type OperationName, operationOf, SYNCED, syncedPuts, WHOLE } from './operations.js';
 import { benchOptions } from './options.js';
 import { peerVersion, projectRoot } from './peers.js';
@@ -111,6 +111,8 @@ async function whole(folder: string, kind: KeyKindName, name: OperationName): Pr
   if (name === 'open-closed')
     return [await openingClosed(folder, kind, keyOf, options.megabytes, rounds, stores)];
   if (name === 'open-killed') return [await openingKilled(folder, kind, keyOf, KILLED_ROWS, rounds, stores)];
+  if (name === 'short-lives')
+    return [await afterShortLives(folder, kind, keyOf, options.lives, rounds, stores)];
   const measured: BenchRow[] = [];
   for (let rows = options.largeRows / 100; rows <= options.largeRows; rows *= 10) {
     const loaded = await load(join(folder, String(rows)), 'decade', rows, keyOf, PLAIN_FILES, stores);

@@ -10,6 +10,7 @@ import { median, toRow } from '../harness.js';
 import type { BenchStore, StoreSettings } from './bench-store.js';
 import { shuffled } from './data.js';
 import type { KeyKind } from './key-kinds.js';
+import { rated } from './measure.js';
 import { eachStore, fill, OPENERS, openStores, PLAIN_FILES, type StoreName } from './placements.js';
 
 const MiB = 2 ** 20;
@@ -60,6 +61,42 @@ export async function openingClosed(
     figures[name] = 1000 / median(times);
   }
   return toRow(`open and first read after a clean close, ${megabytes} MB, ${label}`, 'opens/s', figures);
+}
+
+/** Rows of 100 bytes that a short life writes: some 2 MB. */
+const ROWS_OF_LIFE = 13_000;
+const GETS = 20_000;
+
+/** Gets from a store that a program has opened, written some 2 MB to and closed, `lives` times. */
+export async function afterShortLives(
+  folder: string,
+  label: string,
+  keyOf: KeyKind,
+  lives: number,
+  rounds: number,
+  names: readonly StoreName[],
+): Promise<BenchRow> {
+  const order = shuffled(lives * ROWS_OF_LIFE, 3);
+  for (let life = 0; life < lives; life++) {
+    const stores = await openStores(folder, SETTINGS, names);
+    await fill(stores, order.subarray(life * ROWS_OF_LIFE, (life + 1) * ROWS_OF_LIFE), keyOf);
+    await eachStore(stores, (store) => store.close());
+  }
+  console.log(`${label}: ${lives} lives have written ${order.length} rows`);
+  const stores = await openStores(folder, SETTINGS, names);
+  const wanted = shuffled(order.length, 5).subarray(0, GETS);
+  const contestants = Object.fromEntries(
+    stores.map((store) => [
+      store.name,
+      async (): Promise<number> => {
+        for (const index of wanted) await store.getAwaited(keyOf(index));
+        return wanted.length;
+      },
+    ]),
+  );
+  const row = await rated(`get after ${lives} short lives, ${label}`, 'gets/s', contestants, rounds);
+  await eachStore(stores, (store) => store.close());
+  return row;
 }
 
 /** Megabytes of log for each second of CPU, of the stores that have one: half of the time goes into reading and writing them. */

@@ -21,7 +21,7 @@ export const READS = ['get', 'awaited', 'row', 'wide', 'miss', 'miss-column', 'r
 export const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
 export const SYNCED = ['synced-put', 'synced-100'] as const;
 /** Of stores that are opened again, and of stores of three sizes. */
-export const WHOLE = ['open-closed', 'open-killed', 'growth'] as const;
+export const WHOLE = ['open-closed', 'open-killed', 'short-lives', 'growth'] as const;
 export const OPERATIONS = [...READS, ...WRITES, ...SYNCED, ...WHOLE] as const;
 export type OperationName = (typeof OPERATIONS)[number];
 

@@ -19,6 +19,8 @@ export interface BenchOptions {
   readonly largeRows: number;
   /** Of rows in a store that is opened after a clean close. */
   readonly megabytes: number;
+  /** Openings that each write some 2 MB and close, before a store is read. */
+  readonly lives: number;
   readonly rounds: number;
 }
 
@@ -44,6 +46,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
       rows: { type: 'string' },
       'large-rows': { type: 'string' },
       megabytes: { type: 'string' },
+      lives: { type: 'string' },
       rounds: { type: 'string' },
       json: { type: 'string' },
       merge: { type: 'string' },
@@ -61,6 +64,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     rows: count('rows', values.rows, quick ? 50_000 : 200_000),
     largeRows: count('large-rows', values['large-rows'], 10_000_000),
     megabytes: count('megabytes', values.megabytes, 1024),
+    lives: count('lives', values.lives, 300),
     rounds: count('rounds', values.rounds, quick ? 3 : 5),
   };
 }
