@@ -8,6 +8,7 @@ import {
   type FindOptions,
   type IndexAccess,
   type Reading,
+  type RelatedReaders,
   type TableAccess,
 } from '../query/index.js';
 import {
@@ -18,6 +19,7 @@ import {
   type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
+  EntityReader,
   IndexedExecutor,
   IndexedRows,
   IndexParticipant,
@@ -208,7 +210,11 @@ export class Contexts {
       const table = source.viewOf(source.table(name));
       const sync = source.sync ? (table as SyncTable) : undefined;
       const { onQuery, cursorSecret } = source.reading;
-      const related = (target: EntityClass) => this.repository(target as KeyedClass);
+      const related: RelatedReaders = (target, view) => {
+        if (view === undefined) return this.repository(target as KeyedClass);
+        const schema = source.schemaOf(target);
+        return new EntityReader(schema, this.access([schema]), view.timeRange, view.options);
+      };
       const formerNames = (schema: EntitySchema) => source.formerNames(schema);
       access = { table, sync, onQuery, cursorSecret, formerNames, related };
       this.accesses.set(name, access);

@@ -4,7 +4,7 @@ import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
 import { isCallable } from '../table/checks.js';
-import { Scan } from '../table/index.js';
+import { Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type {
   AggregateResults,
@@ -27,7 +27,7 @@ import { conjuncts } from './condition.js';
 import type { EqualLookUps } from './equal-lookup.js';
 import { explainIndex, explainQuery } from './explain.js';
 import type { Explanation } from './explanation.js';
-import type { FindOptions } from './find-options.js';
+import { type FindOptions, readOptionsOf } from './find-options.js';
 import { requireActive } from './index-access.js';
 import { chooseIndex, lookUp } from './index-choice.js';
 import { type IndexPlan, planIndex } from './index-plan.js';
@@ -46,6 +46,7 @@ import {
   relationsNamed,
   type WithRelations,
 } from './related/related-query.js';
+import type { ReadView } from './related/relation-loader.js';
 import type { Row, RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
@@ -155,6 +156,9 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * ```ts
    * const rows = await orders.find({ customerId: 'c1' }).with('customer', 'lines').all();
    * ```
+   * They are read as the query reads its rows: as of the same time (of `writtenBetween`, its end), with the same `consistency`,
+   * `withDeleted`, `signal`, `timeout` and `attributes`.
+   *
    * @throws QueryError on a name that is no relation; SchemaError when the database was not opened with the other entity.
    */
   with<Names extends RelationsOf<EntityOf<C>>>(
@@ -173,7 +177,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       relations,
       join: options.join ?? (scans ? 'hash' : 'lookup'),
       readers,
-      signal: options.signal,
+      view: viewOf(spec, options),
       extra,
     });
   }
@@ -389,4 +393,13 @@ function explained(plan: EntityPlan | IndexPlan): Explanation {
 /** A place among the entries of one index is none among those of another. */
 function indexIdentity({ use }: IndexPlan): string {
   return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
+}
+
+/** How what belongs to the rows of a query is read. */
+function viewOf({ timeRange }: QuerySpec, options: FindOptions): ReadView {
+  return {
+    // What was written before a window belongs to the rows that were written in it.
+    timeRange: timeRange && new TimeRange(0, timeRange.max),
+    options: readOptionsOf(options),
+  };
 }

@@ -66,6 +66,25 @@ export function withDefaults<O extends ReadOptionsOf>(
   return { ...defaults, ...said } as O;
 }
 
+/** What of the options holds for rows that are read beside those of the query. */
+export function readOptionsOf({
+  signal,
+  timeout,
+  attributes,
+  consistency,
+  cacheBlocks,
+  withDeleted,
+}: FindOptions): ReadOptionsOf {
+  return {
+    ...(signal && { signal }),
+    ...(timeout !== undefined && { timeout }),
+    ...(attributes && { attributes }),
+    consistency,
+    cacheBlocks,
+    withDeleted,
+  };
+}
+
 /** Whether nothing is said of how tables are to be read. */
 export function isPlain({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
   return (

@@ -42,6 +42,7 @@ export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export { Groups, Page, type PageOptions } from './page.js';
 export { emptySpec } from './query-spec.js';
+export type { RelatedReaders } from './related/relation-loader.js';
 export type { SliceBounds } from './slice.js';
 export { type TablesPage, TablesQuery } from './tables-query.js';
 export { type ColumnOperators, type Predicate, resolverOf, type Where, type WhereBuilder } from './where.js';

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   Column,
+  DeletedAt,
   Embedded,
   Entity,
   hash,
@@ -20,12 +21,18 @@ import { date, int32, text } from '../../src/codec/index.js';
 import { open } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import type { TableAccess } from '../../src/query/access.js';
+import { EntityQuery } from '../../src/query/entity-query.js';
+import { parseKeyConditions } from '../../src/query/key-conditions.js';
+import { emptySpec } from '../../src/query/query-spec.js';
 import {
   MAX_HASHED,
   type RelatedReader,
+  type RelatedReaders,
   type RelatedRows,
   RelationLoader,
 } from '../../src/query/related/relation-loader.js';
+import type { EntitySchema } from '../../src/schema/types.js';
 import { scaled } from '../proof/scale.js';
 import { openTestDatabase, type TestDatabase } from './test-database.js';
 
@@ -290,7 +297,10 @@ describe('with', () => {
       [10, 0],
       [MAX_HASHED + 1, 2],
     ] as const) {
-      const loader = new RelationLoader(relation, () => reader(count), 'hash', undefined);
+      const loader = new RelationLoader(relation, () => reader(count), 'hash', {
+        timeRange: undefined,
+        options: {},
+      });
       const orders = [3, 4, 3].map((buyer): Order => ({ id: 1, buyer, from: { region: 'eu' } }));
       asked = 0;
       await loader.attach(orders);
@@ -310,6 +320,119 @@ describe('with', () => {
         .find({ region: 'eu' })
         .with('x' as never),
     ).toThrow(/It has none/);
+  });
+});
+
+const kept = { versions: 9, keepDeletedCells: 'TRUE' } as const;
+
+@Entity({ table: { name: 'related_boxes', families: { d: kept } } })
+@RowKey(part('no', uint32))
+class Box {
+  declare static readonly key: ['no'];
+  no!: number;
+  @Column('d:n', text) name?: string | null;
+  @DeletedAt('d:x') deletedAt?: Date | null;
+}
+
+@Entity({ table: { name: 'related_items', families: { d: kept } } })
+@RowKey(part('shelf', uint32), part('at', uint32))
+class Item {
+  declare static readonly key: ['shelf', 'at'];
+  shelf!: number;
+  at!: number;
+  @Column('d:n', text) name?: string | null;
+}
+
+@Entity({ table: { name: 'related_shelves', families: { d: kept } } })
+@RowKey(part('shelf', uint32))
+class Shelf {
+  declare static readonly key: ['shelf'];
+  shelf!: number;
+  @Column('d:b', uint32) boxNo?: number | null;
+  @Reference(() => Box, { no: 'boxNo' }) box?: Box | null;
+  @References(() => Item, { shelf: 'shelf' }) items?: Item[];
+}
+
+describe('what a query says of its reading', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await openTestDatabase([Box, Item, Shelf]);
+    for (const [name, timestamp] of [
+      ['old', 1000],
+      ['new', 2000],
+    ] as const) {
+      await db.repository(Box).put({ no: 7, name }, { timestamp });
+      await db.repository(Item).put({ shelf: 1, at: 1, name }, { timestamp });
+      await db.repository(Shelf).put({ shelf: 1, boxNo: 7 }, { timestamp });
+    }
+    await db.repository(Item).put({ shelf: 1, at: 2, name: 'late' }, { timestamp: 2000 });
+    await db.repository(Shelf).put({ shelf: 2, boxNo: 8 }, { timestamp: 1000 });
+    await db.repository(Box).put({ no: 8, name: 'gone' }, { timestamp: 1000 });
+    await db.repository(Box).delete({ no: 8 });
+  });
+  afterAll(() => db.dispose());
+
+  const shelf = (name: string, items: readonly string[]) => [
+    { box: { name }, items: items.map((one) => ({ name: one })) },
+  ];
+
+  it.each(['lookup', 'hash'] as const)('holds for its relations: the time, by %s', async (join) => {
+    const shelves = db.repository(Shelf);
+    const wanted = shelf('old', ['old']);
+    expect(await shelves.asOf(1500).find({ shelf: 1 }, { join }).with('box', 'items').all()).toMatchObject(
+      wanted,
+    );
+    const query = shelves.find({ shelf: 1 }, { join });
+    expect(await query.asOf(1500).with('box', 'items').all()).toMatchObject(wanted);
+    expect(await query.asOf(1500).with('box', 'items').first()).toMatchObject(wanted[0]!);
+    expect((await query.asOf(1500).with('box', 'items').page({ size: 1 })).items).toMatchObject(wanted);
+    for await (const row of query.asOf(1500).with('box', 'items')) expect(row).toMatchObject(wanted[0]!);
+    expect(await query.with('box', 'items').all()).toMatchObject(shelf('new', ['new', 'late']));
+    const window = query.writtenBetween(1200, 1900);
+    expect(await window.with('box', 'items').all()).toEqual([]);
+    expect(await query.writtenBetween(1900, 2100).with('box').all()).toMatchObject([
+      { box: { name: 'new' } },
+    ]);
+    expect((await query.asOf(1500).with('items').all())[0]!.items).toHaveLength(1);
+  });
+
+  it.each(['lookup', 'hash'] as const)('holds for its relations: deleted rows, by %s', async (join) => {
+    const shelves = db.repository(Shelf);
+    expect(await shelves.find({ shelf: 2 }, { join }).with('box').all()).toMatchObject([{ box: null }]);
+    const all = { withDeleted: true } as const;
+    const wanted = [{ box: { name: 'gone' } }];
+    expect(
+      await shelves
+        .find({ shelf: 2 }, { join, ...all })
+        .with('box')
+        .all(),
+    ).toMatchObject(wanted);
+    expect(await shelves.reading(all).find({ shelf: 2 }, { join }).with('box').all()).toMatchObject(wanted);
+  });
+
+  it('holds for its relations: consistency and signal, in every call', async () => {
+    const asked: object[] = [];
+    const { signal } = new AbortController();
+    const said = {
+      consistency: 'TIMELINE',
+      attributes: { a: '1' },
+      timeout: 5000,
+      withDeleted: true,
+    } as const;
+    const readers: RelatedReaders = (_target, view) => {
+      asked.push({ ...view });
+      return db.repository(Box);
+    };
+    const { schema, access } = db.repository(Shelf) as unknown as {
+      readonly schema: EntitySchema;
+      readonly access: TableAccess;
+    };
+    const spec = emptySpec(schema, parseKeyConditions('Shelf', schema.key, { shelf: 1 }), {
+      fullScan: false,
+    });
+    const query = new EntityQuery<typeof Shelf>({ ...access, related: readers }, spec, said).signal(signal);
+    await query.with('box').all();
+    expect(asked).toEqual([{ timeRange: undefined, options: { ...said, cacheBlocks: undefined, signal } }]);
   });
 });
 

@@ -10,6 +10,7 @@ import {
   KEYS_AT_ONCE,
   LISTS_AT_ONCE,
   MAX_HASHED,
+  type ReadView,
   type RelatedReaders,
   RelationLoader,
 } from './relation-loader.js';
@@ -49,7 +50,7 @@ export interface RelatedSpec {
   readonly relations: readonly RelationSchema[];
   readonly join: JoinStrategy;
   readonly readers: RelatedReaders;
-  readonly signal: AbortSignal | undefined;
+  readonly view: ReadView;
   /** Properties that were read for the relations only. */
   readonly extra: readonly string[];
 }
@@ -118,8 +119,8 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
   }
 
   private attaching(): (items: readonly object[]) => Promise<void> {
-    const { relations, readers, join, signal, extra } = this.spec;
-    const loaders = relations.map((relation) => new RelationLoader(relation, readers, join, signal));
+    const { relations, readers, join, view, extra } = this.spec;
+    const loaders = relations.map((relation) => new RelationLoader(relation, readers, join, view));
     return async (items) => {
       if (items.length === 0) return;
       for (const loader of loaders) await loader.attach(items);

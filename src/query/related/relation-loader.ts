@@ -3,6 +3,8 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
 import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/types.js';
+import type { TimeRange } from '../../table/index.js';
+import type { ReadOptionsOf } from '../find-options.js';
 
 /** How the entities of a relation to one are found. */
 export type JoinStrategy = 'lookup' | 'hash';
@@ -21,8 +23,18 @@ export interface RelatedRows extends AsyncIterable<object> {
   all(options: { readonly max: number }): Promise<object[]>;
 }
 
-/** The repository of another entity. @throws SchemaError on a class that the database was not opened with. */
-export type RelatedReaders = (target: EntityClass) => RelatedReader;
+/** How a query reads: what it reads beside its own rows is of the same time, and read in the same way. */
+export interface ReadView {
+  /** Undefined: the present. */
+  readonly timeRange: TimeRange | undefined;
+  readonly options: ReadOptionsOf;
+}
+
+/**
+ * What reads another entity; without a view as the present is.
+ * @throws SchemaError on a class that the database was not opened with.
+ */
+export type RelatedReaders = (target: EntityClass, view?: ReadView) => RelatedReader;
 
 /** Keys looked up in one call. */
 export const KEYS_AT_ONCE = 1000;
@@ -36,6 +48,7 @@ export const MAX_HASHED = 200_000;
 /** Sets one relation of entities. */
 export class RelationLoader {
   private readonly reader: RelatedReader;
+  private readonly signal: AbortSignal | undefined;
   /** All of the others by row key, when they are hashed and are not too many. */
   private hashed: Promise<ReadonlyMap<string, object> | undefined> | undefined;
 
@@ -43,9 +56,10 @@ export class RelationLoader {
     private readonly relation: RelationSchema,
     readers: RelatedReaders,
     private readonly strategy: JoinStrategy,
-    private readonly signal: AbortSignal | undefined,
+    view: ReadView,
   ) {
-    this.reader = readers(relation.target());
+    this.reader = readers(relation.target(), view);
+    this.signal = view.options.signal;
   }
 
   async attach(items: readonly object[]): Promise<void> {
