@@ -195,7 +195,9 @@ export class EntryMarks {
     const gone = marks.filter(([, { change }]) => change.is === undefined);
     const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
     const marked = await this.standing(shortened, undefined);
-    const answers = await this.batch(
+    // Old entries are removed beside: a new one that is not verified yet leads to the row all the same.
+    const removed = this.remove(gone.map(([, mark]) => mark));
+    const verifying = this.batch(
       kept.map(([, mark]) => {
         const { value, change } = mark;
         const is = change.is!;
@@ -204,7 +206,7 @@ export class EntryMarks {
       }),
       undefined,
     );
-    await this.remove(gone.map(([, mark]) => mark));
+    const [answers] = await Promise.all([verifying, removed]);
     const lost = kept.filter((_, i) => {
       const answer = answers[i]!;
       return answer.ok && answer.success === false;
