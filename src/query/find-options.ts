@@ -3,7 +3,6 @@
 import { QueryError } from '../errors.js';
 import { describe, isRecord } from '../table/checks.js';
 import type { Consistency, OperationOptions } from '../table/index.js';
-import type { JoinStrategy } from './related/relation-loader.js';
 import { checkCount, checkNames } from './slice.js';
 
 /** Options of every read. */
@@ -18,6 +17,9 @@ export interface ReadOptionsOf extends OperationOptions {
   /** Whether rows that were deleted and left (`@DeletedAt`) are read too; default false. */
   readonly withDeleted?: boolean | undefined;
 }
+
+/** How the entities of a relation to one are found. */
+export type JoinStrategy = 'lookup' | 'hash';
 
 /** Options of `find` and `collection`. */
 export interface FindOptions extends ReadOptionsOf {

@@ -4,9 +4,9 @@ import { QueryError } from '../../errors.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
+import type { JoinStrategy } from '../find-options.js';
 import type { Page, PageOptions } from '../page.js';
 import {
-  type JoinStrategy,
   KEYS_AT_ONCE,
   LISTS_AT_ONCE,
   MAX_HASHED,

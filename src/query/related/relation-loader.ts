@@ -4,10 +4,7 @@ import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
 import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/types.js';
 import type { TimeRange } from '../../table/index.js';
-import type { ReadOptionsOf } from '../find-options.js';
-
-/** How the entities of a relation to one are found. */
-export type JoinStrategy = 'lookup' | 'hash';
+import type { JoinStrategy, ReadOptionsOf } from '../find-options.js';
 
 type Item = Record<string, unknown>;
 
