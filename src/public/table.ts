@@ -14,10 +14,12 @@ export {
   toStringBinary,
 } from '../bytes/index.js';
 export type { CompactionSettings } from '../store/background/compaction-policy.js';
+export type { EmbeddedAdmin } from '../store/embedded-admin.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
 export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';
 export type { EmbeddedOptions } from '../store/options.js';
+export type { TableSnapshot } from '../store/snapshots.js';
 export type { StoreStats } from '../store/stats.js';
 export type { VerifyReport } from '../store/verify.js';
 export {

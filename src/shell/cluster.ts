@@ -17,12 +17,15 @@ export interface ServerFacts {
   readonly regions: number;
 }
 
-export interface ClusterAdmin extends Admin {
+export interface SnapshotAdmin extends Admin {
   snapshot(name: string, table: string, type?: 'FLUSH' | 'SKIPFLUSH'): Promise<void>;
   listSnapshots(): Promise<SnapshotFacts[]>;
   deleteSnapshot(name: string): Promise<void>;
   cloneSnapshot(name: string, newTable: string): Promise<void>;
   restoreSnapshot(name: string): Promise<void>;
+}
+
+export interface ClusterAdmin extends SnapshotAdmin {
   moveRegion(region: string, server?: string): Promise<void>;
   mergeRegions(regions: readonly string[], force?: boolean): Promise<void>;
   assignRegion(region: string): Promise<void>;
@@ -35,6 +38,12 @@ export interface ClusterAdmin extends Admin {
 
 export function isCluster(admin: Admin): admin is ClusterAdmin {
   return 'listSnapshots' in admin && 'getServers' in admin;
+}
+
+/** @throws CommandError on an engine without snapshots. */
+export function snapshotsOf(admin: Admin, command: string): SnapshotAdmin {
+  if ('listSnapshots' in admin) return admin as SnapshotAdmin;
+  throw new CommandError(`${command} is for engines that have snapshots.`);
 }
 
 /** @throws CommandError on an engine that is one process. */

@@ -15,7 +15,7 @@ import {
   LATEST_TIMESTAMP,
   listOf,
 } from '../table/index.js';
-import { replaced } from './catalog.js';
+import { wasReplaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
 import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
@@ -163,7 +163,7 @@ export class BulkLoad implements Interruptible {
   /** As one change: whatever a split or an alteration has made of the regions meanwhile is seen here. */
   private async publish(): Promise<void> {
     const { core, state } = this;
-    if (core.writableTable(state.name) !== state) throw replaced(state.name);
+    if (core.writableTable(state.name) !== state) throw wasReplaced(state.name);
     // What is in memory is older than what is loaded, and has to be in files as old (HBase does the same).
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
     await core.pressure.holdingWrites(() => this.commit());

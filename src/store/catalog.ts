@@ -49,12 +49,12 @@ export class Catalog {
 
   /** The table of this canonical name. */
   find(name: string): TableState | undefined {
-    return this.byName.get(name);
+    return isSeen(name) ? this.byName.get(name) : undefined;
   }
 
   /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
   get(name: string): TableState {
-    const state = this.byName.get(name);
+    const state = this.find(name);
     if (state) return state;
     const known = this.tableNames();
     throw new RowanError(
@@ -69,7 +69,7 @@ export class Catalog {
   }
 
   tableNames(): string[] {
-    return [...this.byName.keys()].sort();
+    return [...this.byName.keys()].filter(isSeen).sort();
   }
 
   tableOf(region: Region): TableState | undefined {
@@ -87,6 +87,9 @@ export class Catalog {
   /** @throws RowanError `ERR_NAMESPACE_EXISTS`. */
   addNamespace(name: string, properties: NamespaceProperties): Promise<void> {
     return this.changeNamespaces(async () => {
+      if (name === SNAPSHOTS) {
+        throw new InvalidArgumentError(`The namespace "${name}" is that of snapshots. Choose another name.`);
+      }
       if (this.hasNamespace(name))
         throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${name}" already.`);
       const edits: Edit[] = [{ type: 'namespaceAdd', name }];
@@ -153,6 +156,75 @@ export class Catalog {
     if (regionReplication > 1) this.parts.environment.emit({ kind: 'singleCopy', table, regionReplication });
   }
 
+  /** A table that nobody sees, of its full name. */
+  hidden(name: string): TableState | undefined {
+    return this.byName.get(name);
+  }
+
+  /**
+   * Makes a table of the files of another, which both have from then on. `before` is awaited while no compaction runs, and
+   * answers the number of the last write that the copy is to have; without it the other has no writes in memory. The table
+   * that is `replaced` goes in the same step.
+   * @throws RowanError `ERR_TABLE_EXISTS`.
+   */
+  async copyTable(
+    source: TableState,
+    descriptorOf: () => TableDescriptor,
+    options: {
+      readonly enabled: boolean;
+      readonly before?: () => Promise<number>;
+      readonly replaced?: TableState | undefined;
+    },
+  ): Promise<void> {
+    const { replaced } = options;
+    const { name } = descriptorOf();
+    const copy = async (): Promise<void> => {
+      if (this.byId.get(source.id) !== source) throw wasReplaced(source.name);
+      if (this.byName.get(name) !== replaced) throw tableExists(name);
+      const last = (await options.before?.()) ?? Number.POSITIVE_INFINITY;
+      const { state, edits } = this.copyOf(source, descriptorOf(), options.enabled, last);
+      try {
+        const drop: Edit[] = replaced === undefined ? [] : [{ type: 'tableDrop', id: replaced.id }];
+        await this.parts.journal.record([...drop, ...edits]);
+      } catch (error) {
+        for (const store of state.stores()) store.close();
+        throw error;
+      }
+      if (replaced !== undefined) this.remove(replaced);
+      this.add(state);
+    };
+    const alone = (): Promise<void> =>
+      source.changes.run(() => this.parts.work.withoutCompactions([...source.stores()], copy));
+    await this.exclusively(name, () => (replaced === undefined ? alone() : this.alone(replaced, alone)));
+  }
+
+  private copyOf(
+    source: TableState,
+    descriptor: TableDescriptor,
+    enabled: boolean,
+    last: number,
+  ): { state: TableState; edits: Edit[] } {
+    const { journal, chunkPool, environment } = this.parts;
+    const { manifest } = journal;
+    const id = manifest.newId();
+    const familyNumbers = new Map(descriptor.families.map(({ name }) => [name, manifest.newId()]));
+    const edits: Edit[] = [{ type: 'tableAdd', id, descriptor, familyNumbers, enabled }];
+    const regions = source.regions.map(({ startKey, endKey, byFamily }) => {
+      const number = manifest.newId();
+      edits.push({ type: 'regionAdd', id: number, table: id, startKey, endKey });
+      const stores = descriptor.families.map((family) => {
+        const from = byFamily.get(family.name)!;
+        const files = from.version.files.filter((file) => file.entry().minSeq <= last);
+        const at = { region: number, family: familyNumbers.get(family.name)! };
+        for (const file of files) edits.push({ type: 'fileAdd', ...at, file: file.entry() });
+        return new FamilyStore(number, at.family, family, files, -1, chunkPool);
+      });
+      return new Region(number, id, startKey, endKey, stores);
+    });
+    const { maxCellSize } = environment.settings;
+    return { state: new TableState(id, descriptor, familyNumbers, enabled, regions, maxCellSize), edits };
+  }
+
   async deleteTable(state: TableState): Promise<void> {
     await this.exclusively(state.name, () =>
       this.alone(state, async () => {
@@ -183,7 +255,7 @@ export class Catalog {
 
   private async alter(state: TableState, descriptor: TableDescriptor): Promise<void> {
     // It may have been dropped while the codecs were looked for.
-    if (this.get(state.name) !== state) throw replaced(state.name);
+    if (this.get(state.name) !== state) throw wasReplaced(state.name);
     const familyNumbers = new Map(
       descriptor.families.map((family) => [
         family.name,
@@ -284,6 +356,22 @@ export class Catalog {
   }
 }
 
+/** The namespace of the tables that snapshots are; it is no namespace to anybody. */
+export const SNAPSHOTS = 'rowan_snapshots';
+
+function isSeen(table: string): boolean {
+  return !table.startsWith(`${SNAPSHOTS}:`);
+}
+
+/** The error for work on a table that must be disabled for it. */
+export function disabledTable(table: string, action: string): RowanError {
+  return new RowanError(
+    'ERR_TABLE_ENABLED',
+    `The table "${table}" is enabled. Disable it first, then ${action} it.`,
+    { details: { table } },
+  );
+}
+
 /** The error for a table whose namespace is not there. */
 export function noSuchNamespace(namespace: string): RowanError {
   return new RowanError(
@@ -307,7 +395,7 @@ export function tableExists(name: string): RowanError {
 }
 
 /** The error for work on a table that was dropped meanwhile, though there is another of its name. */
-export function replaced(name: string): RowanError {
+export function wasReplaced(name: string): RowanError {
   return new RowanError(
     'ERR_TABLE_NOT_FOUND',
     `The table "${name}" was dropped and made anew during this call. Nothing was changed; make the call again.`,

@@ -14,9 +14,10 @@ import {
   type RegionInfo,
   type TableDescriptor,
 } from '../table/index.js';
-import { disabledError, noSuchNamespace, tableExists } from './catalog.js';
+import { disabledError, disabledTable, noSuchNamespace, tableExists } from './catalog.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
+import { Snapshots, type TableSnapshot } from './snapshots.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
@@ -24,7 +25,43 @@ import type { TableState } from './table-state.js';
 const SYSTEM_NAMESPACE = 'hbase';
 
 export class EmbeddedAdmin implements Admin {
-  constructor(private readonly core: StoreCore) {}
+  private readonly snapshots: Snapshots;
+
+  constructor(private readonly core: StoreCore) {
+    this.snapshots = new Snapshots(core);
+  }
+
+  /**
+   * Takes a snapshot of a table: what it holds at one moment, every acknowledged write included. Files are shared, not copied.
+   * @throws InvalidArgumentError when there is one of this name; RowanError `ERR_TABLE_NOT_FOUND`.
+   */
+  async snapshot(name: string, table: string): Promise<void> {
+    await this.snapshots.take(name, this.table(table));
+  }
+
+  /** In the order of their names. */
+  async listSnapshots(): Promise<TableSnapshot[]> {
+    this.core.checkOpen();
+    return this.snapshots.list();
+  }
+
+  async deleteSnapshot(name: string): Promise<void> {
+    this.core.checkOpen();
+    await this.snapshots.delete(name);
+  }
+
+  /** Makes a new table of a snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
+  async cloneSnapshot(name: string, newTable: string): Promise<void> {
+    const { namespace } = parseTableName(newTable);
+    this.checkNamespace(namespace);
+    await this.snapshots.clone(name, canonicalTableName(newTable));
+  }
+
+  /** Puts a snapshot's table, which must be disabled, back to what it was. @throws RowanError `ERR_TABLE_ENABLED`. */
+  async restoreSnapshot(name: string): Promise<void> {
+    this.core.checkOpen();
+    await this.snapshots.restore(name);
+  }
 
   async createNamespace(namespace: string, properties: NamespaceProperties = {}): Promise<void> {
     parseTableName(namespaced(namespace));
@@ -185,11 +222,7 @@ export class EmbeddedAdmin implements Admin {
   private disabled(name: string, action: string): TableState {
     const state = this.table(name);
     if (!state.enabled) return state;
-    throw new RowanError(
-      'ERR_TABLE_ENABLED',
-      `The table "${state.name}" is enabled. Disable it first, then ${action} it.`,
-      { details: { table: state.name } },
-    );
+    throw disabledTable(state.name, action);
   }
 
   private checkNamespace(namespace: string): void {

@@ -1,7 +1,6 @@
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 
 import type {
-  Admin,
   BulkLoadResult,
   Capabilities,
   CellStream,
@@ -35,7 +34,7 @@ export class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly place: string;
   readonly capabilities = CAPABILITIES;
-  readonly admin: Admin;
+  readonly admin: EmbeddedAdmin;
   readonly commits: Commits;
   private readonly tables = new Map<string, EmbeddedTable>();
 

@@ -29,6 +29,20 @@ test('the embedded engine answers the statements about properties of namespaces 
   }
 });
 
+test('the embedded engine answers the statements about snapshots as the shell of HBase did', async () => {
+  const engine = await openEmbedded('/store', { fileSystem: new MemoryFileSystem() });
+  try {
+    const script = scriptOf('cluster').split('\n');
+    const end = script.findIndex((line) => line.startsWith('create_namespace'));
+    const answered = await rowanSteps(engine, `${script.slice(0, end).join('\n')}\nexit\n`);
+    const golden = goldenOf('cluster').slice(0, end);
+    expect(golden.length).toBeGreaterThan(30);
+    expect(answered.slice(0, end)).toEqual(golden);
+  } finally {
+    await engine.close();
+  }
+});
+
 test.each([
   ['tables', 150],
   ['rows', 300],

@@ -1,6 +1,6 @@
 /** Snapshots of tables. */
 
-import { clusterOf, type SnapshotFacts } from '../cluster.js';
+import { type SnapshotFacts, snapshotsOf } from '../cluster.js';
 import type { ShellCommand, ShellContext } from '../command.js';
 import { CommandError, requireText, textOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
@@ -18,8 +18,13 @@ const snapshot: ShellCommand = {
   async run(shell, [table, name, options = null]) {
     const of = requireText(table!, 'Table name must be of type String');
     const named = requireText(name!, 'Snapshot name must be of type String');
+    if (!(await shell.admin.tableExists(of))) {
+      throw new CommandError(
+        `org.apache.hadoop.hbase.snapshot.SnapshotCreationException: Table '${of}' doesn't exist, can't take snapshot.`,
+      );
+    }
     const skip = options instanceof RubyHash && options.get('SKIP_FLUSH') === true;
-    await clusterOf(shell.admin, 'snapshot').snapshot(named, of, skip ? 'SKIPFLUSH' : 'FLUSH');
+    await snapshotsOf(shell.admin, 'snapshot').snapshot(named, of, skip ? 'SKIPFLUSH' : 'FLUSH');
     return options === null ? null : [options];
   },
 };
@@ -32,7 +37,7 @@ const clone: ShellCommand = {
   summary: 'Makes a new table of a snapshot.',
   examples: ["clone_snapshot 'snapshot1', 't2'"],
   async run(shell, [name, table]) {
-    const admin = clusterOf(shell.admin, 'clone_snapshot');
+    const admin = snapshotsOf(shell.admin, 'clone_snapshot');
     await requireSnapshot(shell, textOf(name!));
     await admin.cloneSnapshot(textOf(name!), textOf(table!));
     return null;
@@ -47,7 +52,7 @@ const restore: ShellCommand = {
   summary: "Puts a snapshot's disabled table back to what it was.",
   examples: ["restore_snapshot 'snapshot1'"],
   async run(shell, [name]) {
-    const admin = clusterOf(shell.admin, 'restore_snapshot');
+    const admin = snapshotsOf(shell.admin, 'restore_snapshot');
     const found = (await admin.listSnapshots()).find((each) => each.name === textOf(name!));
     if (found === undefined)
       throw new CommandError(`Unable to find the table name for snapshot=${textOf(name!)}`);
@@ -68,7 +73,7 @@ const remove: ShellCommand = {
   summary: 'Deletes a snapshot.',
   examples: ["delete_snapshot 'snapshot1'"],
   async run(shell, [name]) {
-    const admin = clusterOf(shell.admin, 'delete_snapshot');
+    const admin = snapshotsOf(shell.admin, 'delete_snapshot');
     await requireSnapshot(shell, textOf(name!));
     await admin.deleteSnapshot(textOf(name!));
     return null;
@@ -76,7 +81,7 @@ const remove: ShellCommand = {
 };
 
 async function requireSnapshot(shell: ShellContext, name: string): Promise<SnapshotFacts> {
-  const all = await clusterOf(shell.admin, 'Snapshots').listSnapshots();
+  const all = await snapshotsOf(shell.admin, 'Snapshots').listSnapshots();
   const found = all.find((each) => each.name === name);
   if (found === undefined) throw new CommandError(`Unknown snapshot ${name}!`);
   return found;
@@ -85,7 +90,7 @@ async function requireSnapshot(shell: ShellContext, name: string): Promise<Snaps
 async function matching(shell: ShellContext, names: RubyValue, tables: RubyValue): Promise<SnapshotFacts[]> {
   const name = patternOf(textOf(names));
   const table = patternOf(textOf(tables));
-  const all = await clusterOf(shell.admin, 'Snapshots').listSnapshots();
+  const all = await snapshotsOf(shell.admin, 'Snapshots').listSnapshots();
   return all.filter((each) => name.test(each.name) && table.test(each.table));
 }
 
@@ -152,7 +157,7 @@ const deleteAll: ShellCommand = {
       return null;
     }
     if (!(await shell.confirmed(`Delete the above ${found.length} snapshots`))) return null;
-    for (const { name } of found) await clusterOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
+    for (const { name } of found) await snapshotsOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
     shell.print(`${found.length} snapshots successfully deleted.`);
     return null;
   },
@@ -178,7 +183,7 @@ const deleteOfTables: ShellCommand = {
     }
     if (!(await shell.confirmed(`Delete the above ${found.length} snapshots`))) return null;
     for (const { name } of found) {
-      await clusterOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
+      await snapshotsOf(shell.admin, 'delete_snapshot').deleteSnapshot(name);
       shell.print(`Successfully deleted snapshot: ${name}\n`);
     }
     return null;

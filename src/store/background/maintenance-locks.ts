@@ -60,6 +60,20 @@ export class MaintenanceLocks {
     }
   }
 
+  /** Runs `change` while no compaction of `stores` runs or begins; memory is written to files meanwhile. */
+  async withoutCompactions<T>(stores: readonly FamilyStore[], change: () => Promise<T>): Promise<T> {
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    try {
+      for (const store of stores) this.heldCompactions.set(store, held);
+      for (const store of stores) await this.compacted(store);
+      return await change();
+    } finally {
+      for (const store of stores) this.heldCompactions.delete(store);
+      release();
+    }
+  }
+
   private async flushed(store: FamilyStore): Promise<void> {
     // Who asked for it hears of its failure.
     while (this.flushes.has(store)) await Promise.allSettled([this.flushes.get(store)]);
