@@ -147,17 +147,22 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       const reading = this.open(plan, size + 1, size + 1, tally, position);
       const { placing } = reading;
       const rows: PageRow<T>[] = [];
-      const take = async (row: Row, place: Uint8Array, entity: number): Promise<void> => {
+      const take = (row: Row, key: Uint8Array, entity: number): Promise<void> | undefined => {
         const data = each && copyBytes(row.row);
-        const item = await prepared.loaders[entity]!.load(row);
-        if (item !== null) each?.(data!);
-        rows.push({ item: item as T | null, position: { key: place, entity } });
+        const taken = (item: object | null): undefined => {
+          if (item !== null) each?.(data!);
+          rows.push({ item: item as T | null, position: { key, entity } });
+        };
+        const item = prepared.loaders[entity]!.load(row);
+        return item instanceof Promise ? item.then(taken) : taken(item);
       };
       // The row behind the page only says that there is one.
       let seen = 0;
       try {
         const kept: { readonly row: Row; readonly place: Uint8Array }[] = [];
-        while (await reading.advance()) {
+        for (;;) {
+          const more = reading.advance();
+          if (!(typeof more === 'boolean' ? more : await more)) break;
           seen++;
           const { entity } = reading;
           const row = reading.row!;
