@@ -33,6 +33,8 @@ export interface RecordStamp {
   readonly version: number;
   /** The oldest version that there may be rows of. */
   readonly oldest: number;
+  /** Places whose values were moved, and nothing was declared at since -> where to. */
+  readonly moved?: Readonly<Record<string, string>>;
 }
 
 /** The name in the metadata: of a record type, or of the only entity of a table without one. */
@@ -97,10 +99,20 @@ export function placeOf({ family, qualifier }: Pick<StampedColumn, 'family' | 'q
   return `${family}:${qualifier}`;
 }
 
-export function writeStamp({ entity, key, marker, columns, version, oldest }: RecordStamp): string {
+export function writeStamp({
+  entity,
+  key,
+  marker,
+  columns,
+  version,
+  oldest,
+  moved = {},
+}: RecordStamp): string {
   const sorted = [...columns].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)).map(inOrder);
   const versions = version === 1 ? {} : { version, ...(oldest < version && { oldest }) };
-  return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted, ...versions });
+  const places = Object.entries(moved).sort(([a], [b]) => (a < b ? -1 : 1));
+  const notes = places.length === 0 ? {} : { moved: Object.fromEntries(places) };
+  return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted, ...versions, ...notes });
 }
 
 /** One text for one column, in whatever order its fields were read. */
@@ -128,6 +140,7 @@ export function readStamp(text: string): RecordStamp | string {
     columns,
     version = 1,
     oldest = version,
+    moved = {},
   } = read as Partial<RecordStamp> & {
     format?: unknown;
   };
@@ -139,7 +152,9 @@ export function readStamp(text: string): RecordStamp | string {
     (marker === null || typeof marker === 'string') &&
     [version, oldest].every((one) => Number.isInteger(one));
   if (!whole || !Array.isArray(columns) || !columns.every(isColumn)) return 'it lacks what a stamp has';
-  return { entity: typeof entity === 'string' ? entity : undefined, key, marker, columns, version, oldest };
+  if (!isPlaces(moved)) return 'what it notes of moved columns are no places';
+  const name = typeof entity === 'string' ? entity : undefined;
+  return { entity: name, key, marker, columns, version, oldest, moved };
 }
 
 function parseJson(text: string): unknown {
@@ -148,6 +163,12 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function isPlaces(value: unknown): value is Readonly<Record<string, string>> {
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).every((to) => typeof to === 'string')
+  );
 }
 
 function isColumn(value: unknown): value is StampedColumn {

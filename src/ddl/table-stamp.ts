@@ -145,6 +145,15 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
       }
       continue;
     }
+    const to = movedTo(place, before);
+    if (to !== undefined && !declared.has(to) && !read.has(to)) {
+      const now = stored.get(to)?.property;
+      add(
+        `"${column.property}" is declared at ${place}, whose values were moved to ${to}${now === undefined ? '' : ` ("${now}")`}: ` +
+          `they would not be read there, and moved back they would be hidden by the deletes of that move. Use the declarations of the program that moved them, or give the property a column of its own with \`was\`: ${to}.`,
+      );
+      continue;
+    }
     const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
     if (moved === undefined) continue;
     add(
@@ -152,6 +161,17 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     );
   }
   return problems;
+}
+
+/** Where the values of a place stand since they were moved; undefined: they were not. */
+function movedTo(place: string, { moved = {} }: RecordStamp): string | undefined {
+  const passed = new Set([place]);
+  let to: string | undefined;
+  for (let next = moved[place]; next !== undefined && !passed.has(next); next = moved[next]) {
+    to = next;
+    passed.add(next);
+  }
+  return to;
 }
 
 /** What would make the rows that are to be removed others than those that are meant. */
@@ -233,7 +253,13 @@ export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<
   if (stamp === undefined) return {};
   const former = new Set([...formerPlaces(entity).keys(), ...readPlaces(entity).keys()]);
   const columns = stamp.columns.filter((column) => !former.has(placeOf(column)));
-  return { [stampName(entity.key.recordType)]: writeStamp({ ...stamp, columns, oldest: stamp.version }) };
+  const moved: Record<string, string> = { ...stamp.moved };
+  for (const column of entity.columns) {
+    const to = placeOf(stampOfColumn(column));
+    for (const place of column.was) moved[placeOf(stampOfFormer(column, place))] = to;
+  }
+  const text = writeStamp({ ...stamp, columns, oldest: stamp.version, moved });
+  return { [stampName(entity.key.recordType)]: text };
 }
 
 /** Whether what was written as `old` is read rightly by `now`. */
@@ -277,10 +303,14 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
     const kept = (before?.columns ?? []).filter(
       (old) => !now.columns.some((column) => placeOf(column) === placeOf(old)),
     );
+    const columns = [...now.columns, ...kept];
+    const taken = new Set(columns.map(placeOf));
+    const moved = Object.entries(before?.moved ?? {}).filter(([place]) => !taken.has(place));
     const text = writeStamp({
       ...now,
-      columns: [...now.columns, ...kept],
+      columns,
       oldest: before?.oldest ?? now.oldest,
+      moved: Object.fromEntries(moved),
     });
     if (text !== live.metadata[name]) changes[name] = text;
   }

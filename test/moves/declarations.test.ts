@@ -231,3 +231,85 @@ describe('values that cannot be migrated', () => {
     await Promise.all([db.close(), now.close()]);
   });
 });
+
+describe('an earlier release behind a move that is done', () => {
+  const first = thing((c) => ({ subject: c.column('d:s', text), n: c.column('d:n', int32).optional() }));
+  const renamed = (more: (c: ColumnBuilder<string>) => PropertyDefinitions = () => ({})) =>
+    thing((c) => ({
+      title: c.column('d:t', text, { was: ['d:s'] }),
+      n: c.column('d:n', int32).optional(),
+      ...more(c),
+    }));
+  const later = (more: (c: ColumnBuilder<string>) => PropertyDefinitions = () => ({})) =>
+    thing((c) => ({ title: c.column('d:t', text), n: c.column('d:n', int32).optional(), ...more(c) }));
+
+  async function moved(): Promise<MemoryFileSystem> {
+    const disk = new MemoryFileSystem();
+    {
+      await using db = await openMemory({ entities: [first], disk });
+      await db.repository(first).put({ id: '1', subject: 'Hello' } as never);
+    }
+    const Renamed = renamed();
+    await using db = await openMemory({ entities: [Renamed], disk });
+    await db.schema.moveColumns(Renamed);
+    return disk;
+  }
+
+  async function get(target: KeyedClass, disk: MemoryFileSystem): Promise<object | null> {
+    await using db = await openMemory({ entities: [target], disk });
+    return db.repository(target).get({ id: '1' } as never);
+  }
+
+  it('is refused where the property was renamed, as where its name stays', async () => {
+    const disk = await moved();
+    await expect(get(first, disk)).rejects.toThrow(/"subject" is declared at .* were moved to .*"title"/);
+    const Stays = thing((c) => ({ title: c.column('d:s', text) }));
+    await expect(get(Stays, disk)).rejects.toThrow(/"title" is declared at .* were moved/);
+    // Others have been at it since.
+    expect(await get(later(), disk)).toMatchObject({ title: 'Hello' });
+    await expect(get(first, disk)).rejects.toThrow(/would not be read there/);
+  });
+
+  it('is refused behind several moves', async () => {
+    const disk = await moved();
+    const Again = thing((c) => ({ title: c.column('d:u', text, { was: ['d:t'] }) }));
+    {
+      await using db = await openMemory({ entities: [Again], disk });
+      await db.schema.moveColumns(Again);
+    }
+    await expect(get(first, disk)).rejects.toThrow(/would not be read there/);
+    expect(
+      await get(
+        thing((c) => ({ title: c.column('d:u', text) })),
+        disk,
+      ),
+    ).toMatchObject({ title: 'Hello' });
+  });
+
+  it('is refused where it would move back what the deletes of the move hide, and opens at a third place', async () => {
+    const disk = await moved();
+    const Back = thing((c) => ({ subject: c.column('d:s', text, { was: ['d:t'] }) }));
+    await expect(get(Back, disk)).rejects.toThrow(/hidden by the deletes/);
+    const Third = thing((c) => ({ subject: c.column('d:s2', text, { was: ['d:t'] }) }));
+    expect(await get(Third, disk)).toMatchObject({ subject: 'Hello' });
+    {
+      await using db = await openMemory({ entities: [Third], disk });
+      await db.schema.moveColumns(Third);
+    }
+    expect(
+      await get(
+        thing((c) => ({ subject: c.column('d:s2', text) })),
+        disk,
+      ),
+    ).toMatchObject({
+      subject: 'Hello',
+    });
+    await expect(get(later(), disk)).rejects.toThrow(/"title" is declared at/);
+  });
+
+  it('leaves the old place to another property of the program that has the new one', async () => {
+    const disk = await moved();
+    const Other = later((c) => ({ sound: c.column('d:s', int32).optional() }));
+    expect(await get(Other, disk)).toMatchObject({ title: 'Hello' });
+  });
+});
