@@ -11,6 +11,7 @@ import {
   type ChangeParticipant,
   type CommittingTable,
   type FollowerContext,
+  fenceRows,
   followingWith,
   OUTBOX_TABLE,
   RowFollowing,
@@ -105,7 +106,9 @@ export class Following {
     return new RowFollowing({
       schema,
       followers,
+      table: engine.table(schema.table.descriptor.name),
       outbox: engine.table(OUTBOX_TABLE),
+      now: () => engine.now(),
       reading: this.reading,
       onLeft: (token) => this.remote!.take(token),
       onFailure,
@@ -122,7 +125,13 @@ export class Following {
 
   private stepSource(): FollowerContext {
     const { engine, executorOf } = this.source;
-    return { reading: this.reading, following: followingWith(executorOf), now: () => engine.now() };
+    const now = (): number => engine.now();
+    return {
+      reading: this.reading,
+      following: followingWith(executorOf),
+      fence: (entity, rows) => fenceRows(engine.table(entity.table.descriptor.name), entity, rows, now),
+      now,
+    };
   }
 
   /** @throws QueryError when the entity has no copies. */

@@ -3,6 +3,7 @@ import { toHex } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
   type Intent,
+  type IntentMark,
   OUTBOX_TABLE,
   type RowFollowing,
   readIntent,
@@ -136,12 +137,12 @@ export class RemoteOutbox implements Outbox {
     for await (const intent of this.intents()) {
       if (this.hasEnded) return undefined;
       const now = this.source.engine.now();
-      const done: Uint8Array[] = [];
-      for (const { token, since } of intent.marks) {
-        const name = toHex(token);
+      const done: IntentMark[] = [];
+      for (const mark of intent.marks) {
+        const name = toHex(mark.token);
         if (of !== undefined && !of.has(name)) continue;
-        const rest = since + settledAfter - now;
-        if (rest <= 0 || this.left.has(name)) done.push(token);
+        const rest = mark.since + settledAfter - now;
+        if (rest <= 0 || this.left.has(name)) done.push(mark);
         else youngest = Math.min(youngest ?? rest, rest);
       }
       if (done.length > 0 && !(await this.work(intent, done, settledAfter)))
@@ -153,14 +154,18 @@ export class RemoteOutbox implements Outbox {
   /** Whether what follows was done. */
   private async work(
     { entity, target, row }: Intent,
-    tokens: readonly Uint8Array[],
+    marks: readonly IntentMark[],
     settledAfter: number,
   ): Promise<boolean> {
-    if (!(await this.source.followingOf(entity)!.settle(target, 'all', settledAfter))) return false;
-    const mutation = removeIntents(row, tokens);
-    const [answer] = await this.table.batch([mutation]);
+    const following = this.source.followingOf(entity)!;
+    const isOwn = marks.every(({ token }) => this.left.has(toHex(token)));
+    const isDone = isOwn
+      ? await following.settle(target, 'all', settledAfter)
+      : await following.takeOver(target, settledAfter);
+    if (!isDone) return false;
+    const [answer] = await this.table.batch([removeIntents(row, marks)]);
     if (!answer!.ok) throw answer!.error;
-    for (const token of tokens) this.left.delete(toHex(token));
+    for (const { token } of marks) this.left.delete(toHex(token));
     return true;
   }
 }

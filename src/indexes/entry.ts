@@ -34,11 +34,8 @@ export const ENTRY_QUALIFIER: Uint8Array = Uint8Array.of(0x5f);
 export const VERIFIED = 1;
 /** The entry was written before the data row, which decides whether it holds (HBase only). FROZEN. */
 export const UNVERIFIED = 2;
-/**
- * The qualifier, beside that of the marker, of the cell that says which change the entries of a row are of: its token
- * (HBase only). FROZEN.
- */
-export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
+export { SHADOW_QUALIFIER } from '../schema/types.js';
+
 const TOKEN_LENGTH = 8;
 const ID_LENGTH = 4;
 

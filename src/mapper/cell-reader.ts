@@ -1,6 +1,6 @@
 import { equalBytes, toHex, toStringBinary } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
+import { type ColumnSchema, type ColumnWindow, SHADOW_QUALIFIER } from '../schema/types.js';
 import type { Cell, RawRow, Result } from '../table/index.js';
 import { ExpectedColumn, generateRawReader, type RawReader } from './reader-code.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, shapeCode, slotsOf } from './shape.js';
@@ -104,6 +104,7 @@ export class CellReader {
   /** As `read`, of a row without objects. @throws as `read`. */
   readRaw(raw: RawRow): object | null {
     if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
+    if (raw.count === 1 && this.isShadow(raw.families[0]!, raw.qualifiers[0]!)) return null;
     if (this.rawReader !== undefined) return this.rawReader(raw);
     // Maps and histories keep what they are given.
     return this.read(raw.toResult());
@@ -111,8 +112,14 @@ export class CellReader {
 
   private isGone(result: Result): boolean {
     const { lifeSign } = this;
-    if (result.cells.length === 0) return true;
+    const { cells } = result;
+    if (cells.length === 0) return true;
+    if (cells.length === 1 && this.isShadow(cells[0]!.family, cells[0]!.qualifier)) return true;
     return lifeSign !== undefined && result.getLatest(lifeSign.family, lifeSign.qualifier) === undefined;
+  }
+
+  private isShadow(family: string, qualifier: Uint8Array): boolean {
+    return family === this.entity.marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER);
   }
 
   private lives(raw: RawRow): boolean {

@@ -48,7 +48,7 @@ export {
 export { IndexedExecutor, ReadRepair } from './remote/indexed-executor.js';
 export { IndexedRows } from './remote/indexed-rows.js';
 export { RowFollowing } from './remote/row-following.js';
-export { withoutMarks } from './remote/row-work.js';
+export { FENCED, fenceRows, withoutMarks } from './remote/row-work.js';
 export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';

@@ -108,6 +108,11 @@ export interface EmbeddedSchema {
  * depends on the difference.
  */
 export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
+/**
+ * The qualifier, beside that of the marker, of the cell that says which change the entries of a row are of: its token
+ * (HBase only). Alone it is no entity: it keeps a write out that comes late. FROZEN.
+ */
+export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
 
 /** The options of a table and its families that were given. */
 export interface DeclaredOptions extends TableOptions {

@@ -10,6 +10,7 @@ import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine, Table } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { Mortal } from './dying.js';
+import { LateRequests } from './late.js';
 
 const STEPS = new Set<PropertyKey>([
   'atomic',
@@ -52,6 +53,8 @@ export interface Program {
 export interface SteplessStore extends AsyncDisposable {
   /** Another program on the same tables. */
   program(...entities: EntityClass[]): Promise<Program>;
+  /** Another program, one of whose requests may arrive late. */
+  late(...entities: EntityClass[]): Promise<{ readonly db: Database; readonly requests: LateRequests }>;
 }
 
 export async function openStepless(clock: () => number = Date.now): Promise<SteplessStore> {
@@ -69,6 +72,13 @@ export async function openStepless(clock: () => number = Date.now): Promise<Step
       await db.ready();
       databases.push(db);
       return { db, mortal };
+    },
+    async late(...entities) {
+      const requests = new LateRequests(stepless(unclosed(engine)));
+      const db = new Database(compileSchema(entities), requests.engine, 'create');
+      await db.ready();
+      databases.push(db);
+      return { db, requests };
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(databases.map((db) => db.close()));

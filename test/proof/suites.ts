@@ -118,6 +118,12 @@ export const SUITES: readonly Suite[] = [
     what: 'the power goes under 16 writers of sources, of rows with copies of them, references and summaries, and of rows that a delete takes along: no reference leads nowhere, figures are those of the rows, copies differ only where the outbox says so, and a second repair changes nothing',
   },
   {
+    id: 'late-requests',
+    promises: 'docs/hbase.md',
+    file: 'test/indexes/late-requests.test.ts',
+    what: 'each change that a write sends, of entries, claims of unique values, copies, referential rules and figures, arrives when others have taken over what its writer had begun, who has given up or ended, or arrives twice: unique values, answers and checks are exact',
+  },
+  {
     id: 'linked-list',
     promises: 'P1, P3',
     file: 'test/crash/linked-list.deep.test.ts',

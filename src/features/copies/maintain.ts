@@ -259,6 +259,20 @@ export class CopySourceFollower implements Follower {
     return isDone;
   }
 
+  async fence(row: Uint8Array): Promise<boolean> {
+    let isDone = true;
+    for (const plan of this.plans) {
+      let from: LinkPosition | undefined;
+      do {
+        const start = from;
+        const found = await this.source.reading((step) => plan.link.find(step, row, TOGETHER, start));
+        if (!(await this.source.fence(plan.entity, found.rows))) isDone = false;
+        from = found.next;
+      } while (from !== undefined);
+    }
+    return isDone;
+  }
+
   private async settleOne(plan: CopyPlan, row: Uint8Array, share: Share): Promise<boolean> {
     const { reading } = this.source;
     let values = await this.valuesOf(plan, row);

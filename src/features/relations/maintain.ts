@@ -299,6 +299,20 @@ export class ReferenceTargetFollower implements Follower {
     return true;
   }
 
+  async fence(row: Uint8Array): Promise<boolean> {
+    let isDone = true;
+    for (const plan of this.plans) {
+      let from: LinkPosition | undefined;
+      do {
+        const start = from;
+        const found = await this.source.reading((step) => plan.link.find(step, row, TOGETHER, start));
+        if (!(await this.source.fence(plan.entity, found.rows))) isDone = false;
+        from = found.next;
+      } while (from !== undefined);
+    }
+    return isDone;
+  }
+
   private isThere(row: Uint8Array, step: ChangeStep): boolean {
     const get = new Get(row);
     this.presence.addTo(get, false);

@@ -26,6 +26,7 @@ import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
 import {
+  AMOUNTS,
   putStanding,
   readStanding,
   STATE_PREFIX,
@@ -355,7 +356,12 @@ export class Summarizing {
       ...this.targetOf(plan),
       reading,
       outbox,
-      reader: new SummaryReader(plan, indexing.of(schema), () => engine.now()),
+      reader: new SummaryReader(
+        plan,
+        indexing.of(schema),
+        () => engine.now(),
+        outbox === undefined ? undefined : AMOUNTS,
+      ),
       indexes: [...names].map((index) => indexing.handle(schema, index)),
       alone: (run) => indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
     });

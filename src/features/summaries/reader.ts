@@ -8,7 +8,7 @@ import { type IndexAccess, requireActive } from '../../query/index.js';
 import type { ChangeStep } from '../../repository/executor.js';
 import { RowImage } from '../../repository/row-image.js';
 import type { FigureSchema } from '../../schema/types.js';
-import { type AtomicStep, Get, type Result, Scan } from '../../table/index.js';
+import { type AtomicStep, type Filter, Get, type Result, Scan } from '../../table/index.js';
 import { SummaryCount } from './embedded.js';
 import type { SummaryPlan } from './plan.js';
 import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, standingOf } from './rows.js';
@@ -32,13 +32,17 @@ export class SummaryReader {
     private readonly plan: SummaryPlan,
     private readonly access: IndexAccess | undefined,
     private readonly now: () => number,
+    /** Where groups have other cells than their amounts: what leaves those out. */
+    private readonly sift: Filter | undefined = undefined,
   ) {}
 
   /** Null: the group has no rows. @throws QueryError when the summary is not built; KeyError. */
   get(step: ChangeStep, values: Readonly<Record<string, unknown>>): SummaryRow | null {
     const group = this.plan.encode(values);
     const count = this.counted(step);
-    const amounts = amountsOf(step.read(new Get(groupRow(count, group)), this.plan.tableName));
+    const amounts = amountsOf(
+      step.read(new Get(groupRow(count, group)).setFilter(this.sift), this.plan.tableName),
+    );
     return this.rowOf(step, group, amounts);
   }
 
@@ -55,7 +59,7 @@ export class SummaryReader {
     for (let at = from?.range ?? 0; at < ranges.length; at++) {
       const scan = this.scanOf(count, ranges[at]!, at === from?.range ? from.after : undefined);
       const wanted = limit - rows.length;
-      const found = step.scan(scan.setLimit(wanted), this.plan.tableName);
+      const found = step.scan(scan.setFilter(this.sift).setLimit(wanted), this.plan.tableName);
       for (const result of found) {
         const group = groupOf(result.row);
         if (check !== undefined && !check(group)) continue;

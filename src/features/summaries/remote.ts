@@ -18,11 +18,13 @@ import {
 } from '../../table/index.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
+  AMOUNTS,
   type Amounts,
   amountsOf,
   decodeLife,
-  dropToken,
   encodeLife,
+  endToken,
+  getToken,
   groupRow,
   lifeRow,
   putStanding,
@@ -131,12 +133,12 @@ function unreadable({ row }: Result): CorruptionError {
  *
  * 1. It is written down what the row has added and what it is to add, if nobody has changed that since it was read.
  * 2. Each group takes the difference, and with it, in the same step, a token: so it takes it once, whoever hands it over.
- * 3. It is written down that the row has added that; then the tokens go.
+ * 3. It is written down that the row has added that; then the tokens
+ *    end by time, after {@link FENCED}: a request that comes late finds that the group has taken it.
  *
  * Who does this reads the row and what it has added once more behind it, until both agree. So at rest they do, whoever was
  * faster, and any number may be at it. A transfer belongs to the one who has begun it, who makes each step within
- * {@link WINDOW}; what nobody has ended after a longer time another takes over. That is what allows tokens to go: nobody
- * hands over then who has begun before.
+ * {@link WINDOW}; what nobody has ended after a longer time another takes over, with the same token.
  */
 
 /** How often a row is looked at while others change it, or are about to end what they have begun. */
@@ -189,7 +191,7 @@ export class RemoteCount {
 
   /** The amounts of a group, `group` as the layout of the summary encodes it, in some counts. */
   async amounts(group: Uint8Array, generations: readonly number[]): Promise<Amounts[]> {
-    const gets = generations.map((generation) => new Get(groupRow(generation, group)));
+    const gets = generations.map((generation) => new Get(groupRow(generation, group)).setFilter(AMOUNTS));
     return (await this.table.getAll(gets)).map(amountsOf);
   }
 
@@ -260,7 +262,10 @@ export class RemoteCount {
     if (timeout < WINDOW / 2) return;
     await this.batch(steps, timeout);
     if (!(await this.close(own, value, is))) return;
-    await this.batch(taken.map(([group]) => dropToken(group, token)));
+    await this.end(
+      taken.map(([group]) => group),
+      token,
+    );
   }
 
   /** What goes from group to group, by the row of the group. */
@@ -293,6 +298,16 @@ export class RemoteCount {
         : CheckAndMutate.ifEquals(SUMMARY_FAMILY, ADDITION, found, mutation);
     const { success } = await this.table.checkAndMutate(check, { timeout: WINDOW });
     return success;
+  }
+
+  /** What the groups have taken is closed; a request that comes late is to find it so. */
+  private async end(groups: readonly Uint8Array[], token: Uint8Array): Promise<void> {
+    await sleep(TICK);
+    const found = await this.table.getAll(groups.map((group) => getToken(group, token)));
+    const ends = found.flatMap(({ cells }, i) =>
+      cells[0] === undefined ? [] : [endToken(groups[i]!, token, cells[0].timestamp)],
+    );
+    await this.batch(ends);
   }
 
   private async batch(actions: readonly BatchAction[], timeout?: number): Promise<void> {

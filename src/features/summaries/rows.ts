@@ -3,14 +3,18 @@
 import { concatBytes, copyBytes, EMPTY_BYTES, toBytes, toLatin1 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { ChangeStep } from '../../repository/executor.js';
+import { FENCED } from '../../repository/index.js';
 import type { EntitySchema, SummarySchema } from '../../schema/types.js';
 import {
   CheckAndMutate,
   Delete,
+  type Filter,
+  filters,
   Get,
   Increment,
   Put,
   type Result,
+  RowMutations,
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
@@ -113,6 +117,11 @@ export function groupOf(row: Uint8Array): Uint8Array {
 /** What rows add to a group: amounts by the qualifier (latin1) of their cells. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
+/** What the columns of tokens begin with. FROZEN. */
+const TOKENS = Uint8Array.of(0xff, 0xff, 0xff);
+/** What stands in the column of a token. */
+const TAKEN = new Uint8Array(8);
+
 /** Of an amount; longer ones are the tokens of what a group has taken. */
 const LONGEST_QUALIFIER = 2;
 
@@ -147,13 +156,34 @@ function additionTo(row: Uint8Array, amounts: Amounts): Increment {
 
 /** The same where the group may have taken it already: then it has the token. */
 export function takeOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
-  const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, token, 1n);
-  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, token, increment);
+  const column = tokenColumn(token);
+  const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, column, 1n);
+  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
 }
 
-export function dropToken(row: Uint8Array, token: Uint8Array): Delete {
-  return new Delete(row).addColumns(SUMMARY_FAMILY, token);
+/** Reads when the group has taken what has the token. */
+export function getToken(row: Uint8Array, token: Uint8Array): Get {
+  return new Get(row).addColumn(SUMMARY_FAMILY, tokenColumn(token));
 }
+
+/**
+ * Has a token end by time, when no request can come any more that would give the same once more. `since`: when it was taken; what
+ * was written then would show itself again behind what ends.
+ */
+export function endToken(row: Uint8Array, token: Uint8Array, since: number): RowMutations {
+  const column = tokenColumn(token);
+  return new RowMutations(row)
+    .add(new Delete(row).addColumns(SUMMARY_FAMILY, column, since))
+    .add(new Put(row).addColumn(SUMMARY_FAMILY, column, TAKEN).setTtl(FENCED));
+}
+
+/** Behind all amounts, so that these are read without what was taken. */
+function tokenColumn(token: Uint8Array): Uint8Array {
+  return concatBytes(TOKENS, token);
+}
+
+/** What is read of a group: no tokens, of which there may be many. */
+export const AMOUNTS: Filter = filters.columnRange(null, false, TOKENS, false);
 
 /** What a row of the entity has added, and when it ends. */
 export interface Life {

@@ -245,9 +245,13 @@ export function putIntent(row: Uint8Array, token: Uint8Array): RowMutation {
   return new Put(row).addColumn(OUTBOX_FAMILY, token, EMPTY_BYTES);
 }
 
-export function removeIntents(row: Uint8Array, tokens: readonly Uint8Array[]): RowMutation {
+/** Up to what was read of them, where that is said: a change that begins anew notes itself once more. */
+export function removeIntents(
+  row: Uint8Array,
+  marks: readonly (Pick<IntentMark, 'token'> & Partial<IntentMark>)[],
+): RowMutation {
   const del = new Delete(row);
-  for (const token of tokens) del.addColumns(OUTBOX_FAMILY, token);
+  for (const { token, since } of marks) del.addColumns(OUTBOX_FAMILY, token, since);
   return del;
 }
 

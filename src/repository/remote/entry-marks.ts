@@ -131,7 +131,8 @@ export class EntryMarks {
       work.drop(change);
       return undefined;
     }
-    const { stored, shadow } = await this.rows.load(holder, options);
+    const loaded = await this.rows.load(holder, options);
+    const { stored, shadow } = loaded;
     if (this.planner.bears(index, stored, row)) {
       if (here.has(toLatin1(holder))) work.isPutOff = true;
       else if (work.change === undefined) {
@@ -140,8 +141,9 @@ export class EntryMarks {
       } else work.fail(this.planner.taken(index, row, holder));
       return undefined;
     }
-    // Its row has been written since, or nobody can be about to write it.
-    if (token === undefined || (shadow !== undefined && equalBytes(token, shadow)) || this.isSettled(cell))
+    // Its row has been written since, or he who is about to write it can do so no more.
+    const isSeen = token === undefined || (shadow !== undefined && equalBytes(token, shadow));
+    if (isSeen || (this.isSettled(cell) && (await this.rows.fence(holder, loaded, this.now()))))
       return ifStill(cell.value, put);
     work.isPutOff = true;
     return undefined;
@@ -170,8 +172,8 @@ export class EntryMarks {
     await this.remove(claims);
   }
 
-  /** Removes entries that are as they were marked. */
-  async remove(marks: readonly Mark[]): Promise<void> {
+  /** Removes entries that are as they were marked; how many. */
+  async remove(marks: readonly Mark[]): Promise<number> {
     const found = await this.standing(marks, undefined);
     const actions: BatchAction[] = [];
     for (const [i, { row, value }] of marks.entries()) {
@@ -179,6 +181,7 @@ export class EntryMarks {
       if (cell !== undefined && equalBytes(cell.value, value)) actions.push(removal(row, cell));
     }
     await this.batch(actions, undefined);
+    return actions.length;
   }
 
   /**
@@ -214,24 +217,25 @@ export class EntryMarks {
     return [...new Set(lost.map(([work]) => work))];
   }
 
-  /** Removes entries of a row that is not there: those that are nobody's, and such as `mine` were written with. */
+  /**
+   * Removes entries of a row that is not there: such as stood so before the row was fenced and are nobody's, and such as `mine`
+   * were written with.
+   */
   async removeStray(
     of: Uint8Array,
     suspects: readonly Suspect[],
+    before: readonly (Standing | undefined)[],
     mine: ReadonlyMap<string, Mark>,
   ): Promise<number> {
-    const found = await this.standing(suspects, undefined);
     const actions: BatchAction[] = [];
     for (const [i, { row }] of suspects.entries()) {
-      const standing = found[i];
+      const standing = before[i];
       if (standing === undefined || !equalBytes(standing.holder, of)) continue;
       const { cell, token } = standing;
-      const own = mine.get(toLatin1(row))?.value;
-      const isOwn = own !== undefined && equalBytes(own, cell.value);
-      if (token === undefined || isOwn || this.isSettled(cell)) actions.push(removal(row, cell));
+      if (token === undefined || this.isSettled(cell)) actions.push(removal(row, cell));
     }
     await this.batch(actions, undefined);
-    return actions.length;
+    return actions.length + (await this.remove([...mine.values()]));
   }
 
   async standing(

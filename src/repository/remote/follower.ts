@@ -24,6 +24,11 @@ export interface Follower {
    * @returns whether that is done; else it is left for the outbox.
    */
   settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
+  /**
+   * Before that is done in the place of another: fences the rows that he may have changed for it, so that what he has sent
+   * takes no effect when it comes late. @returns whether it has; not where others were changing them.
+   */
+  fence?(row: Uint8Array): Promise<boolean>;
 }
 
 /** Whether a writer waits for what follows, who is not to be kept longer than was declared. */
@@ -36,6 +41,8 @@ export type Following = (changes: readonly EntityChange[]) => Promise<number>;
 export interface FollowerContext {
   readonly reading: Reading;
   readonly following: Following;
+  /** Fences rows of an entity; see {@link DataRows.fence}. Whether none was being changed by others. */
+  fence(entity: EntitySchema, rows: readonly Uint8Array[]): Promise<boolean>;
   now(): number;
 }
 

@@ -15,20 +15,14 @@ import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
 import { isPlain, RowImage } from '../row-image.js';
 import type { ChangeIntents } from './change-intents.js';
-import { EntryMarks, SETTLED, WINDOW } from './entry-marks.js';
+import { EntryMarks, SETTLED, type Standing, WINDOW } from './entry-marks.js';
 import type { RowFollowing } from './row-following.js';
-import { DataRows, type Mark, RowWork, type Suspect } from './row-work.js';
+import { DataRows, type Mark, RowWork, type Suspect, TICK } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */
 const ATTEMPTS = 64;
 /** The longest wait between two attempts, ms. */
 const LONGEST_WAIT = 100;
-/**
- * Milliseconds between what is seen of a row or entry and what is written for it: a delete hides what is written in its
- * millisecond, whoever wrote it (R32).
- */
-const TICK = 2;
-
 /** What mending a row came to. */
 export interface Mended {
   readonly error: RowanError | undefined;
@@ -76,22 +70,30 @@ export class IndexedRows {
     mine: ReadonlyMap<string, Mark> = NO_MARKS,
     options?: OperationOptions,
   ): Promise<Mended[]> {
-    const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects));
+    const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects, mine === NO_MARKS));
+    const suspects = works.flatMap((work) => (work.isFencing ? work.suspects : []));
+    // Before the rows are: what is written of entries behind that is of those who have seen it.
+    const before = await this.entries.standing(suspects, options);
     await this.drive(works, WholeCall.of(options, this.rows.table));
     const mended: Mended[] = [];
+    let at = 0;
     for (const work of works) {
+      const from = at;
+      if (work.isFencing) at += work.suspects.length;
       const error = work.outcome!.ok ? undefined : work.outcome!.error;
       const stray = work.image.isEmpty && error === undefined;
-      const removed = stray ? await this.removeStray(work, mine) : 0;
+      const removed = stray ? await this.removeStray(work, before.slice(from, at), mine) : 0;
       mended.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
     }
     return mended;
   }
 
-  private removeStray(work: RowWork, mine: ReadonlyMap<string, Mark>): Promise<number> {
-    const own = new Map([...mine, ...work.marks]);
-    const suspects = new Map([...work.suspects, ...own.values()].map((one) => [toLatin1(one.row), one]));
-    return this.entries.removeStray(work.row, [...suspects.values()], own);
+  private removeStray(
+    work: RowWork,
+    before: readonly (Standing | undefined)[],
+    mine: ReadonlyMap<string, Mark>,
+  ): Promise<number> {
+    return this.entries.removeStray(work.row, work.suspects, before, new Map([...mine, ...work.marks]));
   }
 
   private async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
@@ -209,6 +211,7 @@ export class IndexedRows {
     // Who marks an entry that another has marked must keep that other from writing the row.
     work.renews =
       following !== undefined ||
+      image.isEmpty ||
       work.changes.length > 0 ||
       work.isOpenEnded ||
       !this.planner.leavesEntries(image, after);
@@ -223,7 +226,7 @@ export class IndexedRows {
 
   /** The row stays, its shadow is renewed: whoever has planned by what it was before begins anew. */
   private planMending(work: RowWork): void {
-    const { image, shadow, row } = work;
+    const { image, row } = work;
     const entries = this.all(image, false);
     const strange = work.suspects
       .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
@@ -231,17 +234,11 @@ export class IndexedRows {
     work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
     work.renews = true;
     work.expects = this.rows.unchanged(loadedOf(work), []);
-    if (image.isEmpty) {
-      work.mutations = [this.rows.shadowDelete(row)];
-      if (shadow === undefined) work.outcome = NOTHING_DONE;
-      return;
-    }
-    if (work.changes.length === 0) work.outcome = NOTHING_DONE;
-    const ttl = this.planner.life.remainingOfMarker(
-      (family, qualifier) => image.cell(family, qualifier),
-      this.now(),
-    );
-    work.mutations = [this.rows.shadowPut(row, work.token, ttl)];
+    // What others have begun is not undone before they can end it no more; one's own is nobody else's.
+    if (image.isEmpty ? !work.isFencing || work.suspects.length === 0 : work.changes.length === 0)
+      work.outcome = NOTHING_DONE;
+    const life = this.rows.shadowLife(image.toResult(), this.now());
+    work.mutations = [this.rows.shadowPut(row, work.token, life)];
   }
 
   /** All entries of a row: as if they were new, or as such that it has. */

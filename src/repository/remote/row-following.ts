@@ -19,14 +19,17 @@ import type { ChangeImage, OwnColumn } from '../executor.js';
 import { intentRow, putIntent, removeIntents } from './change-intents.js';
 import { SETTLED } from './entry-marks.js';
 import type { Follower, Reading, Share } from './follower.js';
-import { type RowWork, refuseTimes } from './row-work.js';
+import { fenceRows, type RowWork, refuseTimes } from './row-work.js';
 
 /** What it takes from its database. */
 export interface RowFollowingSource {
   readonly schema: EntitySchema;
   readonly followers: readonly Follower[];
+  /** The entity's. */
+  readonly table: Table;
   readonly outbox: Table;
   readonly reading: Reading;
+  now(): number;
   /** Told of a change whose row was written, and of which something is left for the outbox to do. */
   onLeft(token: Uint8Array): void;
   onFailure(error: RowanError): void;
@@ -102,7 +105,7 @@ export class RowFollowing {
 
   private async remove(works: readonly RowWork[]): Promise<void> {
     if (works.length === 0) return;
-    const actions = works.map(({ row, intent }) => removeIntents(this.rowOf(row), [intent]));
+    const actions = works.map(({ row, intent }) => removeIntents(this.rowOf(row), [{ token: intent }]));
     const answers = await this.source.outbox.batch(actions);
     for (const answer of answers) if (!answer.ok) throw answer.error;
   }
@@ -113,6 +116,17 @@ export class RowFollowing {
     for (const follower of this.source.followers)
       if (!(await follower.settle(row, share, settledAfter))) isDone = false;
     return isDone;
+  }
+
+  /**
+   * As {@link settle}, in the place of writers of whom nobody knows whether they have written the row: they cannot any more.
+   * @returns whether it is done; not when the row was being written just now.
+   */
+  async takeOver(row: Uint8Array, settledAfter: number): Promise<boolean> {
+    const { table, schema, followers } = this.source;
+    if (!(await fenceRows(table, schema, [row], () => this.source.now()))) return false;
+    for (const follower of followers) if ((await follower.fence?.(row)) === false) return false;
+    return this.settle(row, 'all', settledAfter);
   }
 
   private rowOf(row: Uint8Array): Uint8Array {

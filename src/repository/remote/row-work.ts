@@ -1,9 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
 import { type EntityIndex, newToken, SHADOW_QUALIFIER } from '../../indexes/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
-  Delete,
   Get,
   LATEST_TIMESTAMP,
   type OperationOptions,
@@ -12,11 +12,12 @@ import {
   type RowMutation,
   type Table,
 } from '../../table/index.js';
-import type { Change, Expectation } from '../change.js';
+import { type Change, checked, type Expectation } from '../change.js';
 import type { RowEntry } from '../changes/entry.js';
 import { type LogPlace, MARK_QUALIFIER } from '../changes/log-rows.js';
 import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
+import { EntryLife } from '../expiry.js';
 import { RowImage } from '../row-image.js';
 
 /**
@@ -33,6 +34,17 @@ export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Resu
 
 /** Rows with their shadow: the cell beside the marker that says which change their entries are of. */
 
+/**
+ * Milliseconds that what keeps late requests out stands where nothing else holds it: the shadow of a row that is not there, and the
+ * tokens of what a group was given. No request is later.
+ */
+export const FENCED = 4 * 60 * 60 * 1000;
+/**
+ * Milliseconds between what is seen of a row or entry and what is written for it: a delete hides what is written in its
+ * millisecond, whoever wrote it (R32).
+ */
+export const TICK = 2;
+
 /** A row, and apart from it its shadow and its mark. */
 export interface LoadedRow {
   readonly stored: Result;
@@ -45,11 +57,13 @@ export class DataRows {
   readonly family: string;
   /** The family of marks. */
   private readonly marks: string | undefined;
+  private readonly life: EntryLife;
 
   constructor(
     readonly table: Table,
     private readonly schema: EntitySchema,
   ) {
+    this.life = new EntryLife(schema);
     this.family = schema.marker!.family;
     this.marks = schema.changeMarks;
   }
@@ -81,7 +95,8 @@ export class DataRows {
   ): Expectation[] {
     const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
     if (shadow !== undefined) return [...others, { ...cell, kind: 'equal', value: shadow }];
-    const expects: Expectation[] = [...others, { ...cell, kind: 'absent' }];
+    // In front: of a row that is not there the first absence alone is asked, and every row has a shadow from its beginning.
+    const expects: Expectation[] = [{ ...cell, kind: 'absent' }, ...others];
     // Of a row without a shadow absence says nothing: it may be gone.
     const first = stored.cells[0];
     if (first !== undefined && others.every(({ kind }) => kind === 'absent')) {
@@ -94,9 +109,38 @@ export class DataRows {
     return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl);
   }
 
-  shadowDelete(row: Uint8Array): RowMutation {
-    return new Delete(row).addColumns(this.family, SHADOW_QUALIFIER);
+  /**
+   * Gives a row another shadow, if it is still as it was loaded: a write that was planned before, however late it comes, then fails
+   * by its condition. Of a row that is not there the shadow stands alone, for {@link FENCED}.
+   * @returns whether it was. @throws RowanError as the table does.
+   */
+  async fence(row: Uint8Array, loaded: LoadedRow, now: number): Promise<boolean> {
+    // A delete hides what is written in its millisecond (R32).
+    await sleep(TICK);
+    const put = this.shadowPut(row, newToken(), this.shadowLife(loaded.stored, now));
+    const { success } = await this.table.checkAndMutate(checked(row, this.unchanged(loaded, []), [put]));
+    return success;
   }
+
+  /** Milliseconds that the shadow of a row stands which nothing else is written with; undefined: without end. */
+  shadowLife(stored: Result, now: number): number | undefined {
+    if (stored.isEmpty) return FENCED;
+    return this.life.remainingOfMarker((family, qualifier) => stored.getLatest(family, qualifier), now);
+  }
+}
+
+/** Fences rows as they are now; see {@link DataRows.fence}. @returns whether none was being changed by others. */
+export async function fenceRows(
+  table: Table,
+  schema: EntitySchema,
+  found: readonly Uint8Array[],
+  now: () => number,
+): Promise<boolean> {
+  if (found.length === 0) return true;
+  const rows = new DataRows(table, schema);
+  const loaded = await rows.loadAll(found, undefined);
+  const fenced = await Promise.all(loaded.map((one, i) => rows.fence(found[i]!, one, now())));
+  return fenced.every((one) => one);
 }
 
 /** One row that is changed together with its entries, and how far that has come. */
@@ -154,6 +198,8 @@ export class RowWork {
     /** Undefined: the row stays as it is, and its entries are put right. */
     readonly change: Change | undefined,
     readonly suspects: readonly Suspect[] = [],
+    /** Whether the suspects may be of others, who are to be kept from writing the row. */
+    readonly isFencing: boolean = false,
   ) {
     this.row = row;
     this.image = RowImage.of(row, Result.EMPTY);

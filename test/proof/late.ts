@@ -1,0 +1,100 @@
+/**
+ * Requests that arrive late, or twice, as behind a partition: an engine one of whose writes is kept back, or sent again, when
+ * everybody has given it up.
+ */
+
+import { TimeoutError } from '../../src/errors.js';
+import type { BatchAction, BatchOptions, BatchOutcome, Engine, Table } from '../../src/table/index.js';
+
+/**
+ * `late`: the request is made when it is delivered, and whoever sent it hears that its time is over; `last`: and sends nothing any
+ * more; `twice`: it is made at once, and again.
+ */
+export type Delivery = 'late' | 'last' | 'twice';
+
+const READS: ReadonlySet<PropertyKey> = new Set(['get', 'getAll', 'exists', 'scan']);
+
+export class LateRequests {
+  /** Changes of single rows that were sent since {@link keep}. */
+  sent = 0;
+  private at = Number.POSITIVE_INFINITY;
+  private mode: Delivery = 'late';
+  private kept: (() => Promise<unknown>) | undefined;
+
+  constructor(private readonly of: Engine) {}
+
+  /** Keeps the n-th change from now on, counting from 0. */
+  keep(n: number, mode: Delivery): void {
+    this.sent = 0;
+    this.at = n;
+    this.mode = mode;
+    this.kept = undefined;
+  }
+
+  private get hasEnded(): boolean {
+    return this.mode === 'last' && this.sent > this.at;
+  }
+
+  /** Whether a change was kept. */
+  get hasKept(): boolean {
+    return this.kept !== undefined;
+  }
+
+  /** Lets the change arrive that was kept. Its answer is for nobody. */
+  async deliver(): Promise<void> {
+    await this.kept?.();
+  }
+
+  /** The engine as the program sees it. */
+  get engine(): Engine {
+    return new Proxy(this.of, {
+      get: (target, name) => {
+        if (name === 'table') return (table: string) => this.wrap(target.table(table));
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  }
+
+  private wrap(table: Table): Table {
+    return new Proxy(table, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        if (name === 'batch')
+          return (actions: readonly BatchAction[], options?: BatchOptions) =>
+            this.batch(target, actions, options);
+        if (READS.has(name)) return value.bind(target);
+        return async (...args: unknown[]) => {
+          if (this.hasEnded) throw late();
+          const send = (): Promise<unknown> => value.apply(target, args);
+          if (this.sent++ !== this.at) return send();
+          this.kept = send;
+          if (this.mode === 'twice') return send();
+          throw late();
+        };
+      },
+    });
+  }
+
+  private async batch(
+    table: Table,
+    actions: readonly BatchAction[],
+    options: BatchOptions | undefined,
+  ): Promise<BatchOutcome[]> {
+    if (this.hasEnded) throw late();
+    const chosen = this.at - this.sent;
+    this.sent += actions.length;
+    const action = actions[chosen];
+    if (action === undefined) return table.batch(actions, options);
+    this.kept = () => table.batch([action]);
+    if (this.mode === 'twice') return table.batch(actions, options);
+    const others = actions.filter((_, i) => i !== chosen);
+    const answers = others.length === 0 ? [] : await table.batch(others, options);
+    return [...answers.slice(0, chosen), { ok: false, error: late() }, ...answers.slice(chosen)];
+  }
+}
+
+function late(): TimeoutError {
+  return new TimeoutError('The request had no answer in time.', { details: { outcome: 'unknown' } });
+}
