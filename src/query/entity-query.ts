@@ -140,9 +140,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   private async changeAll(doing: string, action: RowAction, options: BulkOptions): Promise<BulkProgress> {
     const { spec, changer } = this;
-    refuseMoving((await this.resolved()).plan, doing, action);
+    const chosen = (await this.resolved()).plan;
+    const query = movedPart(chosen, action) === undefined ? this : this.byKey();
+    refuseMoving(query === this ? chosen : (await query.resolved()).plan, doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
-    const keys = this.derive({ selected: names, slices: [], limit: undefined });
+    const keys = query.derive({ selected: names, slices: [], limit: undefined });
     const page = (which: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>> =>
       keys.readPage(which, each) as Promise<Page<object>>;
     return changeAll({ spec, signal: this.options.signal, changer, page }, doing, action, options);
@@ -259,7 +261,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
         'A job reads the rows of a query in parts and in no order: leave out limit(), orderBy() and reverse().',
       );
     }
-    const { plan, loaders } = await this.prepare();
+    const { plan, loaders } = await this.byKey().prepare();
     if (plan.through !== undefined) {
       throw new QueryError(
         'A job reads the rows of the table itself, and this query is answered from an index: ask by the key, or allow { fullScan: true }.',
@@ -293,7 +295,14 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.planned;
   }
 
-  /** By the key where it says which rows; else by the index that was named, or one that serves. */
+  /** The query as its key reads it, where that is not the whole table: for what an index cannot serve. */
+  private byKey(): this {
+    const { through, schema, key } = this.spec;
+    if (through !== undefined || schema.key.dictionaries !== undefined) return this;
+    return schema.key.plan(key).kind === 'full' ? this : this.derive({ fullScan: true });
+  }
+
+  /** By the index that was named, or one that reads less than the key would; else by the key. */
   private planOf(spec: QuerySpec): EntityPlan | IndexPlan {
     const { indexing } = this.access;
     if (spec.through !== undefined) {
@@ -302,10 +311,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     }
     if (indexing === undefined || spec.fullScan) return planQuery(spec);
     const keyPlan = spec.schema.key.plan(spec.key);
-    if (keyPlan.kind !== 'full') return planQuery(spec, undefined, keyPlan);
-    const { use, others } = chooseIndex(spec, indexing.access);
-    if (use !== undefined) return planIndex(spec, use);
-    return planQuery(spec, others.map(({ name, why }) => `${name} ${why}`).join('; '), keyPlan);
+    const { key } = spec.schema;
+    if (keyPlan.kind !== 'full' && (spec.where.length === 0 || key.dictionaries !== undefined)) {
+      return planQuery(spec, undefined, keyPlan);
+    }
+    const { use, others } = chooseIndex(spec, indexing.access, keyPlan);
+    return use === undefined ? planQuery(spec, others, keyPlan) : planIndex(spec, use);
   }
 
   protected override lookUp(limit: number | undefined): T[] | Promise<T[]> | undefined {
@@ -378,12 +389,18 @@ function refuseMoving(plan: EntityPlan | IndexPlan, doing: string, action: RowAc
       `${doing} on ${schema.name}: write by("${index.name}") as where(), which picks the index itself, so that each row can be held against it again.`,
     );
   }
-  if (action.kind !== 'update') return;
-  const moved = index.parts.find((part) => Object.keys(action.patch ?? {}).includes(part.split('.')[0]!));
+  const moved = movedPart(plan, action);
   if (moved === undefined) return;
   throw new QueryError(
     `${doing} on ${schema.name} reads the index "${index.name}" and changes its part "${moved}", so that rows would be met again. Read the table: { fullScan: true }.`,
   );
+}
+
+/** The part of the index that is read which the action changes. */
+function movedPart(plan: EntityPlan | IndexPlan, action: RowAction): string | undefined {
+  if (!('use' in plan) || action.kind !== 'update') return undefined;
+  const changed = Object.keys(action.patch ?? {});
+  return plan.use.index.index.parts.find((part) => changed.includes(part.split('.')[0]!));
 }
 
 function explained(plan: EntityPlan | IndexPlan): Explanation {

@@ -42,6 +42,7 @@ export function explainQuery(plan: EntityPlan): Explanation {
     maxRows: maxRows(keyPlan, plan.limitPushed ? spec.limit : undefined),
     timeRange: explainTimes(plan),
     warnings: warningsOf(plan, local),
+    ...(plan.unserved.length > 0 && { unused: plan.unserved }),
   });
 }
 

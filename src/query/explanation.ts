@@ -56,6 +56,8 @@ export interface QueryExplanation {
   readonly warnings: readonly ExplainWarning[];
   /** The index that the query is answered from; its ranges are those of entries. Absent: none is used. */
   readonly index?: ExplainedIndex;
+  /** Indexes that were looked at for `where`, and why the key is read instead; absent where there are none. */
+  readonly unused?: readonly { readonly name: string; readonly why: string }[];
   /** How the relations that `with` named are read; absent without it. */
   readonly related?: readonly RelationExplanation[];
 }
@@ -105,6 +107,7 @@ export class Explanation implements QueryExplanation {
   declare readonly warnings: readonly ExplainWarning[];
   declare readonly related?: readonly RelationExplanation[];
   declare readonly index?: ExplainedIndex;
+  declare readonly unused?: readonly { readonly name: string; readonly why: string }[];
 
   constructor(explanation: QueryExplanation) {
     Object.assign(this, explanation);
@@ -135,6 +138,7 @@ export function explanationText(explanation: QueryExplanation): string {
     lines.push(`  index  ${index.name} in ${index.table}, ${rows}: ${index.why}`);
     for (const other of index.others) lines.push(`         not ${other.name}: ${other.why}`);
   }
+  for (const { name, why } of explanation.unused ?? []) lines.push(`  index  not ${name}: ${why}`);
   lines.push(`  order  ${order}, ${direction}${fanOut > 1 ? `, fan-out ${fanOut}` : ''}`);
   const reads = Object.entries(explanation.reads).map(([family, columns]) =>
     columns === 'all' ? `${family}:*` : columns.map((column) => `${family}:${column}`).join(' '),

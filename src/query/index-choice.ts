@@ -1,10 +1,17 @@
 import { KeyError, QueryError } from '../errors.js';
 import { ENTRY_QUALIFIER, type EntityIndex, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
-import type { KeyConditions, PartCondition } from '../key/types.js';
+import type { KeyConditions, KeyPlan, PartCondition } from '../key/types.js';
 import { MARKER_VALUE } from '../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
-import { type Condition, conjuncts, describeCondition, impliesPresence, type Test } from './condition.js';
+import {
+  type Condition,
+  conjuncts,
+  describeCondition,
+  impliesPresence,
+  keyPartAsCondition,
+  type Test,
+} from './condition.js';
 import { type FindOptions, isPlain } from './find-options.js';
 import type { IndexAccess, IndexUse, OtherIndex } from './index-access.js';
 import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './index-plan.js';
@@ -17,7 +24,7 @@ import type { QuerySpec } from './query-spec.js';
 import { scanOf } from './ranges.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from './row.js';
 
-/** Which index answers a query whose key conditions would read the whole table. */
+/** Which index answers a query in place of what the conditions on its key would read. */
 
 interface Candidate {
   readonly index: EntityIndex;
@@ -27,22 +34,33 @@ interface Candidate {
   readonly ranged: boolean;
   readonly covered: boolean;
   readonly ranges: number;
+  /** Whether all entries that are read have the same values, so that they come in the order of their rows' bytes. */
+  readonly alike: boolean;
 }
 
-/** The index that leaves least to be read, if any helps, and what is to be said of the others. */
+/**
+ * The index that leaves least to be read, if any helps, and what is to be said of the others. The conditions on the key and
+ * those of `where` choose it together. `keyPlan`: what the key would read; where that is not the whole table, an index is
+ * taken only if it reads no more and gives the rows in the same order.
+ */
 export function chooseIndex(
   spec: QuerySpec,
   access: IndexAccess,
+  keyPlan: KeyPlan,
 ): { readonly use: IndexUse | undefined; readonly others: readonly OtherIndex[] } {
   if (spec.timeRange !== undefined) return { use: undefined, others: [] };
-  const conditions = spec.where.flatMap(conjuncts);
+  const conditions = [
+    ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
+    ...spec.where.flatMap(conjuncts),
+  ];
   const others: OtherIndex[] = [];
   const candidates: Candidate[] = [];
   for (const index of access.indexes.all) {
     const { name } = index.index;
     const found = candidateOf(spec, index, conditions, access);
-    if (typeof found === 'string') others.push({ name, why: found });
-    else candidates.push(found);
+    const why = typeof found === 'string' ? found : whyKey(spec, found, keyPlan);
+    if (why !== undefined) others.push({ name, why });
+    else candidates.push(found as Candidate);
   }
   candidates.sort(
     (a, b) =>
@@ -57,6 +75,23 @@ export function chooseIndex(
   for (const one of rest) others.push({ name: one.index.index.name, why: costOf(one) });
   const { index, key, served } = best;
   return { use: { index, key, served, why: costOf(best), others }, others };
+}
+
+/** Why the key is read rather than the index; undefined where the index is the better one, or there is no other. */
+function whyKey(spec: QuerySpec, candidate: Candidate, { kind, order }: KeyPlan): string | undefined {
+  if (kind === 'full') return undefined;
+  if (kind === 'point' || kind === 'points') return 'is not needed: the key says which rows';
+  const { key } = candidate;
+  const { index } = candidate.index;
+  const by = `ask by("${index.name}")`;
+  const beyond = Object.keys(key).some((part) => spec.key[part] === undefined) || index.where !== undefined;
+  if (!beyond) return 'asks for no more than the key does';
+  const single = index.unique && candidate.alike;
+  const left = Object.keys(spec.key).find((part) => key[part] === undefined);
+  if (left !== undefined && !single)
+    return `may have more entries to read than the key, for "${left}" is none of its leading parts: ${by}`;
+  if (order !== 'none' && !candidate.alike) return `has its rows in another order than the key: ${by}`;
+  return undefined;
 }
 
 function costOf({ index, key, covered }: Candidate): string {
@@ -117,7 +152,9 @@ function candidateOf(
   }
   const use = { index, key, served, why: '', others: [] };
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
-  return { index, key, served, equal, ranged, covered, ranges: keyPlan.ranges.length };
+  const ranges = keyPlan.ranges.length;
+  const alike = ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq');
+  return { index, key, served, equal, ranged, covered, ranges, alike };
 }
 
 function isPlannable(index: EntityIndex, key: KeyConditions): boolean {

@@ -3,7 +3,7 @@
 import { compareBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import { type EntityIndex, INDEX_FAMILY } from '../indexes/index.js';
-import type { KeyPlan } from '../key/types.js';
+import type { KeyPlan, PartCondition } from '../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { FOREVER } from '../table/index.js';
 import { type Condition, conjuncts, keyPartAsCondition } from './condition.js';
@@ -88,12 +88,19 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
     return NO_CONDITIONS;
   }
   return [
-    ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
+    ...Object.entries(spec.key).flatMap(([part, asked]) =>
+      isSameValue(use.key[part], asked) ? [] : conjuncts(keyPartAsCondition(part, asked)),
+    ),
     ...inexactParts.flatMap((part) =>
       use.key[part] === undefined ? [] : conjuncts(keyPartAsCondition(part, use.key[part])),
     ),
     ...spec.where.flatMap(conjuncts).filter((condition) => !use.served.has(condition)),
   ];
+}
+
+/** Whether both ask for the very value, so that entries which meet the one meet the other. */
+function isSameValue(a: PartCondition | undefined, b: PartCondition): boolean {
+  return a?.kind === 'eq' && b.kind === 'eq' && a.value === b.value;
 }
 
 const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);

@@ -4,7 +4,7 @@ import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import { indexToDeclare } from './index-access.js';
+import { indexToDeclare, type OtherIndex } from './index-access.js';
 import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
@@ -30,16 +30,18 @@ export interface EntityPlan {
   readonly limitPushed: boolean;
   /** Cuts what is loaded down to what was asked for. */
   readonly finish: Finish | undefined;
+  /** The indexes that were looked at, and why they were not taken. */
+  readonly unserved: readonly OtherIndex[];
 }
 
 /**
  * Plans a query.
  * @throws KeyError on key conditions the layout cannot search; QueryError `ERR_FULL_SCAN` when every row of the table
- * would be read and `fullScan` was not set. `unserved`: why the indexes that there are do not serve; `keyPlan`: that of its key.
+ * would be read and `fullScan` was not set. `unserved`: the indexes that there are, and why they are not taken; `keyPlan`: that of its key.
  */
 export function planQuery(
   spec: QuerySpec,
-  unserved?: string,
+  unserved: readonly OtherIndex[] = [],
   keyPlan = spec.schema.key.plan(spec.key),
 ): EntityPlan {
   const { schema } = spec;
@@ -69,6 +71,7 @@ export function planQuery(
     rowTest: test,
     limitPushed: spec.limit !== undefined && spec.orderBy === undefined && test === undefined,
     finish: finishOf(spec),
+    unserved,
   };
 }
 
@@ -131,15 +134,16 @@ function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { 
   };
 }
 
-function fullScanError(spec: QuerySpec, why: string | undefined): QueryError {
+function fullScanError(spec: QuerySpec, unserved: readonly OtherIndex[]): QueryError {
   const { schema } = spec;
+  const why = unserved.map(({ name, why }) => `${name} ${why}`).join('; ');
   const first = schema.key.parts[0]?.name ?? '?';
   const where = spec.where.map(describeCondition).join(' and ');
   const index = indexToDeclare(schema, spec.where);
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +
       `${where === '' ? '' : ` to find ${where}`}. Give at least the leading key part "${first}"` +
-      `${index === undefined ? '' : `, declare an index, ${index}${why === undefined ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
+      `${index === undefined ? '' : `, declare an index, ${index}${why === '' ? '' : ` (${why})`}`}, or allow it with { fullScan: true }.`,
     {
       code: 'ERR_FULL_SCAN',
       details: {

@@ -2,9 +2,12 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
+import { Column, Entity, Index, int32, part, RowKey, Table, text } from '../../src/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
 import { onHBase, openTestDatabase } from '../query/test-database.js';
 import { Person } from './entities.js';
 
@@ -197,5 +200,133 @@ describe('an index under times that were given', () => {
     const present = people.find({}).where({ status: 'open', placedAt: { exists: true } });
     expect(present.explain().index!.name).toBe('byStatus');
     expect(await present.all()).toEqual([]);
+  });
+});
+
+describe('a query with a prefix of the key and where()', () => {
+  @Table({ name: 'desk', families: { d: {} } })
+  class Desk {}
+
+  @Entity({ table: Desk })
+  @RowKey(part('tenant'), part('id', int32))
+  @Index('byWork', [part('tenant'), part('status'), part('assignee')])
+  @Index('byStatus', [part('status'), part('assignee')])
+  @Index('byDue', [part('tenant'), part('status'), part('due', int32)])
+  @Index('byCode', [part('code')], { unique: true })
+  class Ticket {
+    declare static readonly key: ['tenant', 'id'];
+    declare static readonly indexes: {
+      byWork: ['tenant', 'status', 'assignee'];
+      byStatus: ['status', 'assignee'];
+      byDue: ['tenant', 'status', 'due'];
+      byCode: ['code'];
+    };
+    tenant!: string;
+    id!: number;
+    @Column('d:s', text) status!: string;
+    @Column('d:a', text) assignee?: string | null;
+    @Column('d:d', int32) due?: number | null;
+    @Column('d:c', text) code?: string | null;
+  }
+
+  async function filled(run: (tickets: Repository<typeof Ticket>) => Promise<void>) {
+    const opened = onHBase ? await openTestDatabase([Ticket]) : undefined;
+    await using desk = opened ?? (await openMemory({ entities: [Ticket] }));
+    const tickets = desk.repository(Ticket);
+    const random = new Random(1);
+    for (let id = 0; id < 60; id++) {
+      await tickets.put({
+        tenant: random.pick(['a', 'b']),
+        id,
+        status: random.pick(['open', 'done']),
+        assignee: random.pick(['u1', 'u2', null]),
+        due: random.below(10),
+        code: `c${id}`,
+      });
+    }
+    await run(tickets);
+    await opened?.dispose();
+  }
+
+  test('is answered by the index on both, in the order of the key', async () => {
+    await filled(async (tickets) => {
+      const query = tickets.find({ tenant: 'a' }).where({ status: 'open', assignee: 'u1' });
+      expect(query.explain()).toMatchObject({
+        index: { name: 'byWork' },
+        filters: { pushed: [], local: [] },
+      });
+      const scan = tickets
+        .find({ tenant: 'a' }, { fullScan: true })
+        .where({ status: 'open', assignee: 'u1' });
+      expect(scan.explain().index).toBeUndefined();
+      expect((await scan.all()).length).toBeGreaterThan(2);
+      expect(await query.all()).toEqual(await scan.all());
+      expect(tickets.find({ tenant: 'a' }).where({ code: 'c7' }).explain().index!.name).toBe('byCode');
+    });
+  });
+
+  test('is answered by the key where an index may read more or orders otherwise, and explain names it', async () => {
+    await filled(async (tickets) => {
+      const ranged = tickets.find({ tenant: 'a' }).where({ status: 'open', due: { lt: 5 } });
+      expect(ranged.explain().index).toBeUndefined();
+      const unused = new Map(ranged.explain().unused!.map(({ name, why }) => [name, why]));
+      expect(unused.get('byDue')).toMatch(/another order than the key: ask by\("byDue"\)/);
+      expect(String(ranged.explain())).toContain('not byDue: ');
+      const other = tickets.find({ tenant: 'a', id: { gte: 20 } }).where({ status: 'open', assignee: 'u1' });
+      expect(other.explain().index).toBeUndefined();
+      expect(other.explain().unused!.find(({ name }) => name === 'byWork')!.why).toMatch(/for "id"/);
+    });
+  });
+
+  test('gives what the scan of the key gives, whatever is asked', async () => {
+    await filled(async (tickets) => {
+      const random = new Random(7);
+      let served = 0;
+      for (let i = 0; i < scaled(150, 600, 3000); i++) {
+        const prefix = {
+          tenant: random.pick(['a', 'b', 'none']),
+          ...(random.chance(0.2) && {
+            id: random.chance(0.5) ? random.below(60) : { gte: random.below(60) },
+          }),
+        };
+        const where = {
+          ...(random.chance(0.8) && { status: random.pick(['open', 'done']) }),
+          ...(random.chance(0.7) && { assignee: random.pick(['u1', 'u2', null]) }),
+          ...(random.chance(0.3) && {
+            due: random.chance(0.5) ? random.below(10) : { gte: random.below(10) },
+          }),
+          ...(random.chance(0.2) && { code: `c${random.below(60)}` }),
+          ...(random.chance(0.1) && { tenant: random.pick(['a', 'b']) }),
+        };
+        const turned = random.chance(0.3);
+        const limit = random.chance(0.3) ? random.below(5) : 100;
+        const open = (fullScan: boolean) => {
+          const query = tickets.find(prefix as never, { fullScan }).where(where as never);
+          return turned ? query.reverse() : query;
+        };
+        const ask = (fullScan: boolean) => open(fullScan).limit(limit);
+        const context = JSON.stringify([prefix, where, turned, limit]);
+        if (ask(false).explain().index !== undefined) served++;
+        expect(await ask(false).all(), context).toEqual(await ask(true).all());
+        expect(await ask(false).count(), context).toBe(await ask(true).count());
+        const page = await open(false).page({ size: 2 });
+        expect(page.items, context).toEqual((await open(true).page({ size: 2 })).items);
+      }
+      expect(served).toBeGreaterThan(20);
+    });
+  });
+
+  test('is changed and read by jobs as before', async () => {
+    await filled(async (tickets) => {
+      const query = tickets.find({ tenant: 'a' }).where({ status: 'open', assignee: 'u1' });
+      const found = await query.count();
+      const { changed } = await query.updateAll({ status: 'done' });
+      expect([changed, await query.count()]).toEqual([found, 0]);
+      const done = tickets.find({ tenant: 'a' }).where({ status: 'done', assignee: 'u1' });
+      await expect(done.toSource()).resolves.toMatchObject({ table: 'desk' });
+      const left = await done.count();
+      expect((await done.deleteAll()).changed).toBe(left);
+      expect(await done.count()).toBe(0);
+    });
   });
 });

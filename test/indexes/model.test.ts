@@ -301,6 +301,7 @@ class Round {
       }
       await this.ask(name, drawn, all);
     }
+    await this.askBeside();
     const name = random.pick(['s', 'q', 'd']);
     const value = random.pick(VALUES[name]!);
     const where = {
@@ -317,6 +318,33 @@ class Round {
       expect(keysOf((await asked.all()) as Row[]), context()).toEqual(keysOf(wanted));
       expect(keysOf((await asked.select('q' as never).all()) as Row[])).toEqual(keysOf(wanted));
       expect(await asked.count()).toBe(wanted.length);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_FULL_SCAN') throw error;
+    }
+  }
+
+  /** A prefix of the key beside conditions: the plan that is chosen gives what the scan of the key gives, in its order. */
+  private async askBeside(): Promise<void> {
+    const { random, repo } = this;
+    const prefix = {
+      a: random.pick(VALUES['a']!),
+      ...(random.chance(0.3) && { b: random.pick(VALUES['b']!) }),
+    };
+    const where = Object.fromEntries(
+      random.some(['s', 'q', 'd'], 2).map((name) => [name, random.pick(VALUES[name]!)]),
+    );
+    const ask = (fullScan: boolean) => repo.find(prefix as never, { fullScan }).where(where as never);
+    const wanted = (await ask(true).all()) as Row[];
+    try {
+      const plan = ask(false).explain();
+      const found = (await ask(false).all()) as Row[];
+      expect(keysOf(found), String(plan)).toEqual(keysOf(wanted));
+      expect(await ask(false).count()).toBe(wanted.length);
+      const key = ask(true).explain();
+      if (key.kind === 'full' || key.order === 'none') return;
+      expect(found.map(keyOf), String(plan)).toEqual(wanted.map(keyOf));
+      const turned = (await ask(false).reverse().all()) as Row[];
+      expect(turned.map(keyOf), String(plan)).toEqual(wanted.map(keyOf).reverse());
     } catch (error) {
       if ((error as { code?: string }).code !== 'ERR_FULL_SCAN') throw error;
     }
