@@ -133,7 +133,12 @@ export function checkOptions(doing: string, given: unknown, known: Readonly<Reco
 
 /** Whether it is an object, and no list, that can be looked into: not the proxy of one that was revoked. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && isReadable(value) && !Array.isArray(value);
+  if (typeof value !== 'object' || value === null) return false;
+  try {
+    return !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** Whether it is an object written as one, `{ … }`: no Date, Map, list or instance of a class. */
