@@ -88,6 +88,12 @@ export const SUITES: readonly Suite[] = [
     what: 'random tables and queries against a simple model of HBase',
   },
   {
+    id: 'lifecycles',
+    promises: 'docs/schema.md',
+    file: 'test/moves/lifecycles.test.ts',
+    what: 'releases of an entity that reorder, move and upgrade its columns, into other families too, and add and drop indexes, with openings between: every way of reading gives what every way of writing has stored',
+  },
+  {
     id: 'moving-rows',
     promises: 'docs/indexes.md',
     file: 'test/indexes/moving-rows.test.ts',
