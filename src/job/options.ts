@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../errors.js';
-import { describe } from '../table/checks.js';
+import { describe, timerDelay } from '../table/checks.js';
 import type { Counters, JobRunOptions } from './types.js';
 
 /** Options with their defaults. */
@@ -158,7 +158,7 @@ export async function sleep(milliseconds: number, signal: AbortSignal): Promise<
       signal.removeEventListener('abort', end);
       done();
     };
-    const timer = setTimeout(end, Math.min(milliseconds, 2 ** 31 - 1));
+    const timer = setTimeout(end, timerDelay(milliseconds));
     signal.addEventListener('abort', end);
   });
 }

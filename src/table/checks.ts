@@ -249,3 +249,11 @@ export function requestOf(given: unknown): Request | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
   return (given as { readonly [BRAND]?: Request })[BRAND];
 }
+
+/** The longest that a timer of Node.js waits, in milliseconds: 24.8 days. It takes more for one millisecond. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** The delay to give to `setTimeout` for a time that a user gave: what is beyond the longest timer ends with it. */
+export function timerDelay(milliseconds: number): number {
+  return Math.min(milliseconds, LONGEST_TIMER);
+}

@@ -1,4 +1,5 @@
 import { RowanError, TimeoutError } from '../../errors.js';
+import { timerDelay } from '../../table/checks.js';
 import {
   AnswerTooLargeError,
   ConnectionError,
@@ -113,7 +114,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
       if (signal !== undefined) offAbort(signal, finish);
       resolve();
     };
-    const timer = setTimeout(finish, milliseconds);
+    const timer = setTimeout(finish, timerDelay(milliseconds));
     if (signal !== undefined) onAbort(signal, finish);
   });
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { RowanError } from '../../errors.js';
+import { timerDelay } from '../../table/checks.js';
 import {
   addressKey,
   type ResolveAddress,
@@ -132,7 +133,7 @@ class Replies {
     });
     this.timer = setTimeout(
       () => this.fail(new Error(`no answer within ${Math.round(timeout)} ms`)),
-      timeout,
+      timerDelay(timeout),
     );
     signal.addEventListener('abort', this.onOver);
     socket.on('error', (error) => this.fail(error));

@@ -1,4 +1,5 @@
 import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
+import { timerDelay } from '../../table/checks.js';
 import { asRowanError } from './call.js';
 
 export interface Asking {
@@ -41,7 +42,7 @@ export function firstAnswer<C, T>(
       over.abort();
       finish();
     };
-    const last = setTimeout(() => settle(() => reject(new NobodyAnswered(errors))), timeout);
+    const last = setTimeout(() => settle(() => reject(new NobodyAnswered(errors))), timerDelay(timeout));
     const begin = (): void => {
       clearTimeout(next);
       const candidate = candidates[begun];
@@ -55,7 +56,7 @@ export function firstAnswer<C, T>(
           else if (errors.length === candidates.length) settle(() => reject(new NobodyAnswered(errors)));
         },
       );
-      if (begun < candidates.length) next = setTimeout(begin, stagger);
+      if (begun < candidates.length) next = setTimeout(begin, timerDelay(stagger));
     };
     if (candidates.length === 0) settle(() => reject(new NobodyAnswered(errors)));
     for (let i = 0; i < atOnce; i++) begin();
@@ -84,7 +85,7 @@ export function withTimeout<T>(
     const timer = setTimeout(() => {
       settle();
       reject(new TimeoutError(`${what} was not done within ${Math.round(timeout)} ms. Try again.`));
-    }, timeout);
+    }, timerDelay(timeout));
     signal?.addEventListener('abort', onAbort);
     promise.then(
       (value) => {

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect as connectTls } from 'node:tls';
+import { timerDelay } from '../../table/checks.js';
 import type { SecurityLayer } from '../security/authenticator.js';
 import { addressKey, type ConnectionSettings, type ServerAddress } from './connection-settings.js';
 import { ConnectionError } from './errors.js';
@@ -60,7 +61,7 @@ export async function openSocket(
     const onAbort = (): void => fail(new Error('the connection was closed meanwhile'));
     const timer = setTimeout(
       () => fail(new Error(`no answer within ${connectTimeout} ms`)),
-      Math.max(1, end - performance.now()),
+      timerDelay(Math.max(1, end - performance.now())),
     );
     signal.addEventListener('abort', onAbort);
     socket.once('error', fail);

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { CorruptionError, fromWire } from '../../errors.js';
+import { timerDelay } from '../../table/checks.js';
 import { type ParquetDecoder, type ParquetItem, ParquetRows } from './parquet-rows.js';
 import type { ParquetReply } from './parquet-thread.js';
 
@@ -54,7 +55,7 @@ class ThreadDecoder implements ParquetDecoder {
         settle(() => reject(this.failure(why, cause)));
       const timer = setTimeout(
         ended(`its rows from number ${first} on were not decoded in ${this.timeoutMs} ms`),
-        this.timeoutMs,
+        timerDelay(this.timeoutMs),
       );
       const failed = (cause: unknown): void => ended('the thread that decodes it failed', cause)();
       const exited = ended('the thread that decodes it ended');

@@ -1,7 +1,7 @@
 /** Runs a transaction, again when others were faster, as often and as long as it was said. */
 
 import { InvalidArgumentError, RowanError, SerializationError, throwIfAborted } from '../../errors.js';
-import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
+import { checkOptions, checkPositiveInteger, describe, timerDelay } from '../../table/checks.js';
 import type { TableTransaction, TransactionOptions } from '../../table/index.js';
 import type { StoreCore } from '../store-core.js';
 import { StoreTransaction } from './transaction.js';
@@ -37,7 +37,7 @@ export async function runTransaction<T>(
     throwIfAborted(options.signal);
     const transaction = new StoreTransaction(core);
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
-    const timer = setTimeout(() => transaction.timeOut(timeout), left);
+    const timer = setTimeout(() => transaction.timeOut(timeout), timerDelay(left));
     timer.unref();
     const abort = (): void => transaction.cut(aborted(options.signal!));
     options.signal?.addEventListener('abort', abort, { once: true });

@@ -1,6 +1,6 @@
 /** Transactions on the tables of a store: what they see, when they commit, and what they leave behind. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { SerializationError } from '../../../src/errors.js';
 import type { EmbeddedEngine } from '../../../src/store/engine.js';
 import {
@@ -345,4 +345,22 @@ describe('a transaction', () => {
     expect(await contents(engine.table('u'))).toEqual(['b f:q=1']);
     await engine.close();
   });
+});
+
+describe('the timeout', () => {
+  test.each([2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER])(
+    'of %i ms asks for no timer that would end at once',
+    async (timeout) => {
+      const { engine, store } = await opened();
+      const timers = vi.spyOn(globalThis, 'setTimeout');
+      try {
+        await engine.transaction(async (tx) => tx.table('t').put(put('x', '1')), { timeout });
+        const delays = timers.mock.calls.map(([, delay]) => delay ?? 0);
+        expect(Math.max(...delays)).toBe(2 ** 31 - 1);
+      } finally {
+        timers.mockRestore();
+      }
+      await store.engine.close();
+    },
+  );
 });
