@@ -31,7 +31,7 @@ export const SUITES: readonly Suite[] = [
     id: 'concurrent-faults',
     promises: 'P1, P4, P5, P7',
     file: 'test/crash/concurrent-faults.test.ts',
-    what: 'the same under 16 clients, with the store closed and opened again in between',
+    what: 'the same under 16 clients, with the store closed and opened again in between; and, drawn at random, under six that fill small logs and memstores while one kind of file fails: no rejected value is in the open store or the next one, counters count exactly, batches are whole',
   },
   {
     id: 'kills',
@@ -116,6 +116,12 @@ export const SUITES: readonly Suite[] = [
     promises: 'P2-P5',
     file: 'test/crash/transactions.test.ts',
     what: 'transfers, inserts under a unique index and reads of ranges in transactions that meet, with flushes, compactions, splits, losses of power and a disk that is full now and then: no cycle among what each has read and written, money neither made nor lost',
+  },
+  {
+    id: 'loads',
+    promises: 'P5',
+    file: 'test/store/transaction/loads.test.ts',
+    what: 'transactions, steps and plain writes beside bulk loads: a load is seen whole or not at all, by whoever begins when it is acknowledged, and the loads and writes that each has seen have one order',
   },
   {
     id: 'followers',

@@ -5,6 +5,7 @@ import { SerializationError } from '../../../src/errors.js';
 import { Cell, CellType, Get, Put, Scan, type SyncTable } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { seededRandom } from '../../crash/seeded-random.js';
+import { record } from '../../proof/evidence.js';
 import { scaled } from '../../proof/scale.js';
 import { createTable, memoryStore } from '../engine/support.js';
 
@@ -179,11 +180,13 @@ async function turns(random: () => number): Promise<void> {
 }
 
 test('transactions see a load whole or not at all, and the loads and writes that they do see explain each other', async () => {
+  const runs = scaled(6, 60, 400);
   let transactions = 0;
-  for (let seed = 1; seed <= scaled(6, 60, 400); seed++) {
+  for (let seed = 1; seed <= runs; seed++) {
     const run = await Run.of(seed);
     await run.all();
     transactions += run.transactions;
   }
   expect(transactions).toBeGreaterThan(100);
+  record('loads', { 'bulk loads': runs * LOADS, 'transactions beside them': transactions });
 });
