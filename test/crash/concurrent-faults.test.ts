@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { openEmbedded } from '../../src/store/engine.js';
+import type { StoreEvent } from '../../src/store/events.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
@@ -116,16 +117,20 @@ describe('a store of small logs and memstores of which one kind of file fails', 
   it(`shows nothing rejected, counts exactly and has batches whole, in ${SMALL_RUNS} random runs`, async () => {
     let failed = 0;
     let runs = 0;
+    const splits = { count: 0 };
     for (let seed = 1; seed <= SMALL_RUNS && (seed <= LEAST_SMALL_RUNS || mayGoOn()); seed++, runs++) {
-      if (await runSmall(seed)) failed++;
+      if (await runSmall(seed, splits)) failed++;
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(failed).toBeGreaterThan(runs / 2);
-    record('concurrent-faults', { 'random runs with small logs and memstores': runs });
+    record('concurrent-faults', {
+      'random runs with small logs and memstores': runs,
+      'splits in them': splits.count,
+    });
   });
 });
 
-async function runSmall(seed: number): Promise<boolean> {
+async function runSmall(seed: number, splits: { count: number }): Promise<boolean> {
   const random = seededRandom(seed * 7919);
   const choose = <T>(...of: T[]): T => of[Math.floor(random() * of.length)]!;
   const path = choose(/wal$/, /wal$/, /wal$/, /sst$/, /MANIFEST/);
@@ -141,16 +146,23 @@ async function runSmall(seed: number): Promise<boolean> {
   const store = {
     walSegmentSize: choose(8192, 30_720),
     memstoreFlushSize: choose(2500, 12_288),
-    maxFileSize: choose(12_000, 1 << 20),
+    maxFileSize: choose(4000, 12_000, 1 << 20),
+    onEvent: ({ kind }: StoreEvent) => void (kind === 'split' && splits.count++),
   };
-  const script = { seed, clients: 6, changes: 60, operators: choose(0, 0, 1) };
+  const script = {
+    seed,
+    clients: 6,
+    changes: 60,
+    operators: choose(0, 0, 1),
+    splitting: choose(true, false),
+  };
   return runWithFault(`small, ${path} ${calls}`, script, store, fault);
 }
 
 /** Runs a script on the failing disk, then looks at what is left. False when no failure was met. */
 async function runWithFault(
   name: string,
-  load: Pick<ScriptOptions, 'seed' | 'clients' | 'changes' | 'operators'>,
+  load: Pick<ScriptOptions, 'seed' | 'clients' | 'changes' | 'operators' | 'splitting'>,
   store: Partial<EmbeddedOptions>,
   fault: Fault,
 ): Promise<boolean> {

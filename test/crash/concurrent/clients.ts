@@ -31,6 +31,8 @@ export interface ClientsOptions {
   /** Changes that each client makes. */
   readonly changes: number;
   readonly operators: number;
+  /** Somebody divides regions all the time. */
+  readonly splitting?: boolean;
   readonly history: History;
   /** The store, which may be another after a while. */
   readonly engine: () => EmbeddedEngine;
@@ -58,6 +60,7 @@ export async function runClients(options: ClientsOptions): Promise<void> {
   const operators = Array.from({ length: options.operators }, (_, i) =>
     new Operator(options, i).run(() => writing),
   );
+  if (options.splitting === true) operators.push(new Splitter(options, options.operators).run(() => writing));
   const written = Promise.all(writers).finally(() => {
     writing = false;
   });
@@ -197,7 +200,7 @@ class Operator extends Actor {
     await this.settled();
   }
 
-  private async next(): Promise<void> {
+  protected async next(): Promise<void> {
     const dice = this.choose(100);
     const { admin } = this.options.engine();
     if (dice < 18) return this.operate('flush', () => admin.flush('t', dice < 9 ? 'a' : undefined));
@@ -214,7 +217,7 @@ class Operator extends Actor {
     return this.operate('look', () => this.options.look?.());
   }
 
-  private async operate(doing: string, work: () => Promise<unknown> | undefined): Promise<void> {
+  protected async operate(doing: string, work: () => Promise<unknown> | undefined): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -245,5 +248,18 @@ class Operator extends Actor {
     return this.change('table', '', 'FSYNC_WAL', ({ id }) =>
       this.options.engine().admin.createTable(tableDescriptor(`u${id}`, { f: {} })),
     );
+  }
+}
+
+class Splitter extends Operator {
+  private made = 0;
+
+  /** At keys among those of the clients, none of which is tried twice. */
+  protected override async next(): Promise<void> {
+    const key = `${'clps'[this.choose(4)]}-${this.choose(300)}!${this.made++}`;
+    const { admin } = this.options.engine();
+    await this.operate('split', async () => {
+      if ((await admin.getRegions('t')).length < 12) await admin.split('t', toBytes(key));
+    });
   }
 }

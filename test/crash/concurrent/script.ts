@@ -13,6 +13,7 @@ export interface ScriptOptions {
   readonly clients: number;
   readonly changes: number;
   readonly operators: number;
+  readonly splitting?: boolean;
   readonly store: EmbeddedOptions;
   /** Told of what operators meet; what it throws ends the script. */
   readonly onError: (error: RowanError, doing: string) => void;
