@@ -187,7 +187,7 @@ export class BulkLoad implements Interruptible {
         },
       });
     } catch (error) {
-      commits.abortLoad(load);
+      if (visible === undefined) commits.abortLoad(load);
       throw error;
     }
     await visible;

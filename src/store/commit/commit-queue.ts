@@ -55,8 +55,8 @@ export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
 
 /**
  * What becomes of those who wait when an earlier write is lost, or when it is unknown what is on the disk. `reject`: the
- * same; a write, or an answer that rests on earlier ones. `settle`: they only wait until nothing is undecided, unless it
- * stays so. `stay`: they are durable by other means, and go on waiting unless nothing is acknowledged any more.
+ * same; a write, or an answer that rests on earlier ones. `settle`: they wait until nothing before them is undecided, and
+ * go on waiting for what is not lost, unless nothing is acknowledged any more. `stay`: the same, with a number of their own.
  */
 type OnLoss = 'reject' | 'settle' | 'stay';
 
@@ -338,15 +338,16 @@ export class CommitQueue implements LogObserver {
     for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.rollback();
     let before = 0;
     for (const entry of lost) {
-      if (entry.onLoss === 'stay' && !forEver) {
+      if (entry.onLoss !== 'reject' && !forEver) {
+        // Writes that are not lost may still be before it; the numbers of those that are must not be passed.
+        if (entry.onLoss === 'settle') entry.seq = this.inOrder(this.readPoint);
         this.waiting.push(entry);
         continue;
       }
       invariant(entry.onLoss !== 'reject' || entry.seq > this.readPoint || !entry.cells?.count, 'C4');
       invariant(entry.seq >= before && (entry.onLoss === 'reject' || !entry.cells), 'C5');
       before = entry.seq;
-      if (entry.onLoss === 'settle' && !forEver) entry.resolve();
-      else entry.reject(error);
+      entry.reject(error);
     }
     this.advance();
   }

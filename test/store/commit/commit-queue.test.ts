@@ -188,11 +188,26 @@ test('a write that is taken back while it is made takes with it the answers that
   const flush = made.settle();
   made.abort(begun, new Error('refused'));
   await expect(answer).rejects.toThrow('refused');
-  await flush;
-  expect([made.isWriting, outcomes]).toEqual([false, []]);
+  let flushed = false;
+  void flush.then(() => (flushed = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([made.isWriting, outcomes, flushed]).toEqual([false, [], false]);
   synced(made, 3);
+  await flush;
   await commitAnd(made, 4);
   expect([made.readPoint, outcomes]).toEqual([4, [0, 1, 2]]);
+});
+
+test('a flush waits for the writes that are not lost, too', async () => {
+  const { queue: made, outcomes } = queue();
+  const order = made.settle().then(() => outcomes.push('flush'));
+  made.recordsWritten(2);
+  made.onBatchFailed(new Error('full'));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([made.readPoint, outcomes]).toEqual([0, ['2: full']]);
+  synced(made, 2);
+  await order;
+  expect([made.readPoint, outcomes]).toEqual([2, ['2: full', 0, 1, 'flush']]);
 });
 
 test('a write that is being made is not lost with a batch that it is not in, and is with one that it rests on', async () => {

@@ -8,6 +8,7 @@ import { seededRandom } from '../../crash/seeded-random.js';
 import { record } from '../../proof/evidence.js';
 import { scaled } from '../../proof/scale.js';
 import { createTable, memoryStore } from '../engine/support.js';
+import { FaultFileSystem } from '../fs/fault-fs.js';
 
 const LOADED = ['b', 'n', 'v'];
 const LOADS = 8;
@@ -189,4 +190,59 @@ test('transactions see a load whole or not at all, and the loads and writes that
   }
   expect(transactions).toBeGreaterThan(100);
   record('loads', { 'bulk loads': runs * LOADS, 'transactions beside them': transactions });
+});
+
+const CELLS = ['b', 'n'].map(
+  (row) => new Cell(Buffer.from(row), 'a', Buffer.from('v'), 5, CellType.Put, Buffer.from('1')),
+);
+
+test('a write that is asked for while a load is recorded waits for it and sees it, and reads go on', async () => {
+  let release: (() => void) | undefined;
+  let held = false;
+  const fileSystem = new MemoryFileSystem({
+    syncDelay: () => (held ? new Promise((resolve) => (release = resolve)) : Promise.resolve()),
+  });
+  const { engine } = await memoryStore({ fileSystem });
+  const table = (await createTable(engine, { a: {} })) as SyncTable;
+  held = true;
+  const loaded = engine.bulkLoad('t', CELLS);
+  while (release === undefined) await new Promise((resolve) => setImmediate(resolve));
+  const order: string[] = [];
+  const follow = (name: string, done: Promise<unknown>): Promise<unknown> =>
+    done.then(() => order.push(name));
+  const step = table.atomic!((own) => {
+    own.apply({
+      table: 't',
+      change: new Put('z').addColumn('a', 'v', own.read(new Get('b')).getValue('a', 'v')!),
+    });
+  });
+  const all = [follow('load', loaded), follow('step', step)];
+  expect(numberIn(table, 'b')).toBe(0);
+  held = false;
+  release();
+  await Promise.all(all);
+  expect([order, numberIn(table, 'z')]).toEqual([['load', 'step'], 1]);
+  await engine.close();
+});
+
+test('a load that cannot be recorded leaves nothing, and nobody waits for it', async () => {
+  const fileSystem = new FaultFileSystem(new MemoryFileSystem());
+  const store = await memoryStore({ fileSystem });
+  const table = (await createTable(store.engine, { a: {} })) as SyncTable;
+  await table.put(new Put('b').addColumn('a', 'v', '7'));
+  for (const calls of ['write', 'syncDirectory'] as const) {
+    await store.engine.admin.flush('t');
+    const path = calls === 'write' ? { path: /MANIFEST/ } : {};
+    fileSystem.inject({ calls: [calls], errno: 'ENOSPC', ...path });
+    const loaded = store.engine.bulkLoad('t', CELLS);
+    await expect(loaded).rejects.toMatchObject({ code: 'ERR_IO', retryable: true });
+    fileSystem.clear();
+    await table.put(new Put('w').addColumn('a', 'v', '8'));
+    expect([numberIn(table, 'b'), numberIn(table, 'n'), numberIn(table, 'w')]).toEqual([7, 0, 8]);
+  }
+  await store.engine.bulkLoad('t', CELLS);
+  expect(numberIn(table, 'n')).toBe(1);
+  await store.reopen();
+  expect(numberIn(store.engine.table('t') as SyncTable, 'n')).toBe(1);
+  await store.engine.close();
 });
