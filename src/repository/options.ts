@@ -1,7 +1,7 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, type RowanError, TimeoutError } from '../errors.js';
 import type { ColumnsOf, EntityOf, KeyedClass } from '../schema/entity-types.js';
-import { checkPositiveInteger, describe, isRecord } from '../table/checks.js';
+import { checkPositiveInteger, describe, isRecord, timerDelay } from '../table/checks.js';
 import type { Durability, OperationOptions, RowMutation, Table } from '../table/index.js';
 
 /** Options of writes. */
@@ -75,9 +75,6 @@ export function optionsOf<E>(options: BulkWriteOptions<E> | undefined, entity: E
   return { ...options, timestamp: options.timestamp(entity) };
 }
 
-/** The longest wait of a timer, ms. */
-const LONGEST_TIMER = 0x7fffffff;
-
 /** Options of a write of several steps: each step has what is left of the time of the whole, by its options or the engine's own. */
 export class WholeCall implements OperationOptions {
   readonly signal: AbortSignal | undefined;
@@ -114,7 +111,7 @@ export class WholeCall implements OperationOptions {
     if (this.whole === undefined) return work;
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.min(Math.max(0, this.end - performance.now()), LONGEST_TIMER));
+      timer = setTimeout(resolve, timerDelay(Math.max(0, this.end - performance.now())));
     });
     try {
       await Promise.race([work, over]);

@@ -39,6 +39,7 @@ import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
 import type { FamilySource } from './scan/store-read.js';
 import type { TableState } from './table-state.js';
+import { Contention } from './transaction/contention.js';
 import type { Wal } from './wal/index.js';
 import { WriteThrottle } from './write-throttle.js';
 
@@ -73,6 +74,8 @@ export class StoreCore {
   readonly collector: LogCollector;
   private readonly roller: LogRoller;
   readonly scanners = new ScannerRegistry();
+  /** Who goes first among transactions that meet. */
+  readonly contention = new Contention();
   readonly observers = new WriteObservers();
   readonly recorders = new CommitRecorders();
   readonly pressure: WriteThrottle;

@@ -61,6 +61,17 @@ export class ReadSet {
     return undefined;
   }
 
+  /** Whether the row is one that was read, or lies in a range that was. */
+  covers(state: TableState, row: Uint8Array): boolean {
+    if (this.rows.has(`${state.id} ${toLatin1(row)}`)) return true;
+    return this.ranges.some(
+      (range) =>
+        range.state === state &&
+        compareBytes(range.start, row) <= 0 &&
+        (range.stop === null || compareBytes(row, range.stop) <= 0),
+    );
+  }
+
   private checkSize(): void {
     if (this.rows.size + this.ranges.length < MOST_READS) return;
     throw new RowanError(

@@ -11,7 +11,7 @@
  */
 
 import { toHex } from '../../bytes/index.js';
-import { ClosedError, RowanError, SerializationError, TimeoutError } from '../../errors.js';
+import { ClosedError, RowanError, SerializationError } from '../../errors.js';
 import type { Get, Query, Result, RowMutation, RowMutations, Scan } from '../../table/index.js';
 import { Preparation } from '../commit/preparation.js';
 import { RowClock } from '../commit/row-clock.js';
@@ -23,8 +23,9 @@ import { type Region, regionOf } from '../region/region.js';
 import type { FamilySource } from '../scan/store-read.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
+import type { Contender, Patience, WrittenRow } from './contention.js';
 import { type PrivateSavepoint, PrivateWrites } from './private-writes.js';
-import { ReadSet, type ScannedRange } from './read-set.js';
+import { type ReadRange, ReadSet, type ScannedRange } from './read-set.js';
 
 /** A table as the transaction has found it. */
 interface Touched {
@@ -49,6 +50,8 @@ export class StoreTransaction implements RegisteredScanner {
   onCut: ((why: RowanError) => void) | undefined;
   /** Set when it can only be tried again. */
   private overtaken: SerializationError | undefined;
+  /** Where others have changed what it had read, when that is why, and what it would have written. */
+  private overtakenAt: { readonly place: ReadRange; readonly written: readonly WrittenRow[] } | undefined;
 
   constructor(readonly core: StoreCore) {
     core.checkOpen();
@@ -68,6 +71,17 @@ export class StoreTransaction implements RegisteredScanner {
   /** The conflict that was met, whatever the transaction's function has made of it. */
   get conflict(): SerializationError | undefined {
     return this.overtaken;
+  }
+
+  /** The rows that it changes. */
+  private *writtenRows(): Iterable<WrittenRow> {
+    for (const { state, change } of this.writes.changes) yield { state, row: change.row };
+  }
+
+  /** Tells who runs it where it was overtaken. */
+  tellConflict(contender: Contender): void {
+    const { overtakenAt } = this;
+    if (overtakenAt !== undefined) contender.overtaken(overtakenAt.place, this.reads, overtakenAt.written);
   }
 
   /** @throws RowanError when the transaction is over; SerializationError when the table is no longer what it was. */
@@ -167,21 +181,31 @@ export class StoreTransaction implements RegisteredScanner {
   }
 
   /** Writes what was changed, if nothing that was read is otherwise by now. @throws SerializationError when it is. */
-  async commit(signal: AbortSignal | undefined): Promise<void> {
+  async commit(contender: Contender, patience: Patience, signal: AbortSignal | undefined): Promise<void> {
     const { core, writes } = this;
     this.checkRunning();
     if (this.overtaken !== undefined) throw this.overtaken;
     const [first] = writes.changes;
     if (first === undefined) return this.end(ended());
-    while (core.pressure.full) {
-      core.journal.checkWritable();
-      await core.pressure.admit(signal);
+    for (;;) {
+      const others = contender.toWaitFor(this.writtenRows(), patience);
+      if (others !== undefined) {
+        await others;
+      } else if (core.pressure.full) {
+        core.journal.checkWritable();
+        await core.pressure.admit(signal);
+      } else {
+        break;
+      }
       this.checkRunning();
     }
     for (const name of this.touched.keys()) this.stateOf(name);
     const written = core.writer.step(core.writableTable(first.state.name), (step) => {
       const changed = this.reads.changedSince(this.readPoint);
-      if (changed !== undefined) throw this.overtake(conflictAt(changed.state.name, changed.start));
+      if (changed !== undefined) {
+        this.overtakenAt = { place: changed, written: [...this.writtenRows()] };
+        throw this.overtake(conflictAt(changed.state.name, changed.start));
+      }
       for (const { state, change, notBefore } of writes.changes) step.applyTo(state, change, notBefore);
     });
     this.end(ended());
@@ -206,16 +230,6 @@ export class StoreTransaction implements RegisteredScanner {
 
   cutOff(): void {
     this.cut(new ClosedError('The store was closed during this transaction: nothing of it was written.'));
-  }
-
-  timeOut(milliseconds: number): void {
-    this.cut(
-      new TimeoutError(
-        `The transaction was not committed within ${milliseconds} ms: nothing of it was written. Do less in it, nothing ` +
-          'that waits for others, or give it more time (timeout).',
-        { retryable: false },
-      ),
-    );
   }
 
   checkRunning(): void {
