@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
-import { Column, Entity, Index, int32, part, RowKey, Table, text } from '../../src/index.js';
+import { Column, Entity, Index, int32, part, RowKey, salt, Table, text } from '../../src/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -247,6 +247,39 @@ describe('a query with a prefix of the key and where()', () => {
     await run(tickets);
     await opened?.dispose();
   }
+
+  test('gives rows of salted keys in the order of the key', async () => {
+    @Table({ name: 'salted_desk', families: { d: {} } })
+    class SaltedDesk {}
+
+    @Entity({ table: SaltedDesk })
+    @RowKey(salt(4), part('tenant'), part('id', int32))
+    @Index('byStatus', [part('tenant'), part('status')])
+    @Index('byCode', [part('code')], { unique: true })
+    class Salted {
+      declare static readonly key: ['tenant', 'id'];
+      declare static readonly indexes: { byStatus: ['tenant', 'status']; byCode: ['code'] };
+      tenant!: string;
+      id!: number;
+      @Column('d:s', text) status!: string;
+      @Column('d:c', text) code?: string | null;
+    }
+    const opened = onHBase ? await openTestDatabase([Salted]) : undefined;
+    await using desk = opened ?? (await openMemory({ entities: [Salted] }));
+    const tickets = desk.repository(Salted);
+    for (let id = 0; id < 40; id++)
+      await tickets.put({ tenant: 'a', id, status: id % 2 === 0 ? 'open' : 'done', code: `c${id}` });
+    const query = () => tickets.find({ tenant: 'a' }).where({ status: 'open' });
+    const ids = Array.from({ length: 20 }, (_, i) => 2 * i);
+    expect((await query().all()).map(({ id }) => id)).toEqual(ids);
+    expect((await query().reverse().limit(5).all()).map(({ id }) => id)).toEqual([38, 36, 34, 32, 30]);
+    expect((await query().page({ size: 7 })).items.map(({ id }) => id)).toEqual(ids.slice(0, 7));
+    // One row has one order.
+    const one = tickets.find({ tenant: 'a' }).where({ code: 'c7' });
+    expect(one.explain().index!.name).toBe('byCode');
+    expect((await one.all()).map(({ id }) => id)).toEqual([7]);
+    await opened?.dispose();
+  });
 
   test('is answered by the index on both, in the order of the key', async () => {
     await filled(async (tickets) => {
