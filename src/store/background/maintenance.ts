@@ -52,7 +52,12 @@ function entryOf({ meta, size, footerCrc }: WrittenFile): FileEntry {
 
 /**
  * Flushes, compactions and splits: when each is due, one at a time for a family, and how its outcome becomes part of
- * the store. Every outcome is one edit of the manifest, on the disk before readers see it.
+ * the store. Every outcome is one edit of the manifest, on the disk before readers see it. It holds that:
+ *
+ * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
+ *     any more, and waits until the commit queue has acknowledged or taken back every write that it may hold: whatever
+ *     stands in a memstore is acknowledged or in the queue, whenever somebody looks. Compactions write what was in sorted
+ *     files. The file of a bulk load has the number of a commit of its own.
  */
 
 /** A family of a region of a table. */

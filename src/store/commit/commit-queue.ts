@@ -18,10 +18,6 @@
  * C5. Whatever waited is told why in the order of the writes; an answer that rests on a write that is taken back (a check
  *     that did not match) is an error with it.
  * C6. After a failed sync nothing is acknowledged any more.
- * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
- *     any more, and waits here ({@link CommitQueue.settle}) until every write that it may hold is acknowledged or taken
- *     back: whatever stands in a memstore is acknowledged or in the queue, whenever somebody looks. Compactions write
- *     what was in sorted files. The file of a bulk load has the number of a commit of its own.
  * C8. A bulk load has one place in the order of commits: from when it is numbered until its files are with the readers it
  *     waits here ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So what has a lower number has not
  *     seen it, and what has a higher one has.
