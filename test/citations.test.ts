@@ -70,7 +70,7 @@ test('docs/durability.md lists the promises P1 to P9, and no other is cited', ()
 test('every numbered invariant of src is stated once, asserted where it is stated, and no other is cited', () => {
   const files = sources('src');
   const stated = found(files, /^ \* ([A-Z]\d+)\. /gm);
-  const asserted = found(files, /\binvariant\([^;]*, '([^']+)'\);/g);
+  const asserted = found(files, /\binvariant\([^;]*,\s*'([^']+)',?\s*\);/g);
   expect([...stated.keys()]).toContain('C1');
   expect([...stated].filter(([, where]) => where.length > 1)).toEqual([]);
   for (const [name, where] of asserted) expect(stated.get(name), name).toEqual([...new Set(where)]);

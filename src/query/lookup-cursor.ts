@@ -86,9 +86,11 @@ export class Places implements Placing {
 
   /**
    * The entry of the row that is asked for; of several the first in the order of the index, in a reversed reading too, so that it
-   * is the reverse. Undefined: none is. `met`: an entry that the reading has met.
+   * is the reverse. A page gives no row whose first entry stands before its position: an earlier page gave it. Undefined: none is.
+   * `met`: an entry that the reading has met.
    */
   of(row: Row, met: Uint8Array | undefined): Uint8Array | undefined {
+    const { position } = this;
     const { index } = this.plan.use;
     const entity = row instanceof RawRow ? index.reader.readRaw(row) : index.reader.read(row);
     if (entity === null) return undefined;
@@ -99,13 +101,12 @@ export class Places implements Placing {
       if (!this.isAsked(entry)) continue;
       if (first === undefined || this.forward(entry, first) < 0) first = entry;
     }
-    return first;
+    if (first === undefined || position === undefined) return first;
+    return this.compare(first, position.key) > 0 ? first : undefined;
   }
 
   private isAsked(entry: Uint8Array): boolean {
     const { ranges, check } = this.plan.keyPlan;
-    const { position } = this;
-    if (position !== undefined && this.compare(entry, position.key) <= 0) return false;
     return (
       ranges.some(
         ({ start, stop }) =>
