@@ -1,13 +1,13 @@
 /** Runs index plans: entries in the order of the index, and behind each the row, or what the entry says of it. */
 
-import { equalBytes } from '../bytes/index.js';
+import { copyBytes, equalBytes } from '../bytes/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
 import { Get, type RawRow, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { coverRow, decodesEntries } from './index-choice.js';
 import { ENTRY_READ, type IndexPlan } from './index-plan.js';
 import { pause } from './loader.js';
-import { countRow, LookupCursor, Places } from './lookup-cursor.js';
+import { countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
 import { applyReadSet } from './projection.js';
 import { FAILED_AT_ONCE } from './range-source.js';
 import type { Position } from './ranges.js';
@@ -69,8 +69,8 @@ function followEntries(
     return new LookupCursor(plan, reading, entries, rows, options, moments, position);
   }
   return plan.covered
-    ? new CoveredCursor(plan, reading, entries, sync, options, position)
-    : new NearCursor(plan, reading, entries, sync, options, position);
+    ? new CoveredCursor(plan, reading, entries, sync, rows, options, position)
+    : new NearCursor(plan, reading, entries, sync, rows, options, position);
 }
 
 /** Rows of a table that answers in this thread, made of each entry as it comes. */
@@ -81,6 +81,10 @@ abstract class StepCursor implements RowCursor {
   protected readonly reader: EntryReader;
   protected readonly places: Places;
   private readonly made = takeRawRow();
+  /** Where entries are looked up again. */
+  private readonly entriesNow: SyncTable;
+  /** Rows of several entries that were given, and rows that were given by an entry that they have no more. */
+  private given: GivenRows | undefined;
   private left: number;
   private closed = false;
 
@@ -90,10 +94,13 @@ abstract class StepCursor implements RowCursor {
     private readonly entries: RowCursor,
     /** Where the rows that entries stand for are looked up. */
     protected readonly rows: SyncTable,
+    access: TableAccess,
     protected readonly options: ReadOptions,
     position: Position | undefined,
   ) {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
+    this.entriesNow = access.indexing!.entries.sync!;
+    if (plan.use.index.index.several !== undefined) this.given = new GivenRows();
     this.reader = new EntryReader(plan.use.index.index);
     this.places = new Places(plan, reading, position);
   }
@@ -128,14 +135,30 @@ abstract class StepCursor implements RowCursor {
     return true;
   }
 
-  /** Gives a row that was read by the entry, by what the row is now: of several entries that are asked for by its first. */
+  /**
+   * Gives the row that was read by `entry` where it stands now, once. A row that stands elsewhere has moved since the scan of
+   * entries began, or the entry has outlived its row's columns, or is not the first of several: then another entry gives it.
+   */
   protected giveRead(entry: Uint8Array, row: Row): boolean {
     countRow(this.options, row);
-    const place = this.places.of(row, entry);
+    const { places, reader } = this;
+    const place = places.of(row, entry);
     if (place === undefined) return false;
-    if (place !== entry && this.plan.use.index.index.several !== undefined && !equalBytes(place, entry))
-      return false;
-    return this.give(place, row);
+    const isMoved = place !== entry && !equalBytes(place, entry);
+    if (isMoved) {
+      const isPassed = this.plan.use.index.index.several !== undefined && places.compare(place, entry) < 0;
+      if (!isPassed && this.stillStands(entry)) return false;
+      this.given ??= new GivenRows();
+    }
+    if (this.given?.has(reader.dataRow)) return false;
+    if (!this.give(place, row)) return false;
+    this.given?.add(reader.dataRow);
+    return true;
+  }
+
+  private stillStands(entry: Uint8Array): boolean {
+    const get = new Get(copyBytes(entry)).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER);
+    return !this.entriesNow.getSync(get).isEmpty;
   }
 
   close(): void | Promise<void> {
