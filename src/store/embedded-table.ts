@@ -150,7 +150,7 @@ export class EmbeddedTable implements SyncTable {
     const read: RowRead = (get, table = this.name) => this.core.rowReader(stateOf(table), get.row).read(get);
     // From here to the append of the record nothing is awaited.
     const groups = decide(read).map((group) =>
-      group.map(({ table, change }) => ({ state: stateOf(table), change })),
+      group.map(({ table, change, settled }) => ({ state: stateOf(table), change, settled })),
     );
     return this.core.writer.commit(groups);
   }

@@ -93,8 +93,9 @@ export interface TableChange {
   readonly table: string;
   readonly change: RowMutation | RowMutations;
   /**
-   * Its cells have times that this engine gave to another row: writes of the row without a time come behind them, as if they
-   * had been given here. Default false: as HBase has it, a write with a time of its own changes nothing for others.
+   * Its cells have times that this engine gave to another row, or to other cells of the row: writes of the row without a time
+   * come behind them, as if they had been given here. Times that the engine has not come to yet are somebody else's, and count
+   * for nobody. Default false: as HBase has it, a write with a time of its own changes nothing for others.
    */
   readonly settled?: boolean;
 }

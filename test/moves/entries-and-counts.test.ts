@@ -260,3 +260,31 @@ test.each([true, false])(
     await store.close();
   },
 );
+
+/** What moves the values of a row while an old program writes it, all in one millisecond. */
+const moves: Record<string, (db: Database, key: never) => Promise<unknown>> = {
+  'a move of all rows': (db) => db.schema.moveColumns(Now),
+  'an increment': (db, key) => db.repository(Now).increment(key, { hits: 0 } as never),
+  'a transaction': (db, key) =>
+    db.transaction(async (tx) => void (await tx.repository(Now).increment(key, { hits: 0 } as never))),
+};
+
+test.each(Object.keys(moves))('what an old program writes in the millisecond of %s stands', async (name) => {
+  const clock = settableClock();
+  const store = await openEmbedded('/m', { fileSystem: new MemoryFileSystem(), clock });
+  const old = new Database(compileSchema([Old]), store, 'create');
+  await old.ready();
+  const db = new Database(compileSchema([Now]), store, 'create');
+  await db.ready();
+  const key = { a: 'x', at: new Date(0) } as never;
+  for (let count = 1; count <= 3; count++) {
+    await old.repository(Old).increment(key, { hits: 1, tally: new Map([['k', 1n]]) } as never);
+    await old.repository(Old).update(key, { plain: new Map([['k', count]]) } as never);
+    const expected = { hits: BigInt(count), tally: new Map([['k', BigInt(count)]]) };
+    const plain = new Map([['k', count]]);
+    expect(await db.repository(Now).get(key), 'before').toMatchObject({ ...expected, plain });
+    await moves[name]!(db, key);
+    expect(await db.repository(Now).get(key), 'moved').toMatchObject({ ...expected, plain });
+  }
+  await store.close();
+});

@@ -401,3 +401,30 @@ test('an old program beside a new one: the new one reads both, the newest counti
   expect(await read()).toEqual(['Cy', 'Ork', 300n, 2]);
   await db.close();
 });
+
+test.each(['an upgrade of all rows', 'an update'])(
+  'what an old program writes in the millisecond of %s stands',
+  async (how) => {
+    const shape: Shape = { indexed: false, version: false, life: undefined, writeBack: false };
+    const [first, now] = [declare('first', shape), declare('now', shape)];
+    const place = {
+      path: '/m',
+      fileSystem: new MemoryFileSystem(),
+      background: 'inline' as const,
+      clock: settableClock(),
+    };
+    const begun = await open({ ...place, entities: [first] });
+    await begun.close();
+    const db = await open({ ...place, entities: [now] });
+    const old = new Database(compileSchema([first]), db.engine).repository(first);
+    const key = { a: 'x', b: '1' } as never;
+    for (const name of ['Ann Lee', 'Bo Lee', 'Cy Lee']) {
+      await old.put({ a: 'x', b: '1', name } as never);
+      if (how === 'an update') await db.repository(now).update(key, { plain: 1 } as never);
+      else await db.schema.upgradeRows(now);
+      const [one, last] = name.split(' ');
+      expect(await db.repository(now).get(key)).toMatchObject({ first: one, last });
+    }
+    await db.close();
+  },
+);

@@ -16,7 +16,7 @@ import {
   type Table,
 } from '../../table/index.js';
 import { EntityMoves, EntityUpgrades } from './entity-moves.js';
-import { stepMutations, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
+import { moveOf, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { countTransfer, hasOldCells, moveMutations, readMoved } from './table-moves.js';
 
 /** The job of a migration: it changes rows, looks again, and counts those that are `left`. */
@@ -113,9 +113,8 @@ function moveInStep(table: StepTable, entity: EntityMoves): Mover {
   return async (rows) => {
     const outcomes = await table.commit((read) =>
       rows.flatMap(({ row }) => {
-        const mutations = stepMutations(entity, read(readMoved(new Get(row), [entity])));
-        const change = new RowMutations(row).add(...mutations);
-        return mutations.length === 0 ? [] : [[{ table: table.name, change }]];
+        const change = moveOf(entity, row, read, table.name);
+        return change === undefined ? [] : [[change]];
       }),
     );
     for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
@@ -208,7 +207,7 @@ function upgradeInStep(table: StepTable, upgrades: EntityUpgrades): Upgrader {
     const outcomes = await table.commit((read) =>
       rows.flatMap((row) => {
         const change = upgradeOf(upgrades, row, read, table.name);
-        return change === undefined ? [] : [[{ table: table.name, change }]];
+        return change === undefined ? [] : [[change]];
       }),
     );
     for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;

@@ -5,11 +5,11 @@ import {
   type AtomicStep,
   CheckAndMutate,
   Get,
-  type Result,
   type RowMutation,
   RowMutations,
   type RowRead,
   type Table,
+  type TableChange,
 } from '../../table/index.js';
 import type { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { countMutations, countTransfer, moveMutations, readMoved, type TableMoves } from './table-moves.js';
@@ -21,19 +21,33 @@ const ATTEMPTS = 16;
 export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
   const upgrades = moves.upgradesOf(row);
   const moved = moves.entityOf(row);
-  let change: RowMutations | undefined;
+  let change: TableChange | undefined;
   if (upgrades !== undefined) change = upgradeOf(upgrades, row, step.read, table);
   else if (moved !== undefined) {
-    const mutations = stepMutations(moved, step.read(readMoved(new Get(row), [moved]), table));
-    if (mutations.length > 0 && moved.ends) throw unsettled(table);
-    change = mutations.length === 0 ? undefined : new RowMutations(row).add(...mutations);
+    change = moveOf(moved, row, step.read, table);
+    if (change !== undefined && moved.ends) throw unsettled(table);
   }
-  if (change !== undefined) step.apply({ table, change });
+  if (change !== undefined) step.apply(change);
 }
 
-/** What moves all of a row's columns in a step, as they were read in it. */
-export function stepMutations(entity: EntityMoves, row: Result): RowMutation[] {
-  return [...moveMutations(entity, row), ...countMutations(entity, row)];
+/** What moves all of a row's columns in a step; undefined: there is nothing to move. */
+export function moveOf(
+  entity: EntityMoves,
+  row: Uint8Array,
+  read: RowRead,
+  table: string,
+): TableChange | undefined {
+  const found = read(readMoved(new Get(row), [entity]), table);
+  return inStep(table, row, [...moveMutations(entity, found), ...countMutations(entity, found)]);
+}
+
+/**
+ * Mutations of a row at the times of its cells, which the engine has given. What an old program writes next, in the millisecond of the
+ * cell that is taken away from there, must stand.
+ */
+function inStep(table: string, row: Uint8Array, mutations: readonly RowMutation[]): TableChange | undefined {
+  if (mutations.length === 0) return undefined;
+  return { table, change: new RowMutations(row).add(...mutations), settled: true };
 }
 
 /** Moves the counters of rows of a table without steps, before they are added to. */
@@ -52,15 +66,14 @@ export async function moveCounts(
   );
 }
 
-/** What upgrades the row; undefined: it is of the present version, or not there. */
+/** What upgrades the row in a step; undefined: it is of the present version, or not there. */
 export function upgradeOf(
   upgrades: EntityUpgrades,
   row: Uint8Array,
   read: RowRead,
-  table?: string,
-): RowMutations | undefined {
-  const mutations = upgrades.settling(read(upgrades.readStored(new Get(row)), table));
-  return mutations.length === 0 ? undefined : new RowMutations(row).add(...mutations);
+  table: string,
+): TableChange | undefined {
+  return inStep(table, row, upgrades.settling(read(upgrades.readStored(new Get(row)), table)));
 }
 
 /**

@@ -272,25 +272,21 @@ function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
  */
 function settledChanges(
   movesOf: MovesOf,
-  { table, change }: TableChange,
+  given: TableChange,
   read: RowRead,
   upgraded: Set<string>,
 ): TableChange[] {
+  const { table, change } = given;
   const moves = movesOf(table);
   const upgrades = moves?.upgradesOf(change.row);
   if (upgrades !== undefined) {
     const id = `${table}/${toHex(change.row)}`;
     const first = upgraded.has(id) ? undefined : upgradeOf(upgrades, change.row, read, table);
     upgraded.add(id);
-    return first === undefined
-      ? [{ table, change }]
-      : [
-          { table, change: first },
-          { table, change },
-        ];
+    return first === undefined ? [given] : [first, given];
   }
   if (moves?.mustSettle(change)) throw unsettled(table);
-  return [{ table, change: moves?.settled(change) ?? change }];
+  return [{ ...given, change: moves?.settled(change) ?? change }];
 }
 
 function declaredRead(read: RowRead, moves: TableMoves | undefined, get: Get, table: string): Result {
@@ -318,11 +314,12 @@ class MovedStep implements AtomicStep {
     return this.inner.scan(moves.widened(scan), table).map((row) => moves.declared(row, scan.maxVersions));
   };
 
-  apply({ table, change }: TableChange): Result {
+  apply(given: TableChange): Result {
+    const { table, change } = given;
     const moves = this.movesOf(table);
-    if (moves === undefined) return this.inner.apply({ table, change });
+    if (moves === undefined) return this.inner.apply(given);
     if (moves.mustSettle(change)) migrateRow(this.inner, table, moves, change.row);
-    return this.inner.apply({ table, change: moves.settled(change) });
+    return this.inner.apply({ ...given, change: moves.settled(change) });
   }
 
   attempt<T>(work: () => T): T {

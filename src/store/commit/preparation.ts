@@ -5,6 +5,7 @@ import {
   Append,
   type BatchAction,
   Cell,
+  CellType,
   CheckAndMutate,
   Delete,
   type Durability,
@@ -15,6 +16,7 @@ import {
   Result,
   type RowMutation,
   RowMutations,
+  type TableChange,
 } from '../../table/index.js';
 import { isCheckAndMutate } from '../../table/row-mutations.js';
 import { noLabels } from '../labels.js';
@@ -162,11 +164,37 @@ export class Preparation {
 
   /**
    * Checks a change and settles its cells, with every write so far in view. A put without a timestamp gets none below
-   * `notBefore`; `time` is that of the row mutations it is part of.
+   * `notBefore`; `settled`: as {@link TableChange.settled}.
    * @throws RowanError when it cannot be applied; nothing has happened then.
    */
-  prepare(state: TableState, change: RowMutation | RowMutations, notBefore = 0, time?: number): PreparedRow {
-    if (change instanceof RowMutations) return this.rowMutations(state, change, notBefore);
+  prepare(
+    state: TableState,
+    change: RowMutation | RowMutations,
+    notBefore = 0,
+    settled = false,
+  ): PreparedRow {
+    const prepared =
+      change instanceof RowMutations
+        ? this.rowMutations(state, change, notBefore)
+        : this.mutation(state, change, notBefore);
+    if (settled) this.noteTimes(prepared);
+    return prepared;
+  }
+
+  /** The times of its cells count for the row as if they had been given to it now. */
+  private noteTimes({ state, row, cells }: PreparedRow): void {
+    const { rowClock } = this.core;
+    const { highest } = rowClock;
+    for (const { type, timestamp } of cells) {
+      // Of a later time than the store has given: somebody else has given it, and it counts for nobody.
+      if (timestamp > highest) continue;
+      if (type === CellType.Put) rowClock.written(state.id, row, timestamp);
+      else rowClock.deleted(state.id, row, timestamp);
+    }
+  }
+
+  /** `time`: that of the row mutations it is part of. */
+  private mutation(state: TableState, change: RowMutation, notBefore: number, time?: number): PreparedRow {
     if (change.visibility !== undefined) throw noLabels('A cell visibility');
     if (change.kind === 'increment' || change.kind === 'append') return this.delta(state, change, time);
     const { row } = change;
@@ -267,7 +295,7 @@ export class Preparation {
   private rowMutations(state: TableState, { row, mutations }: RowMutations, notBefore: number): PreparedRow {
     if (mutations.length === 0) throw empty('row mutations', 'add');
     const now = this.core.rowClock.ofPut(state.id, row);
-    const parts = mutations.map((mutation) => this.prepare(state, mutation, notBefore, now));
+    const parts = mutations.map((mutation) => this.mutation(state, mutation, notBefore, now));
     let durability: SettledDurability = 'SKIP_WAL';
     const cells: MutationCell[] = [];
     const ttls: number[] = [];

@@ -10,6 +10,7 @@ import {
   type Result,
   type RowMutation,
   type RowMutations,
+  type TableChange,
 } from '../../table/index.js';
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
@@ -28,6 +29,8 @@ import { WrittenCells } from './written-cells.js';
 export interface StateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
+  /** As {@link TableChange.settled}. */
+  readonly settled?: boolean | undefined;
 }
 
 /** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
@@ -169,7 +172,9 @@ export class TableWriter {
     const rows: PreparedRow[] = [];
     const outcomes = groups.map((group): CommitOutcome => {
       try {
-        const own = group.map(({ state, change }) => this.preparation.prepare(state, change));
+        const own = group.map(({ state, change, settled }) =>
+          this.preparation.prepare(state, change, 0, settled),
+        );
         rows.push(...own);
         return { ok: true, results: own.map(({ result }) => result) };
       } catch (error) {
@@ -217,7 +222,8 @@ export class TableWriter {
       groups.map((group): CommitOutcome => {
         const before = step.savepoint();
         try {
-          return { ok: true, results: group.map(({ state, change }) => step.applyTo(state, change)) };
+          const results = group.map(({ state, change, settled }) => step.applyTo(state, change, 0, settled));
+          return { ok: true, results };
         } catch (error) {
           step.backTo(before);
           return { ok: false, error: asRowanError(error) };

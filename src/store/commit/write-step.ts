@@ -3,7 +3,6 @@ import { InvalidArgumentError } from '../../errors.js';
 import {
   type AtomicStep,
   Cell,
-  CellType,
   CellWithTtl,
   type CommitRecorder,
   type CommitRecorders,
@@ -156,10 +155,7 @@ export class WriteStep implements AtomicStep {
 
   apply({ table, change, settled }: TableChange): Result {
     this.checkRunning();
-    const state = this.lookedAt(table);
-    const result = this.applyTo(state, change);
-    if (settled === true) this.noteTimes(state, change);
-    return result;
+    return this.applyTo(this.lookedAt(table), change, 0, settled);
   }
 
   putLater(put: WaitingPut): void {
@@ -193,17 +189,6 @@ export class WriteStep implements AtomicStep {
     });
   }
 
-  private noteTimes(state: TableState, change: TableChange['change']): void {
-    const { rowClock } = this.core;
-    for (const mutation of change.kind === 'rowMutations' ? change.mutations : [change]) {
-      if (!('cells' in mutation)) continue;
-      for (const { type, timestamp } of mutation.cells) {
-        if (type === CellType.Put) rowClock.written(state.id, change.row, timestamp);
-        else rowClock.deleted(state.id, change.row, timestamp);
-      }
-    }
-  }
-
   attempt<T>(work: () => T): T {
     const before = this.savepoint();
     try {
@@ -214,10 +199,13 @@ export class WriteStep implements AtomicStep {
     }
   }
 
-  /** Applies a change, with what the observers of its table add. `notBefore`: as `Preparation.prepare` takes it. */
-  applyTo(state: TableState, change: TableChange['change'], notBefore = 0): Result {
+  /**
+   * Applies a change, with what the observers of its table add. `notBefore` and `settled`: as `Preparation.prepare` takes
+   * them.
+   */
+  applyTo(state: TableState, change: TableChange['change'], notBefore = 0, settled = false): Result {
     const observers = this.core.observers.told(state.name, change);
-    if (observers === undefined) return this.write(state, change, notBefore).result;
+    if (observers === undefined) return this.write(state, change, notBefore, settled).result;
     if (this.depth === MOST_NESTED) throw tooDeep(state.name);
     this.depth++;
     const write = {
@@ -226,7 +214,7 @@ export class WriteStep implements AtomicStep {
       read: (get: Get, table = state.name) => this.read(get, table),
     };
     for (const { before } of observers) this.applyAll(before?.(write));
-    const prepared = this.write(state, change, notBefore);
+    const prepared = this.write(state, change, notBefore, settled);
     const behind = { ...write, stored: () => storedCells(prepared) };
     for (const { after } of observers) this.applyAll(after?.(behind));
     this.depth--;
@@ -239,10 +227,15 @@ export class WriteStep implements AtomicStep {
     for (const change of changes as readonly TableChange[]) this.apply(change);
   }
 
-  private write(state: TableState, change: TableChange['change'], notBefore: number): PreparedRow {
+  private write(
+    state: TableState,
+    change: TableChange['change'],
+    notBefore: number,
+    settled: boolean,
+  ): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined) this.note(state, change.row, recorders);
-    const row = this.preparation.prepare(state, change, notBefore);
+    const row = this.preparation.prepare(state, change, notBefore, settled);
     const { cells, upserts } = this;
     const cellsBefore = cells.count;
     const upsertsBefore = upserts.count;

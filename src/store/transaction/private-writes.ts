@@ -24,6 +24,7 @@ export interface PrivateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
   readonly notBefore: number;
+  readonly settled: boolean;
 }
 
 export interface PrivateSavepoint {
@@ -67,7 +68,8 @@ export class PrivateWrites {
   }
 
   /** @throws RowanError `ERR_TOO_LARGE`; the change is not made then. */
-  add(state: TableState, row: PreparedRow, change: RowMutation | RowMutations, notBefore: number): void {
+  add(row: PreparedRow, given: PrivateChange): void {
+    const { state } = row;
     let bytes = 0;
     for (const cell of row.cells) bytes += row.row.length + cell.qualifier.length + cell.value.length;
     if (this.changes.length >= MOST_CHANGES || this.bytes + bytes > MOST_BYTES) throw tooLarge();
@@ -80,7 +82,7 @@ export class PrivateWrites {
       this.written.add(memstore, memstore.add(row.row, qualifier, time, type, this.number, ttl, value));
     }
     this.bytes += bytes;
-    this.changes.push({ state, change: ownCopy(change), notBefore });
+    this.changes.push({ ...given, change: ownCopy(given.change) });
   }
 
   savepoint(): PrivateSavepoint {

@@ -212,8 +212,8 @@ class TransactionTable implements SyncTable {
     }
   }
 
-  private apply({ table, change }: TableChange): Result {
-    return this.transaction.apply(this.transaction.writableState(table), change);
+  private apply({ table, change, settled }: TableChange): Result {
+    return this.transaction.apply(this.transaction.writableState(table), change, 0, settled);
   }
 
   private mutate(change: RowMutation | RowMutations, options: OperationOptions | undefined): Result {

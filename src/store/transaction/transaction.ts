@@ -166,9 +166,9 @@ export class StoreTransaction implements RegisteredScanner {
   }
 
   /** Makes the change for the transaction alone. @throws RowanError when it cannot be made; nothing was changed then. */
-  apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0): Result {
-    const row = this.preparation.prepare(state, change, notBefore);
-    this.writes.add(state, row, change, notBefore);
+  apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
+    const row = this.preparation.prepare(state, change, notBefore, settled);
+    this.writes.add(row, { state, change, notBefore, settled });
     return row.result;
   }
 
@@ -206,7 +206,8 @@ export class StoreTransaction implements RegisteredScanner {
         this.overtakenAt = { place: changed, written: [...this.writtenRows()] };
         throw this.overtake(conflictAt(changed.state.name, changed.start));
       }
-      for (const { state, change, notBefore } of writes.changes) step.applyTo(state, change, notBefore);
+      for (const { state, change, notBefore, settled } of writes.changes)
+        step.applyTo(state, change, notBefore, settled);
     });
     this.end(ended());
     await written;

@@ -10,6 +10,7 @@ import {
   Put,
   RowMutations,
   type Table,
+  type TableChange,
 } from '../../../src/table/index.js';
 import { createTable, memoryStore, put, readValue, type TestStore } from '../engine/support.js';
 
@@ -210,4 +211,53 @@ test('timestamps that are given behave as in HBase', async () => {
   const [cell] = (await table.get(new Get('s'))).cells;
   expect(cell).toMatchObject({ timestamp: store.now });
   await store.engine.close();
+});
+
+/** Every way to give a change whose times were given by the store before. */
+const settledWays: Record<string, (store: TestStore, changes: readonly TableChange[]) => Promise<unknown>> = {
+  'a commit': ({ engine }, changes) => engine.table('t').commit!(() => [changes]),
+  'a commit of a table that is observed': async ({ engine }, changes) => {
+    const end = engine.observe('t', { after: () => undefined });
+    await engine.table('t').commit!(() => [changes]);
+    end();
+  },
+  'a step': ({ engine }, changes) =>
+    engine.table('t').atomic!((step) => changes.forEach((change) => step.apply(change))),
+  'a step of a transaction': ({ engine }, changes) =>
+    engine.transaction!((tx) =>
+      tx.table('t').atomic!((step) => changes.forEach((change) => step.apply(change))),
+    ),
+  'a commit of a transaction': ({ engine }, changes) =>
+    engine.transaction!((tx) => tx.table('t').commit!(() => [changes])),
+};
+
+describe.each(Object.keys(settledWays))('settled changes by %s', (name) => {
+  const settle = (store: TestStore, change: Delete | Put) =>
+    settledWays[name]!(store, [{ table: 't', change, settled: true }]);
+
+  test('a write behind them, in the millisecond of their cells, comes behind them', async () => {
+    const { store, table } = await withTable();
+    await table.put(put('r', 'old'));
+    const [cell] = (await table.get(new Get('r'))).cells;
+    await settle(store, new Delete('r').addColumns('f', 'q', cell!.timestamp));
+    expect(await readValue(table, 'r')).toBeUndefined();
+    await table.put(put('r', 'new'));
+    expect(await readValue(table, 'r')).toBe('new');
+    await store.engine.close();
+  });
+
+  test('a time that the store has not come to yet sets neither its clock nor that of the row', async () => {
+    const { store, table } = await withTable();
+    const future = store.now + 1_000_000;
+    await settle(store, put('r', 'future', 'f', 'q', future));
+    await settle(store, new Delete('r').addColumns('f', 'q', future));
+    await table.put(put('r', 'other', 'f', 'p'));
+    await store.reopen();
+    await store.engine.table('t').put(put('s', 'after'));
+    for (const row of ['r', 's']) {
+      const [written] = (await store.engine.table('t').get(new Get(row))).cells;
+      expect(written!.timestamp - store.now).toBeLessThanOrEqual(2);
+    }
+    await store.engine.close();
+  });
 });
