@@ -143,10 +143,9 @@ export class Memstore {
       return;
     }
     hashRow(row, offset, length);
-    const entry = rows.find(lane1, row, offset, length);
+    const entry = rows.search(lane1, row, offset, length);
     if (entry === NO_ROW) {
-      rows.add(lane1, ref);
-      this.run = ref;
+      this.run = rows.add(lane1, ref) ? ref : NONE;
     } else if (!isRun(entry) || placeOf(entry) !== this.run || !this.goesOn(last, ref)) {
       rows.scatter();
       this.run = NONE;
@@ -160,7 +159,7 @@ export class Memstore {
 
   private scatter(row: Uint8Array, offset: number, length: number): void {
     hashRow(row, offset, length);
-    if (this.rows.find(lane1, row, offset, length) !== NO_ROW) this.rows.scatter();
+    if (this.rows.search(lane1, row, offset, length) !== NO_ROW) this.rows.scatter();
     this.run = NONE;
   }
 

@@ -7,6 +7,9 @@
  * An entry has two numbers of 32 bits: the hash, and the place of a cell of the row, which is a multiple of 8, with two bits
  * below. Entries are in the order of their hashes, but for those that found their place taken and stand behind it, so that a
  * table which is enlarged is read and written from its beginning to its end, and no row is hashed or looked at again.
+ *
+ * Keys can be chosen so that their hashes meet, whatever the seed (Aumasson and Bernstein, "MurmurHash reloaded", 2012). A search
+ * therefore ends after a bounded number of entries: such a row is left out, and the order of the cells finds it.
  */
 
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
@@ -18,6 +21,14 @@ const PRESENT = 1;
 /** The row is no run. */
 const SCATTERED = 2;
 const PLACE = ~7;
+/** The row may be there, and is not in the index: the order of the cells tells. */
+const LEFT_OUT = PRESENT | SCATTERED;
+/** Entries that a search looks at, of one hash and altogether: more than hashes that nobody chose ever have in a row. */
+const MOST_EQUAL = 8;
+const MOST_PROBES = 1024;
+
+/** In place of an entry that `search` came to. */
+const NOWHERE = -1;
 
 const FIRST_BITS = 6;
 /** Of four entries three are taken at most. */
@@ -31,8 +42,10 @@ export class RowIndex {
   private mask = 0;
   /** Rows that it still takes. */
   private left = 0;
-  /** The entry that `find` came to: the row's, or where it would be. */
+  /** The entry that `search` came to: the row's, or where it would be. */
   private at = 0;
+  /** Some rows were left out: a row that is not found may be there. */
+  private lacks = false;
 
   constructor(private readonly arena: CellArena) {}
 
@@ -41,32 +54,50 @@ export class RowIndex {
     return this.entries.byteLength;
   }
 
-  /** What is known of a row, for `isRun` and `placeOf`; {@link NO_ROW} when it was never added. */
+  /** What is known of a row, for `isRun` and `placeOf`; {@link NO_ROW} when there is no such row. */
   find(hash: number, row: Uint8Array, offset: number, length: number): number {
+    const entry = this.search(hash, row, offset, length);
+    return entry === NO_ROW && this.lacks ? LEFT_OUT : entry;
+  }
+
+  /** As `find`, for who adds or scatters the row then: {@link NO_ROW} when it can be added. */
+  search(hash: number, row: Uint8Array, offset: number, length: number): number {
     const { entries, mask } = this;
     if (mask === 0) return NO_ROW;
     let at = hash >>> this.shift;
-    for (;;) {
+    let equal = 0;
+    for (let probes = 0; probes < MOST_PROBES; probes++) {
       const entry = entries[2 * at + 1]!;
-      if (entry === NO_ROW || (entries[2 * at] === hash && this.isOf(entry, row, offset, length))) {
+      if (entry === NO_ROW) {
         this.at = at;
         return entry;
       }
+      if (entries[2 * at] === hash) {
+        if (this.isOf(entry, row, offset, length)) {
+          this.at = at;
+          return entry;
+        }
+        if (++equal === MOST_EQUAL) break;
+      }
       at = (at + 1) & mask;
     }
+    this.at = NOWHERE;
+    return LEFT_OUT;
   }
 
-  /** Adds the row that was just looked for, and not found, as a run that begins at `ref`. */
-  add(hash: number, ref: CellRef): void {
+  /** Adds the row that was just searched, and can be added, as a run that begins at `ref`. False: it may have other cells. */
+  add(hash: number, ref: CellRef): boolean {
     if (this.left === 0) this.grow(hash);
     this.left--;
     this.entries[2 * this.at] = hash;
-    this.entries[2 * this.at + 1] = ref | PRESENT;
+    this.entries[2 * this.at + 1] = this.lacks ? ref | LEFT_OUT : ref | PRESENT;
+    return !this.lacks;
   }
 
-  /** The row that was just looked for, and found, is no run any more. */
+  /** The row that was just searched, and cannot be added, is no run any more, or is left out. */
   scatter(): void {
-    this.entries[2 * this.at + 1]! |= SCATTERED;
+    if (this.at === NOWHERE) this.lacks = true;
+    else this.entries[2 * this.at + 1]! |= SCATTERED;
   }
 
   private isOf(entry: number, row: Uint8Array, offset: number, length: number): boolean {
