@@ -24,9 +24,9 @@ export function fromHex(hex: string): Uint8Array {
   return out;
 }
 
-/** A character a byte. */
-export function toLatin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+/** `bytes[start..end)`, a character a byte. */
+export function toLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
 }
 
 /** The bytes of a text whose characters are all below U+0100. */

@@ -1,4 +1,4 @@
-import { murmur3 } from '../key/digest/murmur3.js';
+import { murmur3 } from '../key/digest.js';
 import { type ChangeStep, RowImage, type StepReading, withoutMarks } from '../repository/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type AtomicStep, type Engine, Get, type Result, Scan, type SyncTable } from '../table/index.js';

@@ -1,6 +1,7 @@
 export * from './codecs/index.js';
 export * from './declare.js';
 export * from './dictionary/index.js';
+export * from './digest.js';
 export * from './elements.js';
 export * from './hotspots.js';
 export * from './infer.js';

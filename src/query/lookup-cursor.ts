@@ -19,7 +19,7 @@ import {
   INDEX_FAMILY,
   VERIFIED,
 } from '../indexes/index.js';
-import { murmur3 } from '../key/digest/murmur3.js';
+import { murmur3InPlace } from '../key/digest.js';
 import type { KeyRange } from '../key/types.js';
 import { Get, LATEST_TIMESTAMP, RawRow, type Result, type ResultScanner } from '../table/index.js';
 import type { TableAccess } from './access.js';
@@ -416,7 +416,7 @@ export class GivenRows {
   }
 
   private digestOf(row: Uint8Array): void {
-    for (let i = 0; i < WORDS; i++) this.digest[i] = murmur3(row, 0, row.length, this.seeds[i]);
+    for (let i = 0; i < WORDS; i++) this.digest[i] = murmur3InPlace(row, 0, row.length, this.seeds[i]!);
     // An empty slot begins with 0.
     this.digest[0] = this.digest[0]! | 1;
   }

@@ -8,7 +8,7 @@ import {
 } from '../../decorators/index.js';
 import { toBytes, toHex } from '../bytes/index.js';
 import { BaseCodec } from '../key/codecs/index.js';
-import { murmur3 } from '../key/digest/murmur3.js';
+import { murmur3 } from '../key/digest.js';
 import {
   bytes,
   compileKeyLayout,

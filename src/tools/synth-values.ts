@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
-import { murmur3 } from '../key/digest/murmur3.js';
+import { murmur3 } from '../key/digest.js';
 
 /** The values of a codec in an order of their own. */
 export interface ValueSpace {

@@ -3,7 +3,7 @@ import type { PutTarget } from '../job/pipeline/sink.js';
 import { runJob } from '../job/runner.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../job/types.js';
-import { murmur3 } from '../key/digest/murmur3.js';
+import { murmur3 } from '../key/digest.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import murmurHash3 from 'murmurhash3js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { keyNames } from '../../decorators/row-key.js';
 import { fromHex, toHex, toLatin1 } from '../../src/bytes/index.js';
-import { murmur3 } from '../../src/key/digest/murmur3.js';
+import { murmur3, murmur3InPlace } from '../../src/key/digest.js';
 import {
   bucket,
   bytes,
@@ -36,13 +36,32 @@ const compile = (elements: readonly KeyElement[], type?: number) =>
 const utf8 = (text: string) => Buffer.from(text).toString('hex');
 const md5 = (data: string) => createHash('md5').update(data).digest('hex');
 
-it('computes murmur3 as murmurhash3js does of the bytes as latin1 text', () => {
+it('computes murmur3 as murmurhash3js does of the bytes as latin1 text, whatever their number and the seed', () => {
+  const seeds = fc.oneof(fc.constantFrom(0, 1, 0x7fffffff, 0x80000000, 0xffffffff), fc.nat(0xffffffff));
+  const check = (value: Uint8Array, offset: number, seed: number): void => {
+    const padded = Buffer.concat([Buffer.alloc(offset, 0xaa), value, Buffer.alloc(3, 0xbb)]).subarray(1);
+    const [start, end] = [offset - 1, offset - 1 + value.length];
+    const expected = murmurHash3.x86.hash32(toLatin1(value), seed);
+    expect(murmur3(padded, start, end, seed)).toBe(expected);
+    expect(murmur3InPlace(padded, start, end, seed)).toBe(expected);
+  };
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 40 }), fc.nat(9), (value, offset) => {
-      const padded = Buffer.concat([Buffer.alloc(offset), value, Buffer.alloc(3)]);
-      expect(murmur3(padded, offset, offset + value.length)).toBe(murmurHash3.x86.hash32(toLatin1(value)));
-    }),
+    fc.property(fc.uint8Array({ size: 'max', maxLength: 300 }), fc.integer({ min: 1, max: 9 }), seeds, check),
   );
+  const value = Uint8Array.from({ length: 300 }, (_, i) => (i * 167 + 128) & 0xff);
+  for (let length = 0; length <= 300; length++) check(value.subarray(0, length), 1, 0xfedcba98);
+});
+
+it('takes murmur3 from murmurhash3js where the bytes are more than short keys have', () => {
+  const hash32 = vi.spyOn(murmurHash3.x86, 'hash32');
+  try {
+    murmur3(new Uint8Array(64));
+    expect(hash32).not.toHaveBeenCalled();
+    murmur3(new Uint8Array(70).fill(0xff, 1, 66), 1, 66, 0xffffffff);
+    expect(hash32.mock.calls).toEqual([['\xff'.repeat(65), 0xffffffff]]);
+  } finally {
+    hash32.mockRestore();
+  }
 });
 
 const at = new Date(1_600_000_000_000);
@@ -137,6 +156,8 @@ describe('salts', () => {
     for (const n of [0, 1, 2, 1000]) {
       const row = layout.encode({ t: 'acme', n });
       expect(row[0]).toBe(murmurHash3.x86.hash32(toLatin1(row.subarray(1))) % 16);
+      const long = layout.encode({ t: 'é'.repeat(100), n });
+      expect(long[0]).toBe(murmurHash3.x86.hash32(toLatin1(long.subarray(1))) % 16);
     }
   });
 
@@ -154,15 +175,15 @@ describe('salts', () => {
 
   it('join the bytes of parts that do not stand side by side', () => {
     const layout = compile([salt(256, ['a', 'c']), part('a', uint8), part('b', uint8), part('c', uint8)]);
-    expect(layout.encode({ a: 1, b: 2, c: 3 })[0]).toBe(murmur3(Uint8Array.of(1, 3)) % 256);
+    expect(layout.encode({ a: 1, b: 2, c: 3 })[0]).toBe(murmurHash3.x86.hash32('\x01\x03') % 256);
   });
 
   it('may hang on one another', () => {
     const layout = compile([salt(7, ['b']), part('a', uint8), salt(5, ['a']), part('b', uint8)]);
     expect([...layout.encode({ a: 1, b: 2 })]).toEqual([
-      murmur3(Uint8Array.of(2)) % 7,
+      murmurHash3.x86.hash32('\x02') % 7,
       1,
-      murmur3(Uint8Array.of(1)) % 5,
+      murmurHash3.x86.hash32('\x01') % 5,
       2,
     ]);
   });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fromHex, toHex } from '../../src/bytes/index.js';
+import { phoenixSalt } from '../../src/key/digest.js';
 import {
   compileKeyLayout,
   desc,
@@ -17,7 +18,6 @@ import {
   salt,
   uint8,
 } from '../../src/key/index.js';
-import { phoenixSalt } from '../../src/key/infer.js';
 import { checkPlans, type TestPart } from './brute-force.js';
 
 const compile = (elements: readonly KeyElement[]) => compileKeyLayout(elements, () => undefined);

@@ -1,7 +1,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
 import { RowanError } from '../../errors.js';
-import { murmur3 } from '../../key/digest/murmur3.js';
+import { murmur3 } from '../../key/digest.js';
 import { fromTagged, toTagged } from '../../mapper/tagged.js';
 import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 import type { RowRange } from '../types.js';

@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto';
 import { toBytes } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { murmur3 } from '../../key/digest/murmur3.js';
+import { murmur3 } from '../../key/digest.js';
 import { CheckAndMutate, Increment, Put, Result } from '../../table/index.js';
 import type { RowEntry } from './entry.js';
 import { addEntry, CHANGES_FAMILY, CHANGES_TABLE, type CommitEntry, columnsOf, entriesOf } from './table.js';

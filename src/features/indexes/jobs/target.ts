@@ -2,7 +2,7 @@
 
 import { type EntityIndexes, VERIFIED } from '../../../indexes/index.js';
 import type { JobRunOptions } from '../../../job/types.js';
-import { murmur3 } from '../../../key/digest/murmur3.js';
+import { murmur3 } from '../../../key/digest.js';
 import type { Engine, Result } from '../../../table/index.js';
 
 /** The index of an entity that a job is about, alone among its indexes. */

@@ -1,7 +1,7 @@
 import { compareBytes, concatBytes, toHex } from '../../../bytes/index.js';
 import { type BaseCodec, KeyWriter } from '../../codecs/index.js';
+import { digest } from '../../digest.js';
 import type { HashElement } from '../../elements.js';
-import { digest } from '../../infer.js';
 import {
   combinations,
   type KeyValues,
