@@ -72,6 +72,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   ...DATABASE_OPTIONS,
   fileSystem: true,
   clock: true,
+  maxClockSkew: true,
   random: true,
   durability: true,
   background: true,

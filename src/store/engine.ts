@@ -82,13 +82,14 @@ export class EmbeddedEngine implements Engine {
   /** Sizes, counts and loads of tables, regions and families. */
   stats(): StoreStats {
     this.core.checkOpen();
-    const { catalog, manifest, wal, cache, commits, scanners } = this.core;
+    const { catalog, manifest, wal, cache, commits, rowClock, scanners } = this.core;
     return storeStats({
       tables: catalog.tables(),
       state: manifest.state,
       openLogBytes: wal.size,
       cache,
       lastSeq: commits.lastSeq,
+      rowClock,
       openScanners: scanners.size,
     });
   }

@@ -44,6 +44,12 @@ export type StoreEvent =
     }
   /** A table that asks for several copies of its regions was made, or came to ask for them: the store keeps one. */
   | { readonly kind: 'singleCopy'; readonly table: string; readonly regionReplication: number }
+  /**
+   * The store was opened, and has given times further ahead of its clock than `maxClockSkew` allows: writes without a timestamp
+   * of their own get `clock`, and nothing ends by its time to live as it should, until the clock has caught up or
+   * `rowan store repair --clock` has mended the store.
+   */
+  | { readonly kind: 'clockAhead'; readonly clock: number; readonly milliseconds: number }
   /** Writers waited for memory. */
   | { readonly kind: 'stall'; readonly milliseconds: number; readonly memstoreBytes: number }
   /** No thread for flushes and compactions could be had: they run in the calling one, in small steps. */

@@ -22,6 +22,11 @@ export interface EmbeddedOptions {
   readonly createIfMissing?: boolean;
   /** Milliseconds since 1970; default `Date.now`. Timestamps, TTL and statistics use nothing else. */
   readonly clock?: () => number;
+  /**
+   * Milliseconds that the times given by this store may be ahead of its clock when it is opened; default 60,000. Further ahead,
+   * the clock was wrong once, or is now: `onEvent` is told (`clockAhead`), and `rowan store repair --clock` mends it.
+   */
+  readonly maxClockSkew?: number;
   /** 0 <= random() < 1; default `Math.random`. Only the random filter uses it. */
   readonly random?: () => number;
   /** What `USE_DEFAULT` means for tables that say `USE_DEFAULT` themselves; default `FSYNC_WAL`. */
@@ -80,6 +85,8 @@ export interface StoreSettings
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;
+/** In milliseconds. */
+export const DEFAULT_CLOCK_SKEW = 60_000;
 
 /** @throws InvalidArgumentError naming the option, what it was given and what it takes. */
 export function storeSettings(options: EmbeddedOptions): StoreSettings {
@@ -89,6 +96,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
   return {
     createIfMissing: options.createIfMissing ?? true,
     clock: options.clock ?? Date.now,
+    maxClockSkew: options.maxClockSkew ?? DEFAULT_CLOCK_SKEW,
     random: options.random ?? Math.random,
     workerPath: options.workerPath,
     durability: options.durability ?? 'FSYNC_WAL',
@@ -139,6 +147,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   fileSystem: kind('object'),
   createIfMissing: kind('boolean'),
   clock: kind('function'),
+  maxClockSkew: integer(0, MANY),
   random: kind('function'),
   durability: oneOf('SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'),
   background: oneOf('worker', 'inline'),

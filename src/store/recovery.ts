@@ -190,6 +190,10 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
     // Else a store that is opened often and written to little would replay ever more segments.
     core.maintenance.requestLogCollection();
     core.maintenance.allFilesChanged(core.catalog.tables());
+    const { highest } = rowClock;
+    const milliseconds = highest - settings.clock();
+    if (milliseconds > settings.maxClockSkew)
+      environment.emit({ kind: 'clockAhead', clock: highest, milliseconds });
     return core;
   } catch (error) {
     wal?.abandon();

@@ -1,6 +1,7 @@
 /** What a store knows of itself, for people and monitors. */
 
 import type { BlockCache, BlockCacheStats } from './cache/index.js';
+import type { RowClock } from './commit/row-clock.js';
 import type { VersionState } from './manifest/index.js';
 import type { Region } from './region/region.js';
 import type { TableState } from './table-state.js';
@@ -43,6 +44,8 @@ export interface StoreStats {
   readonly walSegments: number;
   readonly walBytes: number;
   readonly lastSeq: number;
+  /** No write to come is given a lower time: milliseconds since 1970. */
+  readonly clock: number;
   readonly openScanners: number;
 }
 
@@ -53,11 +56,12 @@ export interface CountedStore {
   readonly openLogBytes: number;
   readonly cache: BlockCache;
   readonly lastSeq: number;
+  readonly rowClock: RowClock;
   readonly openScanners: number;
 }
 
 export function storeStats(store: CountedStore): StoreStats {
-  const { state, cache, openLogBytes, lastSeq, openScanners } = store;
+  const { state, cache, openLogBytes, lastSeq, rowClock, openScanners } = store;
   const segments = [...state.walSegments.values()];
   const tables = [...store.tables]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -69,6 +73,7 @@ export function storeStats(store: CountedStore): StoreStats {
     walSegments: segments.length,
     walBytes: segments.reduce((sum, segment) => sum + (segment.closed?.length ?? openLogBytes), 0),
     lastSeq,
+    clock: rowClock.highest,
     openScanners,
   };
 }

@@ -64,9 +64,17 @@ export class StoreView {
   }
 
   stats(): StoreStats {
-    const { tables, found, cache, lastSeq, log } = this.read;
+    const { tables, found, cache, lastSeq, rowClock, log } = this.read;
     const openLogBytes = log.closed?.length ?? 0;
-    return storeStats({ tables, state: found.state, openLogBytes, cache, lastSeq, openScanners: 0 });
+    return storeStats({
+      tables,
+      state: found.state,
+      openLogBytes,
+      cache,
+      lastSeq,
+      rowClock,
+      openScanners: 0,
+    });
   }
 
   close(): void {

@@ -10,7 +10,9 @@ import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
 import { NodeFileSystem } from '../../store/fs/index.js';
 import { readManifest } from '../../store/manifest/index.js';
+import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
 import { repairStore } from '../../store/repair.js';
+import { repairStoreClock } from '../../store/repair-clock.js';
 import { StoreView } from '../../store/view.js';
 import { replayWal } from '../../store/wal/index.js';
 import { CellType } from '../../table/index.js';
@@ -137,7 +139,13 @@ export function addStoreCommand(program: Command, context: CliContext): void {
       'Makes a damaged store open again with what is sound of it; sets the rest aside and lists it.',
     )
     .argument('<folder>', 'the folder of a store that nobody has open')
-    .action((folder: string) => repair(folder, context));
+    .option(
+      '--clock',
+      'sets the clock of a sound store back to the time of this machine, after writes under a wrong clock',
+    )
+    .action((folder: string, { clock }: { clock?: boolean }) =>
+      clock ? repairClock(folder, context) : repair(folder, context),
+    );
   store
     .command('dump-wal')
     .description('Prints every write in the log of a store that nobody has open. Changes nothing.')
@@ -198,6 +206,11 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
   }
   context.write(`${table.toString()}\n`);
   context.write(`log: ${found.walSegments} segments, ${found.walBytes} bytes; last write ${found.lastSeq}\n`);
+  if (found.clock > Date.now() + DEFAULT_CLOCK_SKEW) {
+    context.write(
+      `clock: ${new Date(found.clock).toISOString()}, which is yet to come. Mend it: rowan store repair --clock ${folder}\n`,
+    );
+  }
 }
 
 async function verify(folder: string, context: CliContext): Promise<void> {
@@ -218,6 +231,22 @@ async function repair(folder: string, context: CliContext): Promise<void> {
   if (savedCells > 0) context.write(`Saved ${savedCells} cells of damaged files to new ones.\n`);
   if (savedRecords > 0) context.write(`Saved ${savedRecords} records of logs to a new one.\n`);
   if (aside !== undefined) context.write(`What was set aside is in ${aside}.\n`);
+}
+
+async function repairClock(folder: string, context: CliContext): Promise<void> {
+  const { before, after, tables } = await repairStoreClock(folder);
+  const told = (time: number): string => new Date(time).toISOString();
+  context.write(
+    after === before
+      ? `The clock of the store, ${told(before)}, is not ahead. Nothing was changed.\n`
+      : `The clock of the store was ${told(before)}, and is ${told(after)} now.\n`,
+  );
+  for (const { table, latest } of tables) {
+    context.write(
+      `${table} has cells of times to come, the last of ${told(latest)}: they hide what is written before. ` +
+        'Delete them with a timestamp, or read them and write them again.\n',
+    );
+  }
 }
 
 async function compact(

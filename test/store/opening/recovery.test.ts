@@ -1,9 +1,11 @@
 /** What an opening refuses, what it leaves alone while it refuses, and what a repair saves then. */
 
 import { expect, test } from 'vitest';
-import { openEmbedded } from '../../../src/store/engine.js';
+import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
+import type { StoreEvent } from '../../../src/store/events.js';
 import { repairStore } from '../../../src/store/repair.js';
-import { Delete, Get } from '../../../src/table/index.js';
+import { repairStoreClock } from '../../../src/store/repair-clock.js';
+import { Delete, Get, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
 import { contents, createTable, put } from '../engine/support.js';
@@ -237,4 +239,51 @@ test.each([
   await verify;
   expect(turns).toBeGreaterThanOrEqual(least);
   await engine.close();
+});
+
+test('a store that was written under a wrong clock says so at every opening, until its clock is mended', async () => {
+  const disk = new MemoryFileSystem();
+  const NOW = Date.UTC(2026, 0, 1);
+  const WRONG = Date.UTC(2100, 0, 1);
+  const use = async (now: number, run: (engine: EmbeddedEngine) => Promise<void>): Promise<StoreEvent[]> => {
+    const told: StoreEvent[] = [];
+    const onEvent = (event: StoreEvent): void => void (event.kind === 'clockAhead' && told.push(event));
+    const engine = await openEmbedded('/db', { fileSystem: disk, ...OPTIONS, clock: () => now, onEvent });
+    await run(engine);
+    await engine.close();
+    return told;
+  };
+  const timeOf = async (engine: EmbeddedEngine, row: string): Promise<number> =>
+    (await engine.table('t').get(new Get(row))).cells[0]!.timestamp;
+  await use(NOW, async (engine) => {
+    const table = await createTable(engine);
+    await engine.admin.createTable(tableDescriptor('off', { f: {} }));
+    await table.put(put('before', 'v'));
+    await engine.table('off').put(put('before', 'v'));
+    await engine.admin.disableTable('off');
+  });
+  // A clock within the bound is not told of.
+  expect(await repairStoreClock('/db', disk, NOW)).toEqual({ before: NOW, after: NOW, tables: [] });
+  expect(await use(NOW - 60_000, async () => {})).toEqual([]);
+  expect(await use(WRONG, async (engine) => engine.table('t').put(put('wrong', 'v')))).toEqual([]);
+  const told = await use(NOW + 1000, async (engine) => {
+    await engine.table('t').put(put('late', 'v'));
+    expect(await timeOf(engine, 'late')).toBe(WRONG);
+    expect(engine.stats().clock).toBe(WRONG);
+  });
+  expect(told).toEqual([{ kind: 'clockAhead', clock: WRONG, milliseconds: WRONG - NOW - 1000 }]);
+  expect(await repairStoreClock('/db', disk, NOW + 2000)).toEqual({
+    before: WRONG,
+    after: NOW + 2000,
+    tables: [{ table: 't', latest: WRONG }],
+  });
+  const after = await use(NOW + 3000, async (engine) => {
+    await engine.table('t').put(put('mended', 'v'));
+    expect(await timeOf(engine, 'mended')).toBe(NOW + 3000);
+    expect((await contents(engine.table('t'))).length).toBe(4);
+    await engine.admin.enableTable('off');
+    expect((await engine.table('off').get(new Get('before'))).isEmpty).toBe(false);
+  });
+  expect(after).toEqual([]);
+  expect(await repairStore('/db', disk)).toMatchObject({ setAside: [], lost: [] });
 });

@@ -1,0 +1,77 @@
+/**
+ * Mends the clock of a store that has given times of the future, because the clock of the machine was wrong: the clock of a
+ * store never goes back by itself (`RowClock`), and the log and the MANIFEST carry it over every opening.
+ */
+
+import { CorruptionError } from '../errors.js';
+import { FileHandleCache } from './cache/index.js';
+import { StoreEnvironment } from './environment.js';
+import { type FileSystem, NodeFileSystem } from './fs/index.js';
+import { type Edit, Manifest } from './manifest/index.js';
+import { storeSettings } from './options.js';
+import { openStore, readStore } from './recovery.js';
+
+/** Times are in milliseconds since 1970. */
+export interface ClockRepairReport {
+  /** The lowest time that a write was given. */
+  readonly before: number;
+  /** The lowest time that a write is given from now on. */
+  readonly after: number;
+  /** Tables with cells that are later than that, and the time of the latest. */
+  readonly tables: readonly { readonly table: string; readonly latest: number }[];
+}
+
+/**
+ * Sets the clock of the store in `directory` back to `now`. Cells keep their timestamps. All memory is written to files first,
+ * for the log carries the clock, too.
+ * @param now default: the time of the machine
+ * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`; CorruptionError when the store is damaged: repair it first.
+ */
+export async function repairStoreClock(
+  directory: string,
+  fileSystem: FileSystem = new NodeFileSystem(),
+  now: number = Date.now(),
+): Promise<ClockRepairReport> {
+  const options = { fileSystem, background: 'inline', automatic: false, createIfMissing: false } as const;
+  const core = await openStore(directory, options);
+  try {
+    // Disabled ones, too.
+    for (const state of core.catalog.tables()) {
+      for (const region of state.regions) {
+        for (const store of region.stores) await core.maintenance.flush({ state, region, store });
+      }
+    }
+  } finally {
+    await core.close();
+  }
+  const path = fileSystem.absolute?.(directory) ?? directory;
+  const lock = await fileSystem.lock(path);
+  const environment = new StoreEnvironment(path, fileSystem, storeSettings(options));
+  const files = new FileHandleCache(fileSystem, environment.settings.maxOpenFiles);
+  try {
+    const { found, tables, rowClock, lastSeq } = await readStore(environment, files);
+    const times = tables.map(({ name, regions }) => {
+      const stores = regions.flatMap((region) => region.stores.map(({ version }) => version));
+      if (stores.some(({ active }) => active.size > 0)) {
+        throw new CorruptionError(
+          `The log of the store in "${path}" has writes of the table "${name}" that are in no file, although all were flushed. ` +
+            'Somebody has opened it meanwhile: try again when nobody has.',
+        );
+      }
+      const read = stores.flatMap((version) => version.files.map(({ reader }) => reader.meta.maxTimestamp));
+      return { table: name, latest: read.reduce((a, b) => Math.max(a, b), 0) };
+    });
+    const before = rowClock.highest;
+    const after = Math.min(before, now);
+    if (after < before) {
+      const { state } = found;
+      const edits: Edit[] = [...state.walSegments.keys()].map((number) => ({ type: 'walRemove', number }));
+      const reset = { ...found, state: { ...state, clock: after } };
+      Manifest.begin(fileSystem, path, reset, [{ type: 'counters', lastSeq }, ...edits]).close();
+    }
+    return { before, after, tables: times.filter(({ latest }) => latest > after) };
+  } finally {
+    files.closeAll();
+    await lock.release();
+  }
+}
