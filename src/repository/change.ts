@@ -161,8 +161,14 @@ export function getIf(row: Uint8Array, expectations: readonly Expectation[]): Ge
   return new Get(row).setFilter(joined(expectations));
 }
 
+/**
+ * What any other filter lets through is of a row that is there. A filter of the first cell is left out beside others, which it
+ * would keep from the cells behind that one.
+ */
 function joined(expectations: readonly Expectation[]): Filter {
-  const parts = expectations.map(filterOf);
+  const all = expectations.map(filterOf);
+  const others = all.filter(({ kind }) => kind !== 'firstKeyOnly');
+  const parts = others.length === 0 ? all.slice(0, 1) : others;
   return parts.length === 1 ? parts[0]! : filters.all(...parts);
 }
 

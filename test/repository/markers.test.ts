@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
 import { toBytes } from '../../src/bytes/index.js';
-import { text } from '../../src/codec/index.js';
+import { int32, text } from '../../src/codec/index.js';
 import { Get } from '../../src/table/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
@@ -69,5 +69,42 @@ describe.each([
       { id: 'two', a: 'new' },
     ]);
     expect(await notes.find({ id: 'two' }).asOf(2500).exists()).toBe(true);
+  });
+});
+
+/** Any of its cells says that it is there; what is checked stands behind others of both families. */
+@Entity({ table: { name: 'unmarked', families: { d: {}, m: {} } }, marker: false })
+@RowKey(part('id'))
+class Unmarked {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:a', text) a?: string | null;
+  @Column('d:b', text) b?: string | null;
+  @Column('m:a', text) c?: string | null;
+  @Column('m:q', int32) quantity?: number | null;
+}
+
+describe('a row without a marker', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await openTestDatabase([Unmarked]);
+  });
+  afterAll(() => db?.dispose());
+
+  it('is checked by every one of its cells, wherever they stand', async () => {
+    const rows = db.repository(Unmarked);
+    await rows.put({ id: 'r', a: 'a', b: 'b', c: 'c', quantity: 3 });
+    expect(await rows.check({ id: 'r' }, { quantity: { gte: 3 } }).update({ a: 'x' })).toMatchObject({
+      ok: true,
+    });
+    expect(await rows.check({ id: 'r' }, { quantity: { gte: 4 } }).update({ a: 'y' })).toMatchObject({
+      ok: false,
+    });
+    expect(await rows.find({ id: 'r' }).where({ quantity: 3 }).updateAll({ b: 'all' })).toMatchObject({
+      changed: 1,
+    });
+    expect(await rows.get({ id: 'r' })).toMatchObject({ a: 'x', b: 'all' });
+    await rows.delete({ id: 'r' });
+    await expect(rows.update({ id: 'r' }, { a: 'gone' })).rejects.toMatchObject({ code: 'ERR_NOT_FOUND' });
   });
 });
