@@ -18,11 +18,11 @@ export const built: Plugin = {
     if (importer === undefined || !source.startsWith('.') || OF_SOURCES.test(importer)) return undefined;
     const path = relative(ROOT, resolve(dirname(importer), source));
     if (!BUILT.test(path) || /^(src|decorators)\//.test(relative(ROOT, importer))) return undefined;
-    return { id: join(ROOT, 'dist', path.replace(/\.ts$/, '.js')), external: true };
+    return { id: join(ROOT, 'build', path.replace(/\.ts$/, '.js')), external: true };
   },
 };
 
-export const BUILT_BY_NODE = { deps: { external: [/\/dist\/(src|decorators|test)\//] } };
+export const BUILT_BY_NODE = { deps: { external: [/\/build\/(src|decorators|test)\//] } };
 
 /** Reporters of every vitest run: what a person reads, and a report in ROWAN_REPORTS for the sum at the end of `.ci/run`. */
 export function reportersOf(suite: string): (string | [string, { outputFile: string }])[] {

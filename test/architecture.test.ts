@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Each may import those before it, and itself. Rooms of one line stand side by side and do not know each other. */
 const FLOORS: readonly (readonly string[])[] = [
   ['errors'],
-  ['bytes', 'codegen'],
+  ['bytes', 'codegen', 'threads'],
   ['table'],
   ['compression'],
   ['hadoop'],

@@ -12,7 +12,7 @@ import {
   Table,
   text,
   uint32,
-} from '../../src/index.js';
+} from 'rowan-orm';
 
 @Table({ name: 'shop:crm', families: { d: { compression: 'SNAPPY' } }, presplit: { regions: 4 } })
 class Crm {}

@@ -13,7 +13,7 @@ import {
   Table,
   text,
   uint32,
-} from '../../src/index.js';
+} from 'rowan-orm';
 
 @Table({
   name: 'travel:flights',

@@ -1,7 +1,7 @@
 /** Loads both files with a progress bar. Every batch is on the disk when it is acknowledged. */
 
 import { SingleBar } from 'cli-progress';
-import type { Database, KeyedClass, Repository } from '../../src/index.js';
+import type { Database, KeyedClass, Repository } from 'rowan-orm';
 import { readAirports, readFlights } from './data.js';
 import { Airport, Flight } from './entities.js';
 

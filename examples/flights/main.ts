@@ -1,7 +1,7 @@
 /** The quickstart: flights of 2001 in an embedded store. A second run finds what the first one stored. */
 
 import Table from 'cli-table3';
-import { type Database, type EmbeddedEngine, open, schemaScript } from '../../src/index.js';
+import { type Database, type EmbeddedEngine, open, schemaScript } from 'rowan-orm';
 import { Airport, Flight } from './entities.js';
 import { load } from './load.js';
 

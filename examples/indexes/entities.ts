@@ -14,7 +14,7 @@ import {
   salt,
   Table,
   text,
-} from '../../src/index.js';
+} from 'rowan-orm';
 
 @Table({ name: 'music', families: { d: {} } })
 class Music {}

@@ -6,7 +6,7 @@
 import { deepStrictEqual, rejects } from 'node:assert';
 import { rm } from 'node:fs/promises';
 import Table from 'cli-table3';
-import { open } from '../../src/index.js';
+import { open } from 'rowan-orm';
 import { Account, Offer, Play, Purchase, Room, Viewing } from './entities.js';
 
 const count = Number(process.argv[2] ?? 100_000);

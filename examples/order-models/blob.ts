@@ -14,7 +14,7 @@ import {
   salt,
   text,
   uint32,
-} from '../../src/index.js';
+} from 'rowan-orm';
 import type { OrderModel } from './model.js';
 
 @AvroRecord({ name: 'Item', namespace: 'example.orders' })

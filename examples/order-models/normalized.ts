@@ -1,18 +1,6 @@
 /** Completely normalized: three tables, and a relation from an order to what it consists of. */
 
-import {
-  Column,
-  date,
-  decimal,
-  Entity,
-  open,
-  part,
-  References,
-  rowKey,
-  salt,
-  text,
-  uint32,
-} from '../../src/index.js';
+import { Column, date, decimal, Entity, open, part, References, rowKey, salt, text, uint32 } from 'rowan-orm';
 import type { ItemData, LocationData, OrderData } from './data.js';
 import type { OrderId, OrderModel } from './model.js';
 

@@ -13,7 +13,7 @@ import {
   Table,
   text,
   uint32,
-} from '../../src/index.js';
+} from 'rowan-orm';
 import type { LocationData } from './data.js';
 import type { OrderModel } from './model.js';
 

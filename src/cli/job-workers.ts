@@ -2,13 +2,13 @@
 
 import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Database } from '../database.js';
 import type { JobOutcome, JobRunOptions } from '../job/types.js';
 import { runWithMappers } from '../job/workers/pool.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import { parseStoreFileName } from '../store/fs/index.js';
+import { threadFile } from '../threads.js';
 import { jobOf } from './job-module.js';
 import type { JobWorkerData, JobWorkerStore } from './job-worker.js';
 
@@ -21,9 +21,6 @@ export interface WorkersOptions {
   readonly run: JobRunOptions;
 }
 
-/** The thread's file, of the built package: threads have no loader of TypeScript. */
-const WORKER_FILE = new URL('./job-worker.js', import.meta.url);
-
 /** @throws as `runWithMappers`. */
 export async function runInWorkers(
   db: Database<EmbeddedEngine>,
@@ -35,11 +32,13 @@ export async function runInWorkers(
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
   try {
+    // The command runs as it is published, so the file is there.
+    const file = threadFile('rowan-job-thread')!;
     // Threads load their modules while the copies are made.
     const workerData: JobWorkerData = { module: resolve(module) };
     const threads = Array.from(
       { length: workers },
-      () => new Worker(fileURLToPath(WORKER_FILE), { name: 'rowan-job', workerData }),
+      () => new Worker(file, { name: 'rowan-job', workerData }),
     );
     const begin = async (): Promise<void> => {
       for (const [at, store] of (await copies(db.engine, folder, workers)).entries()) {

@@ -1,7 +1,9 @@
+import { pathToFileURL } from 'node:url';
 import { prepareCodecs } from '../compression/index.js';
 import { CorruptionError, RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
-import { InlineExecutor, WorkerExecutor, workerFile } from './background/executors.js';
+import { threadFile } from '../threads.js';
+import { InlineExecutor, WorkerExecutor } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { RowClock } from './commit/row-clock.js';
@@ -219,7 +221,8 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
     if (!told.already) environment.emit({ kind: 'inlineWork', error });
     told.already = true;
   };
-  const file = workerFile(settings.workerPath);
+  const { workerPath } = settings;
+  const file = workerPath === undefined ? threadFile('rowan-worker') : pathToFileURL(workerPath);
   if (file === undefined) {
     tell(
       new RowanError(

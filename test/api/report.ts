@@ -11,6 +11,11 @@ import { declarations } from '../types/declarations.js';
 
 export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url));
 
+/** Sources of the package's entries, by the names of their files in `dist`. */
+const SOURCES = JSON.parse(readFileSync(join(ROOT, 'packaging/entries.json'), 'utf8')) as Readonly<
+  Record<string, string>
+>;
+
 /** An entry of the package, `rowan-orm/table`, with its source. */
 export interface Entry {
   readonly name: string;
@@ -26,7 +31,7 @@ export function entries(): Entry[] {
   };
   return Object.entries(manifest.exports).flatMap(([path, target]) => {
     if (typeof target === 'string' || target.types === undefined) return [];
-    const source = target.types.replace(/^.\/dist\//, '').replace(/\.d\.ts$/, '.ts');
+    const source = SOURCES[target.types.replace(/^.\/dist\//, '').replace(/\.d\.ts$/, '')]!;
     return [{ name: `${manifest.name}${path.slice(1)}`, source }];
   });
 }

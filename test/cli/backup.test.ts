@@ -50,7 +50,7 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
 
 test('entities go out and in as lines of JSON', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'rowan-entities-cli-'));
-  const module = fileURLToPath(new URL('../../dist/test/cli/fixtures/logs.js', import.meta.url));
+  const module = fileURLToPath(new URL('../../build/test/cli/fixtures/logs.js', import.meta.url));
   const [data, copy, files, lines] = ['data', 'copy', 'files', 'a.ndjson'].map((name) =>
     join(folder, name),
   ) as [string, string, string, string];

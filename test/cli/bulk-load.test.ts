@@ -56,7 +56,7 @@ test('entities are loaded as files, unless a put of them does more than write ce
   const folder = await mkdtemp(join(tmpdir(), 'rowan-bulkload-'));
   const at = (name: string): string => join(folder, name);
   const fixture = (name: string): string =>
-    fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
+    fileURLToPath(new URL(`../../build/test/cli/fixtures/${name}.js`, import.meta.url));
   const notes = Array.from({ length: 30 }, (_, i) => `{"id":"n${(i * 7) % 30}","text":"note ${i}"}\n`);
   await writeFile(at('notes.ndjson'), `${notes.join('')}{"id":5}\n`);
   const load = (place: string, table: string, file: string, ...more: string[]): ReturnType<typeof run> =>

@@ -4,7 +4,7 @@ import { readRuby } from '../ddl/ruby-reader.js';
 import { run } from './run.js';
 
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
+  fileURLToPath(new URL(`../../build/test/cli/fixtures/${name}.js`, import.meta.url));
 
 describe('rowan', () => {
   test('--help names the commands, --version is the package’s', async () => {

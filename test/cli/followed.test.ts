@@ -10,8 +10,8 @@ import { Delete, Put } from '../../src/table/index.js';
 import { Parcel, Place } from './fixtures/followed.js';
 import { run } from './run.js';
 
-const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/followed.js', import.meta.url));
-const BARE = fileURLToPath(new URL('../../dist/test/cli/fixtures/unindexed.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/followed.js', import.meta.url));
+const BARE = fileURLToPath(new URL('../../build/test/cli/fixtures/unindexed.js', import.meta.url));
 let folder: string;
 let store: string;
 

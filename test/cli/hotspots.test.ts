@@ -12,7 +12,7 @@ import { run } from './run.js';
 const folder = mkdtempSync(join(tmpdir(), 'rowan-hotspots-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const module = fileURLToPath(new URL('../../dist/test/cli/fixtures/logs.js', import.meta.url));
+const module = fileURLToPath(new URL('../../build/test/cli/fixtures/logs.js', import.meta.url));
 
 async function hotspots(entity: string, samples: string, ...more: string[]) {
   const file = join(folder, 'samples');

@@ -13,7 +13,7 @@ import { Thing as Plain } from './fixtures/unindexed.js';
 import { run } from './run.js';
 
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
+  fileURLToPath(new URL(`../../build/test/cli/fixtures/${name}.js`, import.meta.url));
 const MODULE = fixture('indexed');
 const PLAIN = fixture('unindexed');
 let folder: string;

@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 
 async function openDatabase(): Promise<Opened> {
-  const { open } = (await import(join(ROOT, 'dist/src/index.js'))) as {
+  const { open } = (await import(join(ROOT, 'dist/index.js'))) as {
     open(options: object): Promise<Database>;
   };
   const { Page, Visit } = (await import(MODULE)) as { Page: never; Visit: never };
@@ -60,7 +60,7 @@ async function openDatabase(): Promise<Opened> {
 function start(kind: string, ...args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
   const child = spawn(
     process.execPath,
-    ['dist/src/cli/main.js', 'job', 'run', store, MODULE, '--workers', '2', '--json', ...args],
+    ['dist/rowan.js', 'job', 'run', store, MODULE, '--workers', '2', '--json', ...args],
     { cwd: ROOT, env: { ...process.env, THREAD_JOB: kind, THREAD_FOLDER: join(folder, 'files') } },
   );
   let out = '';

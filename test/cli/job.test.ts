@@ -8,7 +8,7 @@ import { Page, Visit } from './fixtures/job.js';
 import { run } from './run.js';
 
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../dist/test/cli/fixtures/${name}.js`, import.meta.url));
+  fileURLToPath(new URL(`../../build/test/cli/fixtures/${name}.js`, import.meta.url));
 const MODULE = fixture('job');
 let folder: string;
 let store: string;

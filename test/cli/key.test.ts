@@ -5,7 +5,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import { Account, Visit } from '../fixtures/stores/entities.js';
 import { run } from './run.js';
 
-const MODULE = fileURLToPath(new URL('../../dist/test/fixtures/stores/entities.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/fixtures/stores/entities.js', import.meta.url));
 const schema = compileSchema([Account, Visit]);
 
 describe('rowan key', () => {

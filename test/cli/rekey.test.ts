@@ -7,7 +7,7 @@ import { open } from '../../src/database.js';
 import { New, Old } from './fixtures/rekeyed.js';
 import { run } from './run.js';
 
-const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/rekeyed.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/rekeyed.js', import.meta.url));
 
 test('keys are planned, run, cut over and cleaned up, or aborted', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-rekey-'));

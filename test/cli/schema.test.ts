@@ -7,7 +7,7 @@ import { openAdmin } from '../../src/index.js';
 import { tableDescriptor } from '../../src/table/index.js';
 import { run } from './run.js';
 
-const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/entities.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
 let folder: string;
 
 beforeEach(() => {

@@ -203,7 +203,7 @@ test('lines through a pipe are read once, however long the statement is', async 
 
 test('with entities rows are told, and keys taken, by their parts', async () => {
   const schema = await loadSchema(
-    fileURLToPath(new URL('../../dist/test/cli/fixtures/entities.js', import.meta.url)),
+    fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url)),
   );
   const db = await open({ path: '/s', entities: [Note], fileSystem: new MemoryFileSystem() });
   await db.repository(Note).put(Object.assign(new Note(), { id: 'n1', text: 'Ada' }));

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { run } from './run.js';
 
-const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/entities.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/entities.js', import.meta.url));
 let folder: string;
 
 beforeEach(() => {

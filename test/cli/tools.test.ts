@@ -76,7 +76,7 @@ test('a table goes from store to store by export, import, copy and verify', asyn
 
 test('entities are made up as they are wished, and not where the wish can never be right', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'rowan-synth-'));
-  const module = fileURLToPath(new URL('../../dist/test/cli/fixtures/job.js', import.meta.url));
+  const module = fileURLToPath(new URL('../../build/test/cli/fixtures/job.js', import.meta.url));
   const made = await run('synth', folder, module, 'Visit', '--rows', '60', '--values', 'page=3', '--json');
   expect(made).toMatchObject({ code: 0, err: '' });
   expect(JSON.parse(made.out)).toMatchObject({ counters: { entities: 60 } });

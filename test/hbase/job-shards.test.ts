@@ -12,7 +12,7 @@ import { GIVE_UP, orSay } from './patience.js';
 import { dropTable } from './tables.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const MODULE = fileURLToPath(new URL('../../dist/test/cli/fixtures/job.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/job.js', import.meta.url));
 const ROWS = 20_000;
 /** Rows a second of the worker that is killed: its splits would take minutes. */
 const VICTIM_RATE = 50;
@@ -55,7 +55,7 @@ function startShard(index: number, rate: number): Shard {
     String(rate),
     '--json',
   ];
-  const child = spawn(process.execPath, ['dist/src/cli/main.js', ...args], { cwd: ROOT });
+  const child = spawn(process.execPath, ['build/src/cli/main.js', ...args], { cwd: ROOT });
   living.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])

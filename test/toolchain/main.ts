@@ -51,7 +51,7 @@ function prepare(): void {
   mkdirSync(join(CACHE, 'node_modules'), { recursive: true });
   writeFileSync(join(CACHE, 'package.json'), JSON.stringify({ name: 'toolchain-fixtures', type: 'module' }));
   const installed = join(CACHE, 'node_modules/rowan-orm');
-  for (const path of ['package.json', 'dist/src', 'dist/decorators']) {
+  for (const path of ['package.json', 'dist']) {
     cpSync(join(ROOT, path), join(installed, path), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules/vitest'), join(CACHE, 'node_modules/vitest'), 'junction');

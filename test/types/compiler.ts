@@ -71,18 +71,15 @@ export function write(path: string, text: string): string {
  * source. Each test file has one of its own, since they run at the same time.
  */
 export function consumerFolder(name: string): void {
-  const dist = join(CACHE, name, 'node_modules/rowan-orm/dist');
-  for (const part of ['src', 'decorators']) {
-    cpSync(join(declarations(), part), join(dist, part), {
-      recursive: true,
-      filter: (path) => !/\.(js|map)$/.test(path),
-    });
-  }
+  cpSync(join(ROOT, 'dist'), join(CACHE, name, 'node_modules/rowan-orm/dist'), {
+    recursive: true,
+    filter: (path) => !/\.(js|map)$/.test(path),
+  });
   const manifest = {
     name: 'rowan-orm',
     version: '0.0.0',
     type: 'module',
-    exports: { '.': { types: './dist/src/index.d.ts' } },
+    exports: { '.': { types: './dist/index.d.ts' } },
   };
   write(`${name}/node_modules/rowan-orm/package.json`, JSON.stringify(manifest));
   write(`${name}/package.json`, JSON.stringify({ name: 'consumer', private: true, type: 'module' }));

@@ -29,11 +29,11 @@ function isFresh(folder: string): boolean {
 }
 
 /**
- * The folder with `src` and `decorators` as declaration files of the source as it is: `dist` where the build is not older,
+ * The folder with `src` and `decorators` as declaration files of the source as it is: `build` where the build is not older,
  * as under `npm test`; else one for which they are made now. @throws what the compiler says when the source does not compile.
  */
 export function declarations(): string {
-  const found = [join(ROOT, 'dist'), OWN].find(isFresh);
+  const found = [join(ROOT, 'build'), OWN].find(isFresh);
   if (found !== undefined) return found;
   execFileSync(
     process.execPath,

@@ -1,27 +1,18 @@
 /** Decodes a Parquet file in a thread that is ended when it takes too much time or memory. */
 
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { CorruptionError, fromWire } from '../../errors.js';
 import { timerDelay } from '../../table/checks.js';
+import { threadFile } from '../../threads.js';
 import { type ParquetDecoder, type ParquetItem, ParquetRows } from './parquet-rows.js';
 import type { ParquetReply } from './parquet-thread.js';
 
 /** Objects of the thread, in MiB: those of 64 MiB of a file, many times over. */
 const LARGEST_HEAP = 1024;
 
-/** The thread's file, of the built package: threads have no loader of TypeScript. Undefined in a bundle. */
-function threadFile(): string | undefined {
-  const here = import.meta.url as string | undefined;
-  const own = /^(.*?)(?:\/dist)?(\/src\/job\/files\/)parquet-decoder\.[jt]s$/.exec(here ?? '');
-  const file = own === null ? undefined : fileURLToPath(`${own[1]}/dist${own[2]}parquet-thread.js`);
-  return file !== undefined && existsSync(file) ? file : undefined;
-}
-
 /** @param timeoutMs what one piece of at most 50,000 rows and 64 MiB may take. */
 export function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
-  const file = threadFile();
+  const file = threadFile('rowan-parquet-thread');
   return file === undefined ? new ParquetRows(path) : new ThreadDecoder(file, path, timeoutMs);
 }
 
@@ -29,7 +20,7 @@ class ThreadDecoder implements ParquetDecoder {
   private worker: Worker | undefined;
 
   constructor(
-    private readonly file: string,
+    private readonly file: URL,
     private readonly path: string,
     private readonly timeoutMs: number,
   ) {}

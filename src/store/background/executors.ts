@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { ClosedError, fromWire, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
@@ -39,30 +37,6 @@ export class InlineExecutor implements JobExecutor {
       throw error;
     }
   }
-}
-
-/** The names of a bundled worker that is found by itself. */
-const BUNDLED = ['rowan-worker.js', 'rowan-worker.mjs', 'rowan-worker.cjs'];
-
-/**
- * The file of the worker: the given one, the package's own (of its `dist` when this runs from sources), or a bundled one
- * beside the bundle or the program. Undefined where there is none.
- */
-export function workerFile(given?: string): URL | undefined {
-  if (given !== undefined) return pathToFileURL(given);
-  return workerPlaces().find((url) => existsSync(fileURLToPath(url)));
-}
-
-function workerPlaces(): URL[] {
-  // Undefined in a bundle for CommonJS.
-  const here = import.meta.url as string | undefined;
-  // In a bundle a file called worker.js is the program's own.
-  const own =
-    here === undefined ? null : /^(.*?)(\/dist)?(\/src\/store\/background\/)executors\.[jt]s$/.exec(here);
-  if (own !== null) return [new URL(`${own[1]}/dist${own[3]}worker.js`)];
-  const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  const beside = here === undefined ? program : [here, ...program];
-  return beside.flatMap((base) => BUNDLED.map((name) => new URL(name, base)));
 }
 
 interface Waiting {

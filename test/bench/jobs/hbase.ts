@@ -79,7 +79,7 @@ async function measure(server: HBaseServer, folder: string): Promise<BenchRow[]>
 }
 
 async function rowan(...args: string[]): Promise<number> {
-  const main = join(PROJECT_ROOT, 'dist/src/cli/main.js');
+  const main = join(PROJECT_ROOT, 'build/src/cli/main.js');
   const { code, output } = await run(process.execPath, [main, ...args, '--restart', '--no-progress']);
   if (code !== 0) throw new Error(`rowan ${args.join(' ')} ended with code ${code}:\n${output}`);
   return cells;

@@ -7,7 +7,7 @@ import { Parcel, Place } from '../../cli/fixtures/followed.js';
 import { run } from '../../cli/run.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 
-const MODULE = fileURLToPath(new URL('../../../dist/test/cli/fixtures/followed.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../../build/test/cli/fixtures/followed.js', import.meta.url));
 let db: TestDatabase;
 
 beforeAll(async () => {

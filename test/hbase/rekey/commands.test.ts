@@ -6,7 +6,7 @@ import { New, Old } from '../../cli/fixtures/rekeyed.js';
 import { run } from '../../cli/run.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
 
-const MODULE = fileURLToPath(new URL('../../../dist/test/cli/fixtures/rekeyed.js', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../../build/test/cli/fixtures/rekeyed.js', import.meta.url));
 const PATIENCE = 900_000;
 
 let store: TestStore;
