@@ -88,6 +88,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   maxCellSize: true,
   compaction: true,
   timeToPurgeDeletes: true,
+  scannerIdleTimeout: true,
   automatic: true,
   createIfMissing: true,
   flushOnClose: true,

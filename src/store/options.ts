@@ -65,6 +65,11 @@ export interface EmbeddedOptions {
   readonly compaction?: Partial<CompactionSettings>;
   /** Milliseconds that major compactions keep delete markers after their timestamp; default 0 (R61). */
   readonly timeToPurgeDeletes?: number;
+  /**
+   * Milliseconds after which a scan that nobody reads on is ended with `ERR_SCANNER_EXPIRED`, and gives back the files and the
+   * memory that it holds; default 300,000.
+   */
+  readonly scannerIdleTimeout?: number;
   /** False: flushes and compactions happen only when asked for; default true. */
   readonly automatic?: boolean;
   /** Whether and how far `close` writes memory to files; default true where `automatic` is. */
@@ -112,6 +117,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     maxCellSize: options.maxCellSize ?? 10 * MiB,
     compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
+    scannerIdleTimeout: options.scannerIdleTimeout ?? 300_000,
     automatic,
     flushOnClose: flushOnClose(options.flushOnClose ?? automatic),
     onEvent: options.onEvent ?? (() => {}),
@@ -168,6 +174,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   maxCellSize: integer(1, 256 * MiB),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
+  scannerIdleTimeout: integer(1, MANY),
   automatic: kind('boolean'),
   flushOnClose: (value) =>
     typeof value === 'boolean' || (typeof value === 'object' && value !== null)

@@ -73,7 +73,7 @@ export class StoreCore {
   readonly catalog: Catalog;
   readonly collector: LogCollector;
   private readonly roller: LogRoller;
-  readonly scanners = new ScannerRegistry();
+  readonly scanners: ScannerRegistry;
   /** Who goes first among transactions that meet. */
   readonly contention = new Contention();
   readonly observers = new WriteObservers();
@@ -105,7 +105,10 @@ export class StoreCore {
     this.files = parts.files;
     this.cache = parts.cache;
     this.chunkPool = chunkPool;
-    this.commits = new CommitQueue(journal.wal, journal, parts.lastSeq, () => this.smallestReadPoint());
+    this.scanners = new ScannerRegistry(settings.scannerIdleTimeout);
+    this.commits = new CommitQueue(journal.wal, journal, parts.lastSeq, (memstore) =>
+      this.scanners.smallestIn(memstore, this.commits.readPoint),
+    );
     this.pressure = new WriteThrottle(this, settings.memstoreLimit, settings.automatic);
     const shared = { ...parts, ...this.shared(), work: new MaintenanceLocks() };
     this.catalog = new Catalog(shared, parts.tables);
@@ -168,11 +171,6 @@ export class StoreCore {
   appendToLog(first: number, count: number, record: WriteRecordBuilder): void {
     this.roller.makeRoom(record.length);
     this.wal.append(first, count, record.buffer, 0, record.length);
-  }
-
-  /** The oldest moment that an open scan still looks at. */
-  smallestReadPoint(): number {
-    return this.scanners.smallestReadPoint(this.commits.readPoint);
   }
 
   flushSizeOf(region: Region): number {

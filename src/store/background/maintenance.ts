@@ -9,7 +9,7 @@ import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
-import type { ScannerRegistry } from '../read/scanner-registry.js';
+import type { Retention, ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
 import { splitRegion } from '../region/split.js';
@@ -163,8 +163,7 @@ export class Maintenance {
         fileNo,
         family: store.descriptor,
         memstore: memstore.share(),
-        now: start,
-        smallestReadPoint: this.smallestReadPoint(),
+        ...this.retention(),
       })
       .then(
         (result) => result.written,
@@ -273,7 +272,7 @@ export class Maintenance {
     const start = environment.now();
     for (const file of files) file.retain();
     try {
-      const written = await this.runMerge(place, files, fileNo, major, start);
+      const written = await this.runMerge(place, files, fileNo, major);
       await ledger.publishFiles({
         files: written ? [{ written, family: store.descriptor }] : [],
         edits: replacementEdits(region, store, files, written),
@@ -301,7 +300,6 @@ export class Maintenance {
     files: readonly StoreFile[],
     fileNo: number,
     major: boolean,
-    now: number,
   ): Promise<WrittenFile | undefined> {
     const { environment, ledger, compactionExecutor } = this.parts;
     const { written } = await compactionExecutor.run({
@@ -313,8 +311,7 @@ export class Maintenance {
       allFiles: major,
       startKey: region.startKey,
       endKey: region.endKey,
-      now,
-      smallestReadPoint: this.smallestReadPoint(),
+      ...this.retention(),
       timeToPurgeDeletes: environment.settings.timeToPurgeDeletes,
     });
     return written;
@@ -325,7 +322,7 @@ export class Maintenance {
     const { environment, ledger } = this.parts;
     const { ttl, minVersions } = store.descriptor;
     if (ttl === FOREVER || minVersions > 0) return false;
-    const oldest = environment.now() - ttl * 1000;
+    const oldest = this.retention().now - ttl * 1000;
     const expired = store.version.files.filter((file) => file.isExpired(oldest));
     if (expired.length === 0) return false;
     await ledger.publishFiles({
@@ -390,8 +387,9 @@ export class Maintenance {
     }
   }
 
-  private smallestReadPoint(): number {
-    return this.parts.scanners.smallestReadPoint(this.parts.commits.readPoint);
+  private retention(): Retention {
+    const { scanners, commits, environment } = this.parts;
+    return scanners.retention(commits.readPoint, environment.now());
   }
 
   /** Starts no more work of its own; what is asked for is still done. */

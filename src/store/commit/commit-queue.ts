@@ -26,6 +26,7 @@
 import type { RowanError } from '../../errors.js';
 import type { Durability } from '../../table/index.js';
 import { invariant } from '../invariant.js';
+import type { Memstore } from '../memstore/memstore.js';
 import type { LogObserver } from '../wal/index.js';
 import type { MovedCells, WrittenCells } from './written-cells.js';
 
@@ -100,8 +101,8 @@ export class CommitQueue implements LogObserver {
     private readonly log: CommitLog,
     private readonly health: CommitHealth,
     lastSeq: number,
-    /** The oldest moment that somebody may still look at. */
-    private readonly smallestReadPoint: () => number,
+    /** The oldest read point of those that read a memstore. */
+    private readonly smallestIn: (memstore: Memstore) => number,
   ) {
     this.lastSeq = lastSeq;
     this.readPoint = lastSeq;
@@ -307,13 +308,7 @@ export class CommitQueue implements LogObserver {
       end === waiting.length || !waiting[end]!.cells?.count || waiting[end]!.seq > this.readPoint,
       'C2',
     );
-    let smallest = -1;
-    for (let i = end - 1; i >= head; i--) {
-      const { upserts } = waiting[i]!;
-      if (upserts === undefined || upserts.count === 0) continue;
-      if (smallest < 0) smallest = this.smallestReadPoint();
-      upserts.dropOlder(smallest);
-    }
+    for (let i = end - 1; i >= head; i--) waiting[i]!.upserts?.dropOlder(this.smallestIn);
     for (let i = head; i < end; i++) {
       invariant(waiting[i]!.seq <= this.readPoint, 'C3');
       waiting[i]!.resolve();

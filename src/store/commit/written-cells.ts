@@ -63,10 +63,13 @@ export class WrittenCells {
     }
   }
 
-  /** Drops what each of them has made superfluous (R70), where its memstore is still written to. */
-  dropOlder(readPoint: number): void {
+  /**
+   * Drops what each of them has made superfluous (R70), where its memstore is still written to.
+   * @param smallestIn the oldest read point of those that read a memstore
+   */
+  dropOlder(smallestIn: (memstore: Memstore) => number): void {
     this.backwards((memstore, ref) => {
-      if (!memstore.frozen) memstore.dropOlderVersions(ref, readPoint);
+      if (!memstore.frozen) memstore.dropOlderVersions(ref, smallestIn(memstore));
     });
   }
 

@@ -1,12 +1,13 @@
 import { compareBytes } from '../../bytes/index.js';
-import { ClosedError, throwIfAborted } from '../../errors.js';
+import { ClosedError, RowanError, throwIfAborted } from '../../errors.js';
 import type { RawRow, Result, ResultScanner, Scan, SyncResultScanner } from '../../table/index.js';
+import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';
-import type { ScannerRegistry } from './scanner-registry.js';
+import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.js';
 
 /**
  * A scan over the regions of a table. What it reads is settled when it is made: the regions, their memstores and files,
@@ -16,7 +17,7 @@ import type { ScannerRegistry } from './scanner-registry.js';
 /** What scans ask of the store. */
 export interface ScannerCore {
   readonly commits: { readonly readPoint: number };
-  readonly settings: { readonly random: () => number };
+  readonly settings: { readonly random: () => number; readonly scannerIdleTimeout: number };
   readonly scanners: ScannerRegistry;
   now(): number;
 }
@@ -44,23 +45,74 @@ interface HeldRegion {
   readonly sources: readonly VersionSource[];
 }
 
+/** What a scan holds, apart from who reads it: it is given back when the reader is forgotten, too. */
+class ScanHold implements IdleReader {
+  readonly readPoint: number;
+  readonly time: number;
+  readonly held: HeldRegion[] = [];
+  /** The region that is read, and the scan in it. */
+  position = 0;
+  current: RegionScanner | PlainScanner | undefined;
+  /** Why it has ended, as far as it has. */
+  end: ReaderEnd | 'closed' | undefined;
+  slot = -1;
+  used = true;
+  idle = 0;
+  readonly pinsAll = false;
+
+  constructor(
+    private readonly registry: ScannerRegistry,
+    { readPoint, now }: ScanContext,
+    public owner: object | undefined,
+  ) {
+    this.readPoint = readPoint;
+    this.time = now;
+  }
+
+  looksAt(memstore: Memstore): boolean {
+    for (let i = this.position; i < this.held.length; i++) {
+      if (this.held[i]!.sources.some(({ version }) => version.active === memstore)) return true;
+    }
+    return false;
+  }
+
+  /** Goes on to the next region. */
+  pass(): void {
+    this.current!.close();
+    this.current = undefined;
+    this.release(this.position++);
+  }
+
+  close(end: ReaderEnd | 'closed'): void {
+    if (this.end !== undefined) return;
+    this.end = end;
+    this.current?.close();
+    this.current = undefined;
+    for (; this.position < this.held.length; this.position++) this.release(this.position);
+    this.registry.closed(this);
+    this.owner = undefined;
+  }
+
+  cutOff(why: ReaderEnd): void {
+    this.close(why);
+  }
+
+  private release(position: number): void {
+    for (const source of this.held[position]!.sources) source.version.release();
+  }
+}
+
 export class TableScanner implements SyncResultScanner {
-  private readonly held: HeldRegion[] = [];
+  private readonly hold: ScanHold;
   private readonly context: ScanContext;
   /** As it was when it was handed over: its owner may change it for the next one. */
   private readonly scan: Scan;
   private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
-  private current: RegionScanner | PlainScanner | undefined;
-  private position = 0;
   private remaining: number | undefined;
-  private closed = false;
-  /** The store's own: where it is among the open ones. */
-  slot = -1;
-  private cut = false;
 
   constructor(
     private readonly core: ScannerCore,
-    state: TableState,
+    private readonly state: TableState,
     scan: Scan,
     view?: ScanView,
   ) {
@@ -73,13 +125,14 @@ export class TableScanner implements SyncResultScanner {
       random: core.settings.random,
     };
     this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
+    this.hold = new ScanHold(core.scanners, this.context, this);
     const { regions } = state;
     const range = bounds(scan);
     for (let i = 0; i < regions.length; i++) {
       const region = regions[scan.reversed ? regions.length - 1 - i : i]!;
-      if (overlaps(region, range)) this.held.push({ region, sources: hold(region, scan, view) });
+      if (overlaps(region, range)) this.hold.held.push({ region, sources: sourcesOf(region, scan, view) });
     }
-    core.scanners.opened(this);
+    core.scanners.opened(this.hold);
   }
 
   /** It sees the writes up to this number. */
@@ -111,33 +164,46 @@ export class TableScanner implements SyncResultScanner {
   }
 
   private advance(raw: RawRow | null): Result | undefined {
-    if (this.closed) {
-      if (this.cut) throw new ClosedError('The store was closed while this scan was open: it has more rows.');
-      return undefined;
-    }
-    while (this.remaining !== 0 && this.position < this.held.length) {
-      if (!this.current) {
-        const { region, sources } = this.held[this.position]!;
+    const { hold } = this;
+    if (hold.end !== undefined) return this.ended(hold.end);
+    hold.used = true;
+    const { held } = hold;
+    while (this.remaining !== 0 && hold.position < held.length) {
+      if (!hold.current) {
+        const { region, sources } = held[hold.position]!;
         region.readRequests++;
         const part = within(this.scan, region, this.remaining);
-        this.current =
+        hold.current =
           PlainScanner.open(sources, part, this.context) ??
           RegionScanner.forScan(sources, part, this.context, this.filter);
       }
-      const result = raw === null ? this.current.next() : this.current.nextRaw(raw);
+      const result = raw === null ? hold.current.next() : hold.current.nextRaw(raw);
       if (result) {
         if (this.remaining !== undefined && !result.partial) this.remaining--;
         return result;
       }
-      const done = this.current.filterDone;
-      this.current.close();
-      this.current = undefined;
-      this.release(this.position++);
+      const done = hold.current.filterDone;
+      hold.pass();
       // A filter that has seen enough ends the scan, not only its part in this region.
       if (done) break;
     }
     this.close();
     return undefined;
+  }
+
+  /** A scan that was ended from outside has more rows: whoever reads on is told. */
+  private ended(end: ReaderEnd | 'closed'): undefined {
+    if (end === 'closed') return undefined;
+    if (end === 'store closed') {
+      throw new ClosedError('The store was closed while this scan was open: it has more rows.');
+    }
+    const { scannerIdleTimeout } = this.core.settings;
+    throw new RowanError(
+      'ERR_SCANNER_EXPIRED',
+      `Nobody read this scan of "${this.state.name}" on for ${scannerIdleTimeout} ms, so it was ended: it has more rows. ` +
+        'Begin a new one behind the last row, read in pages, or set scannerIdleTimeout.',
+      { details: { table: this.state.name } },
+    );
   }
 
   nextBatch(count: number): Result[] {
@@ -151,18 +217,7 @@ export class TableScanner implements SyncResultScanner {
   }
 
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.current?.close();
-    this.current = undefined;
-    for (; this.position < this.held.length; this.position++) this.release(this.position);
-    this.core.scanners.closed(this);
-  }
-
-  /** Closes it because the store closes: whoever reads on is told that the rows do not end here. */
-  cutOff(): void {
-    this.cut = true;
-    this.close();
+    this.hold.close('closed');
   }
 
   *[Symbol.iterator](): Iterator<Result> {
@@ -172,13 +227,9 @@ export class TableScanner implements SyncResultScanner {
       this.close();
     }
   }
-
-  private release(position: number): void {
-    for (const source of this.held[position]!.sources) source.version.release();
-  }
 }
 
-function hold(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
+function sourcesOf(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
   const all = scan.asksForAll;
   const sources: VersionSource[] = [];
   const { stores } = region;

@@ -17,7 +17,7 @@ import { Preparation } from '../commit/preparation.js';
 import { RowClock } from '../commit/row-clock.js';
 import type { RowReader } from '../commit/row-operations.js';
 import { UncommittedRowReader } from '../read/row-reader.js';
-import type { RegisteredScanner } from '../read/scanner-registry.js';
+import type { RegisteredReader } from '../read/scanner-registry.js';
 import type { FamilyStore, VersionSource } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
 import type { FamilySource } from '../scan/store-read.js';
@@ -33,12 +33,13 @@ interface Touched {
   readonly descriptor: TableState['descriptor'];
 }
 
-export class StoreTransaction implements RegisteredScanner {
+export class StoreTransaction implements RegisteredReader {
   /** The registry's own. */
   slot = -1;
   readonly readPoint: number;
+  readonly pinsAll = true;
   /** The time by which cells have expired or not. */
-  private readonly time: number;
+  readonly time: number;
   private readonly reads = new ReadSet();
   private readonly writes: PrivateWrites;
   private readonly touched = new Map<string, Touched>();
@@ -227,6 +228,10 @@ export class StoreTransaction implements RegisteredScanner {
     if (this.over !== undefined) return;
     this.end(why);
     this.onCut?.(why);
+  }
+
+  looksAt(): boolean {
+    return true;
   }
 
   cutOff(): void {

@@ -1,0 +1,148 @@
+/** Scans that stay open: what the store keeps for them, and when it ends them. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { EmbeddedEngine } from '../../../src/store/engine.js';
+import { openStore } from '../../../src/store/recovery.js';
+import type { StoreCore } from '../../../src/store/store-core.js';
+import { Get, Increment, type ResultScanner, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { settableClock } from '../../../src/testing/index.js';
+import { put } from '../engine/support.js';
+
+async function opened(
+  clock = settableClock(new Date(0)),
+): Promise<{ core: StoreCore; engine: EmbeddedEngine }> {
+  const core = await openStore('/db', { fileSystem: new MemoryFileSystem(), automatic: false, clock });
+  const engine = new EmbeddedEngine(core);
+  await engine.admin.createTable(tableDescriptor('a', { f: {} }));
+  await engine.admin.createTable(tableDescriptor('b', { f: {} }));
+  for (let i = 0; i < 10; i++) await engine.table('a').put(put(`r${i}`, 'first'));
+  return { core, engine };
+}
+
+function cellsOf(engine: EmbeddedEngine, table: string): number {
+  const found = engine.stats().tables.find((each) => each.table === table)!;
+  return found.regions.reduce(
+    (sum, { families }) =>
+      families.reduce((all, { cells, memstoreCells }) => all + cells + memstoreCells, sum),
+    0,
+  );
+}
+
+const valueOf = async (scanner: ResultScanner): Promise<string> =>
+  Buffer.from((await scanner.next())!.cells[0]!.value).toString();
+
+test('an open scan keeps nothing of other tables, and of its own what it reads', async () => {
+  const { core, engine } = await opened();
+  const scanner = engine.table('a').scan(new Scan());
+  expect(await valueOf(scanner)).toBe('first');
+  const counter = engine.table('b');
+  for (let i = 0; i < 100; i++) await counter.increment(new Increment('n').addColumn('f', 'q', 1n));
+  // Of increments only the newest stays in memory.
+  expect(cellsOf(engine, 'b')).toBeLessThanOrEqual(2);
+  for (let i = 0; i < 20; i++) {
+    await engine.table('a').put(put('r1', `later ${i}`));
+    await engine.table('b').put(put('r1', `later ${i}`));
+    await engine.admin.flush('a');
+    await engine.admin.flush('b');
+  }
+  for (const name of ['a', 'b']) await engine.admin.majorCompact(name);
+  expect(cellsOf(engine, 'a')).toBe(10);
+  expect(cellsOf(engine, 'b')).toBe(2);
+  for (let i = 1; i < 10; i++) expect(await valueOf(scanner)).toBe('first');
+  expect(await scanner.next()).toBeUndefined();
+  expect(core.scanners.size).toBe(0);
+  await engine.close();
+});
+
+test('increments of a row leave a scan of it what it sees', async () => {
+  const { engine } = await opened();
+  const counter = engine.table('b');
+  const add = async (): Promise<unknown> => counter.increment(new Increment('n').addColumn('f', 'q', 1n));
+  await add();
+  const scanner = counter.scan(new Scan());
+  for (let i = 0; i < 10; i++) await add();
+  expect((await scanner.next())!.cells[0]!.value.at(-1)).toBe(1);
+  await scanner.close();
+  await add();
+  expect(cellsOf(engine, 'b')).toBeLessThanOrEqual(2);
+  await engine.close();
+});
+
+test('a scan that nobody reads on is ended, and whoever reads it later is told', async () => {
+  const { core, engine } = await opened();
+  const used = engine.table('a').scan(new Scan());
+  const idle = engine.table('a').scan(new Scan());
+  await used.next();
+  await idle.next();
+  for (let i = 0; i < 5; i++) {
+    core.scanners.sweep();
+    await used.next();
+  }
+  expect(core.scanners.size).toBe(1);
+  await expect(idle.next()).rejects.toMatchObject({ code: 'ERR_SCANNER_EXPIRED' });
+  await expect(idle.next()).rejects.toThrow(/Nobody read this scan of "a" on for 300000 ms/);
+  await idle.close();
+  expect(await valueOf(used)).toBe('first');
+  await used.close();
+  expect(core.scanners.size).toBe(0);
+  await engine.close();
+});
+
+test('the time is declared, and goes by itself', async () => {
+  const fileSystem = new MemoryFileSystem();
+  const core = await openStore('/db', { fileSystem, scannerIdleTimeout: 20 });
+  const engine = new EmbeddedEngine(core);
+  await engine.admin.createTable(tableDescriptor('a', { f: {} }));
+  await engine.table('a').put(put('r', 'v'));
+  const scanner = engine.table('a').scan(new Scan());
+  while (core.scanners.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect(scanner.next()).rejects.toMatchObject({ code: 'ERR_SCANNER_EXPIRED' });
+  await engine.close();
+});
+
+test('a scan that was forgotten is ended when it is collected', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { core, engine } = await opened();
+  const forget = async (): Promise<void> => {
+    for await (const { row } of engine.table('a').scan(new Scan())) if (row.length === 0) return;
+    const scanner = engine.table('a').scan(new Scan());
+    await scanner.next();
+    await engine.table('a').scan(new Scan()).nextBatch(2);
+  };
+  await forget();
+  expect(core.scanners.size).toBe(2);
+  core.scanners.sweep();
+  core.scanners.sweep();
+  for (let i = 0; i < 100 && core.scanners.size > 0; i++) {
+    collect();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(core.scanners.size).toBe(0);
+  await engine.close();
+});
+
+test('what a transaction has read stays for it, though its time to live ends and files are merged', async () => {
+  const clock = settableClock(new Date(0));
+  const { engine } = await opened(clock);
+  await engine.admin.createTable(tableDescriptor('c', { f: { ttl: 10 } }));
+  const table = engine.table('c');
+  await table.put(put('r', 'v'));
+  await engine.admin.flush('c');
+  await table.put(put('s', 'v'));
+  await engine.transaction(async (tx) => {
+    const there = async (): Promise<boolean[]> =>
+      Promise.all(['r', 's'].map(async (row) => !(await tx.table('c').get(new Get(row))).isEmpty));
+    expect(await there()).toEqual([true, true]);
+    clock.advance(20_000);
+    await engine.admin.flush('c');
+    await engine.admin.majorCompact('c');
+    expect(await there()).toEqual([true, true]);
+  });
+  await engine.admin.majorCompact('c');
+  expect(cellsOf(engine, 'c')).toBe(0);
+  await engine.close();
+});
