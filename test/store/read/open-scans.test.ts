@@ -31,13 +31,13 @@ function cellsOf(engine: EmbeddedEngine, table: string): number {
   );
 }
 
-const valueOf = async (scanner: ResultScanner): Promise<string> =>
+const textOf = async (scanner: ResultScanner): Promise<string> =>
   Buffer.from((await scanner.next())!.cells[0]!.value).toString();
 
 test('an open scan keeps nothing of other tables, and of its own what it reads', async () => {
   const { core, engine } = await opened();
   const scanner = engine.table('a').scan(new Scan());
-  expect(await valueOf(scanner)).toBe('first');
+  expect(await textOf(scanner)).toBe('first');
   const counter = engine.table('b');
   for (let i = 0; i < 100; i++) await counter.increment(new Increment('n').addColumn('f', 'q', 1n));
   // Of increments only the newest stays in memory.
@@ -51,7 +51,7 @@ test('an open scan keeps nothing of other tables, and of its own what it reads',
   for (const name of ['a', 'b']) await engine.admin.majorCompact(name);
   expect(cellsOf(engine, 'a')).toBe(10);
   expect(cellsOf(engine, 'b')).toBe(2);
-  for (let i = 1; i < 10; i++) expect(await valueOf(scanner)).toBe('first');
+  for (let i = 1; i < 10; i++) expect(await textOf(scanner)).toBe('first');
   expect(await scanner.next()).toBeUndefined();
   expect(core.scanners.size).toBe(0);
   await engine.close();
@@ -85,7 +85,7 @@ test('a scan that nobody reads on is ended, and whoever reads it later is told',
   await expect(idle.next()).rejects.toMatchObject({ code: 'ERR_SCANNER_EXPIRED' });
   await expect(idle.next()).rejects.toThrow(/Nobody read this scan of "a" on for 300000 ms/);
   await idle.close();
-  expect(await valueOf(used)).toBe('first');
+  expect(await textOf(used)).toBe('first');
   await used.close();
   expect(core.scanners.size).toBe(0);
   await engine.close();
