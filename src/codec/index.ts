@@ -1,7 +1,4 @@
 export * from './avro/index.js';
 export * from './infer.js';
 export * from './json.js';
-export type * from './scalars.js';
-export * from './scalars.js';
-export * from './scalars.js';
 export * from './scalars.js';

@@ -9,9 +9,6 @@ export {
 export { ControlTable, controlTableDescriptor, type Kept, rekeyRow } from './apply/control-table.js';
 export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.js';
 export * from './create-table.js';
-export * from './create-table.js';
-export * from './create-table.js';
-export * from './ensure-tables.js';
 export * from './ensure-tables.js';
 export { dropTable, ensureTable } from './ensure-tables.js';
 export * from './index-states.js';
@@ -42,6 +39,5 @@ export {
   type UnmanagedSetting,
 } from './plan/types.js';
 export { readStamp, stampTexts } from './stamp-format.js';
-export * from './table-stamp.js';
 export * from './table-stamp.js';
 export { adoptMarkers } from './table-stamp.js';

@@ -1,3 +1,2 @@
 export * from './entity-indexes.js';
-export * from './entity-indexes.js';
 export * from './entry.js';

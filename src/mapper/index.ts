@@ -1,4 +1,2 @@
 export * from './cell-reader.js';
 export * from './entity-mapper.js';
-export * from './entity-mapper.js';
-export * from './entity-mapper.js';

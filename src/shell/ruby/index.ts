@@ -1,4 +1,3 @@
 export * from './interpreter.js';
 export * from './parser.js';
 export * from './values.js';
-export * from './values.js';

@@ -1,3 +1,2 @@
 export * from './block-cache.js';
-export * from './block-cache.js';
 export * from './file-handle-cache.js';

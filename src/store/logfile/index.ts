@@ -1,6 +1,3 @@
 export * from './format.js';
 export * from './reader.js';
-export * from './reader.js';
-export * from './reader.js';
-export * from './writer.js';
 export * from './writer.js';

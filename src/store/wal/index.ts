@@ -3,4 +3,3 @@ export * from './replay.js';
 export * from './wal.js';
 export type { WalOptions } from './wal-options.js';
 export * from './wal-options.js';
-export * from './wal-options.js';
