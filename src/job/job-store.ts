@@ -77,7 +77,7 @@ function damaged(row: Uint8Array, cause?: unknown): CorruptionError {
  * The state of jobs in the table `rowan_jobs` (docs/jobs.md).
  *
  * Each state is one cell, and each change of it a checkAndMutate on the very bytes before: whoever lost a split to another
- * worker finds out at its next change, and a change whose answer was lost is recognised by reading it back.
+ * worker finds out at its next change, and a change whose answer was lost is recognized by reading it back.
  */
 
 const FAMILY = 'j';

@@ -25,7 +25,7 @@ export interface CollectionPlan {
  */
 export function planCollection(specs: readonly QuerySpec[]): CollectionPlan {
   const entities = specs.map((spec) => planOne(specs, spec));
-  const together = neighbours(entities);
+  const together = neighbors(entities);
   const parts: PlanPart[] = together.length > 1 ? [joinedPart(entities, together)] : [];
   entities.forEach((plan, index) => {
     if (together.length < 2 || !together.includes(index)) parts.push(ownPart(plan, index));
@@ -72,8 +72,8 @@ function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number)
   };
 }
 
-/** The entities that stand side by side, by their places; those of the first that has such neighbours. */
-function neighbours(entities: readonly EntityPlan[]): number[] {
+/** The entities that stand side by side, by their places; those of the first that has such neighbors. */
+function neighbors(entities: readonly EntityPlan[]): number[] {
   for (const [index, plan] of entities.entries()) {
     if (!isPlain(plan)) continue;
     const found = [index];

@@ -1,4 +1,4 @@
-/** Conditions on columns: what `where` was given, normalised. Two-valued: an absent value is a value of its own. */
+/** Conditions on columns: what `where` was given, normalized. Two-valued: an absent value is a value of its own. */
 
 import { QueryError } from '../errors.js';
 import type { PartCondition } from '../key/types.js';

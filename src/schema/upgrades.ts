@@ -132,11 +132,11 @@ class UpgradeCompiler {
   /** Each version has one, up to that of the entity. */
   private checkVersions(upgrades: readonly UpgradeSchema[]): void {
     const { schemaVersion = 1 } = this.source.declaration;
-    const froms = upgrades.map(({ from }) => from);
-    const wanted = froms.map((_, i) => schemaVersion - froms.length + i);
-    if (froms.join() === wanted.join()) return;
+    const versions = upgrades.map(({ from }) => from);
+    const wanted = versions.map((_, i) => schemaVersion - versions.length + i);
+    if (versions.join() === wanted.join()) return;
     this.problem(
-      `Its schemaVersion is ${schemaVersion}, and its upgrades are from ${froms.join(', ')}.`,
+      `Its schemaVersion is ${schemaVersion}, and its upgrades are from ${versions.join(', ')}.`,
       `Give one from each version up to ${schemaVersion - 1}, and schemaVersion one more than the last.`,
     );
   }

@@ -13,7 +13,7 @@ export interface FolderManifest {
   readonly files: readonly { readonly name: string; readonly bytes: number }[];
 }
 
-/** What a kind of folder is recognised by. */
+/** What a kind of folder is recognized by. */
 export interface FolderKind {
   /** Name of the manifest's file. */
   readonly file: string;

@@ -195,6 +195,6 @@ function checkMerge(regions: readonly string[]): string {
   const isSound = regions.length > 1 && new Set(regions).size === regions.length;
   if (isSound && regions.every((region) => tableOf(region) === table)) return table;
   throw new InvalidArgumentError(
-    'mergeRegions takes two or more neighbouring regions of one table, each once.',
+    'mergeRegions takes two or more neighboring regions of one table, each once.',
   );
 }

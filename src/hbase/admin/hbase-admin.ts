@@ -210,7 +210,7 @@ export class HBaseAdmin implements Admin {
     await this.clusterAdmin.moveRegion(region, server);
   }
 
-  /** Merges neighbouring regions, given by their names. */
+  /** Merges neighboring regions, given by their names. */
   async mergeRegions(regions: readonly string[], force = false): Promise<void> {
     await this.clusterAdmin.mergeRegions(regions, force);
   }

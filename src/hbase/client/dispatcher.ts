@@ -20,7 +20,7 @@ type AnyAction = Action<unknown>;
  * Brings actions to their servers and repeats what failed and may be repeated.
  *
  * - Actions that are submitted in one turn leave together, grouped by server (see {@link ServerQueue}).
- * - Each action ends by itself: one that fails does not touch those that travelled with it.
+ * - Each action ends by itself: one that fails does not touch those that traveled with it.
  * - A change that must not be made twice carries a nonce that stays the same over its attempts; a conditional one is not
  *   repeated after an unclear end.
  */

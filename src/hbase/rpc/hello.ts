@@ -14,7 +14,7 @@ import {
 } from './connection-settings.js';
 import { withTimeout } from './first-answer.js';
 
-/** The version whose behaviour is asked for: 2.6 answers gets in cell blocks and limits the size of a Multi's answer. */
+/** The version whose behavior is asked for: 2.6 answers gets in cell blocks and limits the size of a Multi's answer. */
 const VERSION = { version: '2.6.5', versionMajor: 2, versionMinor: 6 };
 
 /** The six bytes before everything. */

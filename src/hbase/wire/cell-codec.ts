@@ -337,7 +337,7 @@ function timestampError(high: number, low: number): RowanError {
 
 /**
  * A timestamp given in halves.
- * @throws RowanError `ERR_CODEC` above 2^53-2: it could not be told from its neighbours.
+ * @throws RowanError `ERR_CODEC` above 2^53-2: it could not be told from its neighbors.
  */
 export function timestampOf(high: number, low: number): number {
   if (!isTimestamp(high, low)) throw timestampError(high, low);

@@ -277,7 +277,7 @@ class LayoutCompiler {
     return codec.uninverted;
   }
 
-  /** Which steps' bytes a salt hashes, as runs of neighbours; undefined for Phoenix's, which hashes all behind it. */
+  /** Which steps' bytes a salt hashes, as runs of neighbors; undefined for Phoenix's, which hashes all behind it. */
   private saltRuns(salt: SaltElement, index: number): [number, number][] | undefined {
     if (salt.algorithm === 'phoenix') return undefined;
     const runs: [number, number][] = [];

@@ -101,7 +101,7 @@ const merge: ShellCommand = {
   group: 'tools',
   least: 1,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Merges neighbouring regions, given by their names.',
+  summary: 'Merges neighboring regions, given by their names.',
   examples: ["merge_region 'REGIONNAME', 'REGIONNAME'", "merge_region 'ENCODED', 'ENCODED', true"],
   async run(shell, args) {
     const given = args.flatMap((arg) => (Array.isArray(arg) ? arg : [arg])).filter((arg) => arg !== null);

@@ -1,6 +1,6 @@
 /**
  * Which files of a store to merge next (HBase `ExploringCompactionPolicy`, `RatioBasedCompactionPolicy`). Files stand
- * oldest first; only neighbours are merged, so that the order of files stays the order of their writes.
+ * oldest first; only neighbors are merged, so that the order of files stays the order of their writes.
  */
 
 /** What the policy knows of a file. */
@@ -35,7 +35,7 @@ export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
   blockingFiles: 16,
 });
 
-/** A run of neighbours: `start` inclusive, `end` exclusive. */
+/** A run of neighbors: `start` inclusive, `end` exclusive. */
 export interface Selection {
   readonly start: number;
   readonly end: number;

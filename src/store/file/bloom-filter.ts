@@ -104,7 +104,7 @@ function setBits(bits: Uint8Array, lines: number, hash1: number, hash2: number):
   }
 }
 
-/** Lays each two neighbouring lines upon one another: `lineOf` with half as many lines finds both there. */
+/** Lays each two neighboring lines upon one another: `lineOf` with half as many lines finds both there. */
 function halve(bits: Uint8Array, half: number): void {
   for (let line = 0; line < half; line++) {
     const to = line * LINE_BYTES;

@@ -192,8 +192,8 @@ export class VersionHistory {
 }
 
 /**
- * Whether what ended at `death` was alive at a moment after its birth. Seqs need not be whole: those of a transaction's own
- * writes lie between two.
+ * Whether what ended at `death` was alive at a moment after its birth. Sequence numbers need not be whole: those of a
+ * transaction's own writes lie between two.
  */
 function isAlive(moment: number, death: number, hidden: boolean): boolean {
   return hidden ? moment <= death : moment < death;

@@ -147,7 +147,7 @@ export class FamilyStore implements FamilySource {
     this.replace(new StoreVersion(active, remaining, file ? [...files, file] : files));
   }
 
-  /** Puts `added` where the neighbours `removed` were, or at the end when none is removed. */
+  /** Puts `added` where the neighbors `removed` were, or at the end when none is removed. */
   replaceFiles(removed: readonly StoreFile[], added: readonly StoreFile[]): void {
     const { active, frozen, files } = this.version;
     const at = removed.length > 0 ? files.indexOf(removed[0]!) : files.length;
