@@ -59,6 +59,8 @@ const NO_ROWS: readonly Uint8Array[] = Object.freeze([]);
 export class EntityIndex {
   /** Every column that decides on its entries or stands in them. */
   readonly columns: readonly ColumnSchema[];
+  /** Those that decide which entries there are. */
+  readonly deciding: readonly ColumnSchema[];
   /** Of its parts. */
   readonly reader: RowReader;
   /** Single cells that each entry comes from: without one of them there is none. */
@@ -72,7 +74,8 @@ export class EntityIndex {
   ) {
     const { parts, included } = index;
     const columns = parts.flatMap((part) => schema.columnsByProperty.get(part) ?? []);
-    this.columns = [...new Set([...columns, ...included, ...(where?.columns ?? [])])];
+    this.deciding = [...new Set([...columns, ...(where?.columns ?? [])])];
+    this.columns = [...new Set([...this.deciding, ...included])];
     this.reader = schema.mapper.readerOf(new Set(parts));
     this.needed = columns.filter(({ kind }) => kind === 'column' || kind === 'counter');
     this.paths = parts.map((part) => schema.columnsByProperty.get(part)?.path ?? [part]);

@@ -5,7 +5,8 @@ import { InvalidArgumentError, QueryError } from '../errors.js';
 import { describe, isInstance, isRecord } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
 import type { QueryOperation, TableAccess } from './access.js';
-import { type CursorScope, decodeCursor } from './cursor.js';
+import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
+import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
@@ -132,8 +133,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return this.readPage(options);
   }
 
-  /** As {@link page}; the row of each item is told to `each`. */
-  protected async readPage(options: PageOptions, each?: (row: Uint8Array) => void): Promise<Page<T>> {
+  private async readPage(options: PageOptions): Promise<Page<T>> {
     const { size, cursor, back } = checkPage(options, this.spec.limit);
     const prepared = await this.prepare();
     if (prepared.compare !== undefined) {
@@ -148,9 +148,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       const { placing } = reading;
       const rows: PageRow<T>[] = [];
       const take = (row: Row, key: Uint8Array, entity: number): Promise<void> | undefined => {
-        const data = each && copyBytes(row.row);
         const taken = (item: object | null): undefined => {
-          if (item !== null) each?.(data!);
           rows.push({ item: item as T | null, position: { key, entity } });
         };
         const item = prepared.loaders[entity]!.load(row);
@@ -184,6 +182,56 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
         back ? seen > size : cursor !== undefined,
       );
     });
+  }
+
+  /**
+   * The rows for who changes them, each with its item. Keys never change, so each batch is a reading of its own, and none is held
+   * while rows are deleted. Entries of an index do: all batches are one reading, which gives each row once.
+   */
+  protected async *readBatches({ size, limit, cursor }: FoundRowsOptions): AsyncGenerator<FoundRows> {
+    const prepared = await this.prepare();
+    const { plan, loaders, scope } = prepared;
+    const isKept = plan.through !== undefined;
+    const tally = this.tally();
+    const started = performance.now();
+    let position = cursor === undefined ? undefined : decodeCursor(scope, cursor);
+    let reading: RowCursor | undefined;
+    let ahead: PlacedRow | undefined;
+    let error: unknown;
+    try {
+      for (let left = limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
+        const wanted = Math.min(size, left);
+        if (reading === undefined) {
+          reading = this.open(plan, isKept ? undefined : wanted + 1, wanted + 1, tally, position);
+          ahead = await nextPlaced(reading, loaders);
+        }
+        const { placing } = reading;
+        const rows: FoundRow[] = [];
+        for (let count = 0; ahead !== undefined && count < wanted; count++) {
+          const { row, place, entity, item } = ahead;
+          // A row that has moved to where the reading has been is given late: what goes on goes on behind the others.
+          if (position === undefined || placing === undefined || placing.compare(place, position.key) > 0) {
+            position = { key: place, logical: scope.schemas[entity]!.key.logicalBytes(place), entity };
+          }
+          if (item !== null) rows.push({ row, key: item });
+          ahead = await nextPlaced(reading, loaders);
+        }
+        if (!isKept) {
+          await reading.close();
+          reading = undefined;
+        }
+        left -= rows.length;
+        const next = ahead && encodeCursor(scope, position!.key, position!.entity);
+        yield { rows, cursor: next };
+        if (next === undefined) break;
+      }
+    } catch (thrown) {
+      error = thrown;
+      throw thrown;
+    } finally {
+      await reading?.close();
+      this.tell('iterate', prepared, tally, started, error);
+    }
   }
 
   /** Streams the rows; reads on only as fast as they are taken. */
@@ -398,6 +446,22 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       // A listener's own error is not the query's.
     }
   }
+}
+
+/** A row of its own bytes, and where it stands. */
+interface PlacedRow {
+  readonly row: Uint8Array;
+  readonly place: Uint8Array;
+  readonly entity: number;
+  readonly item: object | null;
+}
+
+async function nextPlaced(reading: RowCursor, loaders: readonly RowLoader[]): Promise<PlacedRow | undefined> {
+  if (!(await reading.advance())) return undefined;
+  const { entity } = reading;
+  const row = copyBytes(reading.row!.row);
+  const place = reading.place === undefined ? row : copyBytes(reading.place);
+  return { row, place, entity, item: await loaders[entity]!.load(reading.row!) };
 }
 
 /** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */

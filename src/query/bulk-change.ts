@@ -1,11 +1,10 @@
 /** `deleteAll` and `updateAll`: changes of every row of a query, in batches. */
 
 import { InvalidArgumentError, QueryError, throwIfAborted, UnsupportedError } from '../errors.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
-import { type Filter, filters } from '../table/index.js';
+import { type Filter, filters, type Result } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
-import type { Page, PageOptions } from './page.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
 import { checkCount, checkNames } from './slice.js';
@@ -19,16 +18,42 @@ export interface FoundRow {
   readonly key: object;
 }
 
+/** Some of the rows of a query, and the cursor that goes on behind them; undefined: there are no more. */
+export interface FoundRows {
+  readonly rows: readonly FoundRow[];
+  readonly cursor: string | undefined;
+}
+
+/** How rows are found: at most `limit` of them, `size` at a time, from the cursor on. */
+export interface FoundRowsOptions {
+  readonly size: number;
+  readonly limit: number | undefined;
+  readonly cursor: string | undefined;
+}
+
+/** What is decided of a row here, by columns that the step which changes it must find as they were read. */
+export interface RowCheck {
+  readonly columns: readonly ColumnSchema[];
+  holds(row: Result): boolean;
+}
+
+/** What a row must meet once more when it is changed. */
+export interface Recheck {
+  /** For the engine. */
+  readonly filter: Filter | undefined;
+  readonly row: RowCheck | undefined;
+}
+
 /** Changes rows that were found: what the repository gives its queries. */
 export interface RowChanger {
   /**
-   * Does the same to many rows, each for itself, as far as they are still there and pass the filter.
+   * Does the same to many rows, each for itself, as far as they are still there and pass what is checked once more.
    * @returns how many were changed. @throws the first failure, when all have been tried.
    */
   changeRows(
     rows: readonly FoundRow[],
     action: RowAction,
-    filter: Filter | undefined,
+    recheck: Recheck,
     signal: AbortSignal | undefined,
   ): Promise<number>;
 }
@@ -71,8 +96,10 @@ export interface BulkQuery {
   readonly spec: QuerySpec;
   readonly signal: AbortSignal | undefined;
   readonly changer: RowChanger | undefined;
-  /** A page of the rows' keys, and the row of each. */
-  page(options: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>>;
+  /** Whether a row is still one that the index was asked for; undefined where none was asked by name. */
+  readonly asked: RowCheck | undefined;
+  /** The rows, each with the entity's parts of its key. */
+  find(options: FoundRowsOptions): AsyncIterable<FoundRows>;
 }
 
 /**
@@ -89,33 +116,30 @@ export async function changeAll(
   if (action.kind === 'update') checkPatch(query.spec.schema, action.patch);
   const { spec, signal } = query;
   const changer = checkChangeable(query, doing);
-  const { batch = BATCH, onProgress, recheck = true } = options;
-  const filter = recheck ? filterAgain(spec, doing) : undefined;
-  let progress: BulkProgress = { matched: 0, changed: 0, cursor: options.cursor };
-  let left = spec.limit ?? Number.POSITIVE_INFINITY;
-  while (left > 0) {
+  const { batch: size = BATCH, cursor: from, onProgress, recheck = true } = options;
+  const again: Recheck = recheck
+    ? { filter: filterAgain(spec, doing), row: query.asked }
+    : { filter: undefined, row: undefined };
+  let progress: BulkProgress = { matched: 0, changed: 0, cursor: from };
+  throwIfAborted(signal);
+  for await (const { rows, cursor } of query.find({ size, limit: spec.limit, cursor: from })) {
     throwIfAborted(signal);
-    const rows: Uint8Array[] = [];
-    const size = Math.min(batch, left);
-    const page = await query.page({ size, cursor: progress.cursor }, (row) => rows.push(row));
-    const items = page.items.map((key, i): FoundRow => ({ row: rows[i]!, key }));
-    const changed = items.length === 0 ? 0 : await changer.changeRows(items, action, filter, signal);
-    left -= items.length;
-    progress = {
-      matched: progress.matched + items.length,
-      changed: progress.changed + changed,
-      cursor: page.cursor,
-    };
+    const changed = rows.length === 0 ? 0 : await changer.changeRows(rows, action, again, signal);
+    progress = { matched: progress.matched + rows.length, changed: progress.changed + changed, cursor };
     await onProgress?.(progress);
-    if (page.cursor === undefined) break;
   }
   return progress;
 }
 
 function checkOptions(doing: string, options: BulkOptions): void {
   checkNames(doing, options, ['batch', 'cursor', 'onProgress', 'recheck']);
-  const { onProgress, recheck } = options;
+  const { cursor, onProgress, recheck } = options;
   checkCount(`${doing}: batch`, options.batch);
+  if (cursor !== undefined && typeof cursor !== 'string') {
+    throw new QueryError(
+      `${doing}: the cursor is ${describe(cursor)}. Pass the text of an earlier progress, or leave it out.`,
+    );
+  }
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw new QueryError(`${doing}: onProgress is a function, not ${describe(onProgress)}.`);
   }
@@ -140,7 +164,8 @@ function checkChangeable({ spec, changer }: BulkQuery, doing: string): RowChange
   };
   if (spec.timeRange !== undefined)
     refuse('rows of the past cannot be changed. Leave out asOf() and writtenBetween().');
-  if (spec.orderBy !== undefined) refuse('rows are changed in the order of the key. Leave out orderBy().');
+  if (spec.orderBy !== undefined)
+    refuse('rows are changed in the order in which they are read. Leave out orderBy().');
   if (spec.slices.length > 0)
     refuse('rows are changed whole. Leave out slice(), and use mutate for entries.');
   if (schema.columns.some(({ window }) => window !== undefined)) {

@@ -19,6 +19,7 @@ import { BaseQuery, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
   type BulkProgress,
+  type BulkQuery,
   changeAll,
   type RowAction,
   type RowChanger,
@@ -31,10 +32,9 @@ import { type FindOptions, readOptionsOf } from './find-options.js';
 import { requireActive } from './index-access.js';
 import { chooseIndex, lookUp } from './index-choice.js';
 import { type IndexPlan, planIndex } from './index-plan.js';
-import { indexReadPlan } from './index-read.js';
+import { indexReadPlan, membershipOf } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
-import type { Page, PageOptions } from './page.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
@@ -116,7 +116,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   /**
    * Deletes every row of the query, a batch after the other; each row is one atomic step, which meets the conditions of
-   * `where` once more: a row that has changed meanwhile stays. With `limit` at most so many. After an error, or with a
+   * `where` and `by` once more: a row that has changed meanwhile stays. With `limit` at most so many. After an error, or with a
    * limit, the same query goes on from the last `cursor`.
    *
    * @example
@@ -140,14 +140,16 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   private async changeAll(doing: string, action: RowAction, options: BulkOptions): Promise<BulkProgress> {
     const { spec, changer } = this;
-    const chosen = (await this.resolved()).plan;
-    const query = movedPart(chosen, action) === undefined ? this : this.byKey();
-    refuseMoving(query === this ? chosen : (await query.resolved()).plan, doing, action);
     const names = spec.schema.key.parts.map(({ name }) => name);
-    const keys = query.derive({ selected: names, slices: [], limit: undefined });
-    const page = (which: PageOptions, each: (row: Uint8Array) => void): Promise<Page<object>> =>
-      keys.readPage(which, each) as Promise<Page<object>>;
-    return changeAll({ spec, signal: this.options.signal, changer, page }, doing, action, options);
+    const keys = this.derive({ selected: names, slices: [], limit: undefined });
+    const query: BulkQuery = {
+      spec,
+      signal: this.options.signal,
+      changer,
+      asked: spec.through && membershipOf(spec, spec.through),
+      find: (which) => keys.readBatches(which),
+    };
+    return changeAll(query, doing, action, options);
   }
 
   /**
@@ -378,29 +380,6 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 interface Resolved {
   readonly spec: QuerySpec;
   readonly plan: EntityPlan | IndexPlan;
-}
-
-/** @throws QueryError where rows would be changed by an index whose order the changes are in. */
-function refuseMoving(plan: EntityPlan | IndexPlan, doing: string, action: RowAction): void {
-  if (!('use' in plan)) return;
-  const { index, schema } = plan.use.index;
-  if (plan.spec.through !== undefined) {
-    throw new QueryError(
-      `${doing} on ${schema.name}: write by("${index.name}") as where(), which picks the index itself, so that each row can be held against it again.`,
-    );
-  }
-  const moved = movedPart(plan, action);
-  if (moved === undefined) return;
-  throw new QueryError(
-    `${doing} on ${schema.name} reads the index "${index.name}" and changes its part "${moved}", so that rows would be met again. Read the table: { fullScan: true }.`,
-  );
-}
-
-/** The part of the index that is read which the action changes. */
-function movedPart(plan: EntityPlan | IndexPlan, action: RowAction): string | undefined {
-  if (!('use' in plan) || action.kind !== 'update') return undefined;
-  const changed = Object.keys(action.patch ?? {});
-  return plan.use.index.index.parts.find((part) => changed.includes(part.split('.')[0]!));
 }
 
 function explained(plan: EntityPlan | IndexPlan): Explanation {

@@ -4,11 +4,14 @@ import { copyBytes, equalBytes } from '../bytes/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
 import { Get, type RawRow, type SyncTable } from '../table/index.js';
 import type { TableAccess } from './access.js';
+import type { RowCheck } from './bulk-change.js';
+import type { IndexUse } from './index-access.js';
 import { coverRow, decodesEntries } from './index-choice.js';
-import { ENTRY_READ, type IndexPlan } from './index-plan.js';
+import { ENTRY_READ, type IndexPlan, planIndex } from './index-plan.js';
 import { pause } from './loader.js';
-import { countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
-import { applyReadSet } from './projection.js';
+import { AskedEntries, countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
+import { applyReadSet, testedColumns } from './projection.js';
+import type { QuerySpec } from './query-spec.js';
 import { FAILED_AT_ONCE } from './range-source.js';
 import type { Position } from './ranges.js';
 import { applyHints, type ReadPlan } from './read-plan.js';
@@ -51,6 +54,21 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
     },
   };
   return reading;
+}
+
+/**
+ * Whether a row that was found by the index is still one of those that it was asked for, with its entry among them. What `where` asks
+ * beyond is not looked at.
+ */
+export function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
+  const { schema } = spec;
+  const plan = planIndex({ ...spec, where: [] }, use);
+  const entries = new AskedEntries(plan);
+  const columns = new Set([...use.index.deciding, ...testedColumns(schema, plan.local)]);
+  return {
+    columns: [...columns],
+    holds: (row) => entries.hasOne(row) && (plan.rowTest?.(row) ?? true),
+  };
 }
 
 const ONLY_ENTITY: readonly number[] = Object.freeze([0]);
@@ -151,7 +169,8 @@ abstract class StepCursor implements RowCursor {
       this.given ??= new GivenRows();
     }
     if (this.given?.has(reader.dataRow)) return false;
-    if (!this.give(place, row)) return false;
+    // What goes on behind it goes on where the reading stands: entries between it and the row's own are not read yet.
+    if (!this.give(entry, row)) return false;
     this.given?.add(reader.dataRow);
     return true;
   }

@@ -57,15 +57,46 @@ interface Met {
   readonly row: Row | undefined;
 }
 
-/** Where rows stand in an index by what they are now, and which of their entries a query asks for. */
-export class Places implements Placing {
+/** The entries that rows have by what they are now, and which of them a query asks for. */
+export class AskedEntries {
+  constructor(protected readonly plan: IndexPlan) {}
+
+  /** Whether the query asks for one of the row's entries. */
+  hasOne(row: Row): boolean {
+    return this.entriesOf(row).some((entry) => this.isAsked(entry));
+  }
+
+  protected entriesOf(row: Row): readonly Uint8Array[] {
+    const { index } = this.plan.use;
+    const entity = row instanceof RawRow ? index.reader.readRaw(row) : index.reader.read(row);
+    return entity === null ? NO_ENTRIES : index.rowsOf(entity, row);
+  }
+
+  protected isAsked(entry: Uint8Array): boolean {
+    const { ranges, check } = this.plan.keyPlan;
+    return (
+      ranges.some(
+        ({ start, stop }) =>
+          compareBytes(start, entry) <= 0 && (stop === undefined || compareBytes(entry, stop) < 0),
+      ) &&
+      (check === undefined || check(entry))
+    );
+  }
+}
+
+const NO_ENTRIES: readonly Uint8Array[] = Object.freeze([]);
+
+/** Where rows stand in an index. */
+export class Places extends AskedEntries implements Placing {
   outOfOrder = false;
 
   constructor(
-    private readonly plan: IndexPlan,
+    plan: IndexPlan,
     private readonly reading: ReadPlan,
     private readonly position: Position | undefined,
-  ) {}
+  ) {
+    super(plan);
+  }
 
   /** In the order of the reading: from the last to the first in a reversed one. */
   readonly compare = (a: Uint8Array, b: Uint8Array): number => {
@@ -91,10 +122,7 @@ export class Places implements Placing {
    */
   of(row: Row, met: Uint8Array | undefined): Uint8Array | undefined {
     const { position } = this;
-    const { index } = this.plan.use;
-    const entity = row instanceof RawRow ? index.reader.readRaw(row) : index.reader.read(row);
-    if (entity === null) return undefined;
-    const entries = index.rowsOf(entity, row);
+    const entries = this.entriesOf(row);
     if (entries.length === 1 && met !== undefined && equalBytes(entries[0]!, met)) return met;
     let first: Uint8Array | undefined;
     for (const entry of entries) {
@@ -103,17 +131,6 @@ export class Places implements Placing {
     }
     if (first === undefined || position === undefined) return first;
     return this.compare(first, position.key) > 0 ? first : undefined;
-  }
-
-  private isAsked(entry: Uint8Array): boolean {
-    const { ranges, check } = this.plan.keyPlan;
-    return (
-      ranges.some(
-        ({ start, stop }) =>
-          compareBytes(start, entry) <= 0 && (stop === undefined || compareBytes(entry, stop) < 0),
-      ) &&
-      (check === undefined || check(entry))
-    );
   }
 }
 

@@ -59,6 +59,7 @@ export class ByIndex<C extends KeyedClass> {
     private readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
     private readonly defaults: ReadOptions | undefined,
+    private readonly changer: RowChanger | undefined,
   ) {
     const { name, layout, parts } = index.index;
     this.title = `${index.schema.name}.by("${name}")`;
@@ -76,7 +77,7 @@ export class ByIndex<C extends KeyedClass> {
     const through: IndexUse = { index, key, served: NOTHING, why, others: [] };
     const { fullScan = false, withDeleted } = options;
     const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
-    return new Query<C>(access, spec, options, undefined, this.lookUps);
+    return new Query<C>(access, spec, options, this.changer, this.lookUps);
   }
 }
 
@@ -282,7 +283,7 @@ export class EntityReader<C extends KeyedClass> {
   by<const Name extends IndexName<C>>(name: Name): IndexFinder<C, Name> {
     let finder = this.finders.get(name);
     if (finder === undefined) {
-      finder = new ByIndex<C>(this.indexOf(name), this.access, this.timeRange, this.defaults);
+      finder = new ByIndex<C>(this.indexOf(name), this.access, this.timeRange, this.defaults, this.changer);
       this.finders.set(name, finder);
     }
     return finder as IndexFinder<C, Name>;

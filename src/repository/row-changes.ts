@@ -1,10 +1,12 @@
+import { startsWithBytes } from '../bytes/index.js';
 import { ofItem, UnsupportedError } from '../errors.js';
-import type { FoundRow, RowAction, RowChanger } from '../query/bulk-change.js';
-import type { EntitySchema } from '../schema/types.js';
-import type { Delete, Filter, Put } from '../table/index.js';
-import { type Change, settle } from './change.js';
+import type { FoundRow, Recheck, RowAction, RowChanger, RowCheck } from '../query/bulk-change.js';
+import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { type Delete, Get, type Put } from '../table/index.js';
+import { type Change, type Expectation, settle } from './change.js';
 import { Expiry } from './expiry.js';
 import type { RepositoryContext } from './row-access.js';
+import type { RowImage } from './row-image.js';
 import { RowMarker } from './row-marker.js';
 import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
@@ -20,7 +22,7 @@ export class BulkChanges implements RowChanger {
   async changeRows(
     rows: readonly FoundRow[],
     action: RowAction,
-    filter: Filter | undefined,
+    { filter, row: check }: Recheck,
     signal: AbortSignal | undefined,
   ): Promise<number> {
     const condition: Condition = {
@@ -28,7 +30,10 @@ export class BulkChanges implements RowChanger {
       mismatch: () => new ConditionFailed(),
     };
     const changes: Change[] = [];
-    for (const found of rows) changes.push(await this.compile(found, action, condition));
+    for (const found of rows) {
+      const change = await this.compile(found, action, condition);
+      changes.push(check === undefined ? change : onlyWhere(change, check));
+    }
     const outcomes = await this.context.executor.runAll(changes, signal && { signal });
     let changed = 0;
     let failure: unknown;
@@ -60,6 +65,34 @@ export class BulkChanges implements RowChanger {
     }
     return compiler.update(row, key, await compiler.preparePatch(key, action.patch), undefined, condition);
   }
+}
+
+/** The change, if the row passes the check: what that was decided by is read before, and seen again by the step that writes. */
+function onlyWhere(change: Change, { holds, columns }: RowCheck): Change {
+  return {
+    ...change,
+    reads: new Get(change.row),
+    resolve: (before) => {
+      if (!holds(before!.toResult())) throw new ConditionFailed();
+      const resolved = change.resolve(before);
+      return {
+        ...resolved,
+        seen: [...resolved.seen, ...columns.flatMap((column) => seenIn(before!, column))],
+      };
+    },
+  };
+}
+
+function seenIn(image: RowImage, { kind, family, qualifier }: ColumnSchema): Expectation[] {
+  if (kind === 'columns') {
+    return [...image.all()]
+      .filter((cell) => cell.family === family && startsWithBytes(cell.qualifier, qualifier))
+      .map((cell) => ({ kind: 'equal', family, qualifier: cell.qualifier, value: cell.value }));
+  }
+  const value = image.value(family, qualifier);
+  return [
+    value === undefined ? { kind: 'absent', family, qualifier } : { kind: 'equal', family, qualifier, value },
+  ];
 }
 
 /** Entities as the cells that a put of them writes, for what writes past repositories: bulk loads. */

@@ -222,4 +222,17 @@ export const FORMS: Readonly<Record<string, (jobs: Jobs, say: string) => Promise
       .updateAll({ note: 'm' }, { recheck: false });
     expect(changed, say).toBe(6);
   },
+  'updateAll by name': async (jobs, say) => {
+    const query = jobs.by('byState').find({ state: { in: BOTH } });
+    const { changed } = await query.updateAll({ note: 'm' }, { batch: 2 });
+    expect(changed, say).toBe(6);
+  },
+  'updateAll of the part that is read': async (jobs, say) => {
+    const query = jobs
+      .by('spread')
+      .find({ at: { gte: 0 } })
+      .where({ id: { startsWith: 's' } });
+    const { changed } = await query.updateAll({ state: 'b' }, { batch: 2 });
+    expect(changed, say).toBe(5);
+  },
 };
