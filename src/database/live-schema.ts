@@ -8,6 +8,7 @@ import {
   adoptMarkers,
   applySchema,
   checkSnapshot,
+  droppedStamp,
   metadataWithout,
   movedStamp,
   type PlanOptions,
@@ -22,7 +23,7 @@ import {
   subjectStates,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
-import { moveColumns, removeRows, upgradeRows } from '../features/evolution/jobs.js';
+import { dropColumn, moveColumns, removeRows, upgradeRows } from '../features/evolution/jobs.js';
 import { removeIndex } from '../features/indexes/jobs/index-jobs.js';
 import { systemTables } from '../features/tables.js';
 import { indexTableName } from '../indexes/index.js';
@@ -30,7 +31,7 @@ import type { JobOutcome, JobRunOptions } from '../job/index.js';
 import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
-import type { Engine } from '../table/index.js';
+import type { Engine, TableDescriptor } from '../table/index.js';
 
 /** Plans and applies a schema on an engine; docs/schema.md. */
 export class SchemaTools {
@@ -116,7 +117,7 @@ export class SchemaTools {
       );
     }
     const outcome = await moveColumns(this.engine, entity, run);
-    await this.noteMoved(entity);
+    await this.note(entity, movedStamp);
     return outcome;
   }
 
@@ -126,7 +127,7 @@ export class SchemaTools {
    * @throws InvalidArgumentError when no column of it has moved.
    */
   async settleColumns(target: EntityClass): Promise<void> {
-    await this.noteMoved(this.movingEntity(target));
+    await this.note(this.movingEntity(target), movedStamp);
   }
 
   /**
@@ -147,7 +148,7 @@ export class SchemaTools {
       );
     }
     const outcome = await upgradeRows(this.engine, entity, run);
-    await this.noteMoved(entity);
+    await this.note(entity, movedStamp);
     return outcome;
   }
 
@@ -160,10 +161,14 @@ export class SchemaTools {
     );
   }
 
-  private async noteMoved(entity: EntitySchema): Promise<void> {
+  /** Writes what the table's metadata is to keep of an entity from now on. */
+  private async note(
+    entity: EntitySchema,
+    stamp: (entity: EntitySchema, live: TableDescriptor) => Record<string, string>,
+  ): Promise<void> {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(entity.table.descriptor.name);
-    const metadata = { ...live.metadata, ...movedStamp(entity, live) };
+    const metadata = { ...live.metadata, ...stamp(entity, live) };
     await admin.modifyTable({ ...live, metadata });
   }
 
@@ -189,10 +194,15 @@ export class SchemaTools {
         await this.registry().register(subject, codec.schema, codec.compatibility);
       },
       moveColumns: async (table, name) => {
-        await this.moveColumns(this.entitiesIn(table).find((each) => each.name === name)!.target);
+        await this.moveColumns(this.entityIn(table, name).target);
       },
       upgradeRows: async (table, name) => {
-        await this.upgradeRows(this.entitiesIn(table).find((each) => each.name === name)!.target);
+        await this.upgradeRows(this.entityIn(table, name).target);
+      },
+      dropColumn: async (table, name, column) => {
+        const entity = this.entityIn(table, name);
+        await dropColumn(this.engine, entity, column);
+        await this.note(entity, (_, live) => droppedStamp(entity, live, column));
       },
       retire: async (table, name) => {
         const { retired } = this.declared().tables.find(({ descriptor }) => descriptor.name === table)!;
@@ -212,6 +222,10 @@ export class SchemaTools {
 
   private entitiesIn(table: string): readonly EntitySchema[] {
     return this.declared().tables.find(({ descriptor }) => descriptor.name === table)!.entities;
+  }
+
+  private entityIn(table: string, name: string): EntitySchema {
+    return this.entitiesIn(table).find((entity) => entity.name === name)!;
   }
 
   private registry(): AvroRegistry {

@@ -24,6 +24,7 @@ export {
 } from './plan/check-snapshot.js';
 export { planSchema, type SubjectState, subjectStates } from './plan/plan.js';
 export { allowanceOf, describePlan, planScript } from './plan/shell-script.js';
+export { describeSnapshotDifferences, type SnapshotDifference } from './plan/snapshot-entities.js';
 export {
   type Admission,
   type Allowance,
@@ -38,6 +39,6 @@ export {
   type TableState,
   type UnmanagedSetting,
 } from './plan/types.js';
-export { readStamp, stampTexts } from './stamp-format.js';
+export { placeOf, readStamp, type StampedColumn, stampTexts } from './stamp-format.js';
 export * from './table-stamp.js';
 export { adoptMarkers } from './table-stamp.js';

@@ -1,5 +1,7 @@
+import { fromHex } from '../bytes/index.js';
 import { compileSchema } from '../mapper/index.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
+import { OwnCells } from '../schema/own-cells.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import type { FamilyDescriptor, TableDescriptor } from '../table/index.js';
 import {
@@ -259,6 +261,33 @@ export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<
     for (const place of column.was) moved[placeOf(stampOfFormer(column, place))] = to;
   }
   const text = writeStamp({ ...stamp, columns, oldest: stamp.version, moved });
+  return { [stampName(entity.key.recordType)]: text };
+}
+
+/**
+ * The columns that the live stamp lists and the entity does not declare, at no place: what stands there is read by nobody. Those of
+ * families that are not declared go with the family.
+ */
+export function undeclaredColumns(entity: EntitySchema, live: TableDescriptor): StampedColumn[] {
+  const own = new OwnCells(entity);
+  const families = new Set(entity.table.descriptor.families.map(({ name }) => name));
+  return (liveStamp(entity, live)?.columns ?? []).filter(
+    ({ family, qualifier }) => families.has(family) && !own.has(family, fromHex(qualifier)),
+  );
+}
+
+/** The metadata once nothing stands at a column's place any more: what was moved there is gone with it. */
+export function droppedStamp(
+  entity: EntitySchema,
+  live: TableDescriptor,
+  dropped: StampedColumn,
+): Record<string, string> {
+  const stamp = liveStamp(entity, live);
+  if (stamp === undefined) return {};
+  const gone = placeOf(dropped);
+  const columns = stamp.columns.filter((column) => placeOf(column) !== gone);
+  const moved = Object.entries(stamp.moved ?? {}).filter(([place]) => movedTo(place, stamp) !== gone);
+  const text = writeStamp({ ...stamp, columns, moved: Object.fromEntries(moved) });
   return { [stampName(entity.key.recordType)]: text };
 }
 

@@ -8,7 +8,7 @@ import type { Get } from '../table/index.js';
 import { type Change, settle } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
 import type { ChangeOutcome } from './executor.js';
-import type { ItemOutcome, WriteOptions } from './options.js';
+import type { ItemOutcome, ReplaceOptions, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
@@ -106,14 +106,18 @@ export class BatchBuilder<C extends KeyedClass> {
   }
 
   /** Stores exactly this entity, as `repository.replace`. */
-  replace(entity: Input<C>): this {
-    return this.addEntity(entity, 'replace');
+  replace(entity: Input<C>, options?: Pick<ReplaceOptions, 'unknown'>): this {
+    return this.addEntity(entity, 'replace', options);
   }
 
-  private addEntity(entity: Input<C>, operation: 'put' | 'insert' | 'replace'): this {
+  private addEntity(
+    entity: Input<C>,
+    operation: 'put' | 'insert' | 'replace',
+    options?: Pick<ReplaceOptions, 'unknown'>,
+  ): this {
     this.collect(async () => {
       const prepared = await this.compiler.prepare(entity, operation);
-      return this.compiler[operation](prepared, this.options);
+      return this.compiler[operation](prepared, { ...this.options, ...options });
     });
     return this;
   }

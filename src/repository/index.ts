@@ -25,7 +25,7 @@ export type {
 } from './executor.js';
 export { EntryLife } from './expiry.js';
 export type * from './options.js';
-export type { BulkWriteOptions, WriteOptions } from './options.js';
+export type { BulkWriteOptions, ReplaceOptions, WriteOptions } from './options.js';
 export { deleteNote, noteOf, OUTBOX_TABLE, type OutboxNote, outboxDescriptor, readNote } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';

@@ -17,6 +17,15 @@ export interface WriteOptions extends OperationOptions {
   readonly durability?: Durability;
 }
 
+/** Options of `replace`. */
+export interface ReplaceOptions extends WriteOptions {
+  /**
+   * `remove`: cells that stand in the entity's families and are of no column of it, nor of one that moves, are deleted too. The row is
+   * read first; on HBase those written in between stay. Default: they are kept.
+   */
+  readonly unknown?: 'keep' | 'remove';
+}
+
 /** Options of writes of many entities. */
 export interface BulkWriteOptions<E> extends Omit<WriteOptions, 'timestamp'> {
   /** Timestamp of the cells, ms, of all entities or of each: what is written later can end by its own time. */
@@ -44,6 +53,21 @@ function checkWriteOptions(options: unknown): void {
       `A write has no option ${describe(name)}. It has ${[...KNOWN].join(', ')}.`,
     );
   }
+}
+
+const UNKNOWN: readonly unknown[] = ['keep', 'remove', undefined];
+
+/** Whether a replacement removes what is unknown, and its other options. @throws InvalidArgumentError on another word. */
+export function replaceOptions(options: ReplaceOptions | undefined): {
+  readonly removes: boolean;
+  readonly rest: WriteOptions | undefined;
+} {
+  if (!isRecord(options) || !('unknown' in options)) return { removes: false, rest: options };
+  const { unknown, ...rest } = options as ReplaceOptions;
+  if (UNKNOWN.includes(unknown)) return { removes: unknown === 'remove', rest };
+  throw new InvalidArgumentError(
+    `replace: the option \`unknown\` is ${describe(unknown)}; it is 'keep' or 'remove'.`,
+  );
 }
 
 /** The time of a write's cells, if it is said. @throws InvalidArgumentError on options that are none. */

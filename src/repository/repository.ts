@@ -34,6 +34,8 @@ import {
   type HistoryOf,
   type ItemOutcome,
   optionsOf,
+  type ReplaceOptions,
+  replaceOptions,
   type Suffixes,
   timestampOf,
   type WriteOptions,
@@ -144,13 +146,14 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 
   /**
    * Stores exactly this entity: columns that it does not have are deleted, in the same atomic step. Where an entity has
-   * dynamic columns (`@Columns`) they are read first; on HBase those written in between stay.
+   * dynamic columns (`@Columns`) they are read first; on HBase those written in between stay. With `unknown: 'remove'` what no
+   * declaration speaks of goes too, in the families of the entity.
    */
-  async replace(entity: Input<C>, options?: WriteOptions): Promise<void> {
+  async replace(entity: Input<C>, options?: ReplaceOptions): Promise<void> {
     const prepared = await this.compiler.prepare(entity, 'replace');
     await this.run(
       this.compile(prepared, () => this.compiler.replace(prepared, options)),
-      options,
+      replaceOptions(options).rest,
     );
   }
 

@@ -3,13 +3,20 @@ import { ConflictError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import { livingFilter } from '../query/living.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
+import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { CellType, Delete, Get, type RowMutation } from '../table/index.js';
 import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
 import { Expiry, type Life } from './expiry.js';
 import { checkEntity, checkRequired, draftOf, preparedPatch, restoring, thawed } from './input-copy.js';
-import { applyWriteOptions, timestampOf, type WriteOptions } from './options.js';
+import {
+  applyWriteOptions,
+  type ReplaceOptions,
+  replaceOptions,
+  timestampOf,
+  type WriteOptions,
+} from './options.js';
 import { PlainPuts } from './plain-puts.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
@@ -31,9 +38,9 @@ export function isMissing(source: Readonly<Entity>, column: ColumnSchema): boole
   return value === undefined;
 }
 
-/** Adds the stored dynamic columns that the new entity does not have: compared by the bytes of their names. */
-export function dropDynamic(
-  dynamic: readonly ColumnSchema[],
+/** Adds the stored columns that are `droppable` and that the new entity does not have: compared by the bytes of their names. */
+export function dropStored(
+  droppable: (family: string, qualifier: Uint8Array) => boolean,
   before: RowImage,
   mutations: readonly RowMutation[],
   del: Delete,
@@ -44,10 +51,8 @@ export function dropDynamic(
     for (const { family, qualifier } of mutation.cells) kept.add(`${family}:${toLatin1(qualifier)}`);
   }
   for (const { family, qualifier } of before.all()) {
-    const owned = dynamic.some(
-      (column) => column.family === family && startsWithBytes(qualifier, column.qualifier),
-    );
-    if (owned && !kept.has(`${family}:${toLatin1(qualifier)}`)) del.addColumns(family, qualifier);
+    if (droppable(family, qualifier) && !kept.has(`${family}:${toLatin1(qualifier)}`))
+      del.addColumns(family, qualifier);
   }
 }
 
@@ -218,8 +223,9 @@ export class WriteCompiler {
     });
   }
 
-  /** As put, and everything that the entity does not have is deleted. */
-  replace(prepared: Prepared, options: WriteOptions | undefined): Change {
+  /** As put, and everything that the entity does not have is deleted; what it does not know where that is asked. */
+  replace(prepared: Prepared, given: ReplaceOptions | undefined): Change {
+    const { removes, rest: options } = replaceOptions(given);
     const row = rowOfKey(this.schema, prepared.entity, 'replace');
     const mutations = this.mutationsOf(prepared.entity, row, options);
     const change = this.putOf(prepared, row, mutations, options);
@@ -229,11 +235,16 @@ export class WriteCompiler {
       if (isMissing(prepared.entity, column)) del.addColumns(column.family, column.qualifier);
     }
     applyWriteOptions([del], options);
-    const { dynamic } = this;
+    const { dynamic, schema } = this;
+    const own = removes ? new OwnCells(schema) : undefined;
+    const droppable = (family: string, qualifier: Uint8Array): boolean =>
+      dynamic.some((column) => column.family === family && startsWithBytes(qualifier, column.qualifier)) ||
+      (own !== undefined && schema.families.includes(family) && !own.has(family, qualifier));
+    const looked = removes ? schema.families : dynamic.map(({ family }) => family);
     let { reads } = change;
-    if (dynamic.length > 0) {
+    if (looked.length > 0) {
       reads ??= new Get(change.row);
-      for (const { family } of dynamic) reads.addFamily(family);
+      for (const family of looked) reads.addFamily(family);
     }
     return {
       ...change,
@@ -243,7 +254,7 @@ export class WriteCompiler {
         const resolved = change.resolve(before);
         const gone = new Delete(del.row, del.timestamp).setDurability(del.durability);
         gone.cells.push(...del.cells);
-        if (before !== undefined) dropDynamic(dynamic, before, mutations, gone);
+        if (before !== undefined) dropStored(droppable, before, mutations, gone);
         return gone.cells.length === 0 ? resolved : joinDeletes(resolved, gone);
       },
     };

@@ -75,8 +75,60 @@ test('check holds declarations against a snapshot in the repository', async () =
   expect((await run('schema', 'check', MODULE, file)).out).toMatch(/! .*its row keys were written as/);
   writeFileSync(file, text.replaceAll('"notes"', '"gone"'));
   expect((await run('schema', 'check', MODULE, file)).err).toContain('"gone" is in the snapshot');
-  writeFileSync(file, '{"format":2}');
-  expect((await run('schema', 'check', MODULE, file)).err).toContain('its format is 2');
+  writeFileSync(file, '{"format":3}');
+  expect((await run('schema', 'check', MODULE, file)).err).toContain('its format is 3');
+});
+
+test('check fails on what the snapshot has and the declarations have not, with or without a step', async () => {
+  const file = join(folder, 'schema.json');
+  await run('schema', 'check', MODULE, file, '--snapshot');
+  const text = readFileSync(file, 'utf8');
+  type Notes = {
+    readonly options: { readonly configuration: Record<string, string> };
+    readonly records: Record<string, { readonly columns: object[] }>;
+    entities?: { readonly Note: Record<string, object> };
+  };
+  const checkAs = (change: (table: Notes) => void, format = 2) => {
+    const snapshot = JSON.parse(text) as { readonly tables: (Notes & { readonly name: string })[] };
+    change(snapshot.tables.find(({ name }) => name === 'notes')!);
+    if (format === 1) for (const table of snapshot.tables) delete table.entities;
+    writeFileSync(file, JSON.stringify({ ...snapshot, format }));
+    return run('schema', 'check', MODULE, file);
+  };
+  const column = { codec: 'text', family: 'n', kind: 'column', property: 'old', qualifier: '6f' };
+  const removed = ({ records }: Notes): void => void records['rowan.record']!.columns.push(column);
+  for (const format of [1, 2]) {
+    const gone = await checkAs(removed, format);
+    expect([format, gone.code]).toEqual([format, 1]);
+    expect(gone.out).toContain('- drop-column:notes/Note/n:o  [data-loss]');
+    const setting = await checkAs((notes) => {
+      notes.options.configuration['hbase.x'] = '1';
+    }, format);
+    expect([format, setting.code]).toEqual([format, 1]);
+    expect(setting.out).toContain('notes options.configuration.hbase.x: "1" is there no more');
+    const same = await checkAs(() => undefined, format);
+    expect([format, same.code, same.out]).toEqual([format, 0, 'Everything is as declared.\n']);
+    expect(same.err.includes('says nothing of indexes')).toBe(format === 1);
+  }
+  const required = await checkAs((notes) => {
+    notes.entities!.Note['columns'] = { text: { required: true } };
+  });
+  expect([required.code, required.out]).toEqual([
+    1,
+    expect.stringMatching(
+      /^Not as in the snapshot:\n {4}notes entities\.Note\.columns\.text\.required: true is there no more/,
+    ),
+  ]);
+  const index = await checkAs((notes) => {
+    notes.entities!.Note['indexes'] = { byText: { signature: '["Note","byText"]', unique: true } };
+  });
+  expect([index.code, index.out]).toEqual([1, expect.stringContaining('+ drop-index:notes/Note.byText/')]);
+  expect(index.out).toContain('notes entities.Note.indexes.byText: it is there no more');
+  const asJson = await run('schema', 'check', MODULE, file, '--format', 'json');
+  expect(JSON.parse(asJson.out)).toMatchObject({
+    same: false,
+    differences: [{ table: 'notes', path: ['entities', 'Note', 'indexes', 'byText'] }],
+  });
 });
 
 test('lint prints findings, takes samples and suppressions, and ends with 1 for warnings', async () => {

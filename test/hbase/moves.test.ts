@@ -1,4 +1,4 @@
-/** Columns that move and retired record types on a real HBase: what holds, and what is refused (docs/schema.md). */
+/** Columns that move, columns that go and retired record types on a real HBase: what holds, and what is refused (docs/schema.md). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
@@ -165,6 +165,42 @@ test(
     expect([...left]).toEqual([1]);
     expect(await db.repository(Settled).find({}, { fullScan: true }).count()).toBe(ROWS);
     expect((await db.engine.table('moved').get(new Get(Uint8Array.of(2, 48)))).isEmpty).toBe(true);
+    await db.close();
+  },
+  PATIENCE,
+);
+
+test(
+  'what stands in columns that are declared no more is removed when that is allowed, and nothing else',
+  async () => {
+    const Rest = defineEntity({
+      name: 'Thing',
+      table,
+      recordType: 1,
+      key: [recordType(), part('id')],
+      columns: (c) => ({
+        past: c.versions('h:past', int32).optional(),
+        hits: c.counter('e:hits'),
+        tally: c.columns('e:t.', { value: counter }),
+      }),
+    });
+    const places = async (): Promise<Set<string>> => {
+      const found = new Set<string>();
+      for await (const { cells } of db.engine.table('moved').scan(new Scan().readAllVersions()))
+        for (const { family, qualifier } of cells) found.add(`${family}:${Buffer.from(qualifier)}`);
+      return found;
+    };
+    const db = await store.open(Rest);
+    const before = await places();
+    expect(before).toContain('e:name');
+    const steps = ['drop-column:moved/Thing/e:m.', 'drop-column:moved/Thing/e:name'];
+    expect((await db.schema.apply()).held.map(({ id }) => id)).toEqual(steps);
+    expect(await places()).toEqual(before);
+    await db.schema.apply({ allow: steps.map((step) => `data-loss:${step}` as const) });
+    expect((await db.schema.plan()).steps).toEqual([]);
+    const left = [...before].filter((place) => place !== 'e:name' && !place.startsWith('e:m.'));
+    expect(await places()).toEqual(new Set(left));
+    expect(await db.repository(Rest).find({}, { fullScan: true }).count()).toBe(ROWS);
     await db.close();
   },
   PATIENCE,

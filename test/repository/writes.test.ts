@@ -25,13 +25,14 @@ import {
   UpdatedAt,
   Version,
 } from '../../decorators/index.js';
+import { toStringBinary } from '../../src/bytes/index.js';
 import { bytes, date, int32, text, uint32 } from '../../src/codec/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { newUlid, newUuid } from '../../src/schema/index.js';
-import { Get } from '../../src/table/index.js';
+import { Get, Put } from '../../src/table/index.js';
 import { onHBase, openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
-@Table({ name: 'writes_pages', families: { d: {}, m: {} } })
+@Table({ name: 'writes_pages', families: { d: {}, m: {}, x: {} } })
 class Pages {}
 
 @Entity({ table: Pages })
@@ -271,6 +272,52 @@ describe('replace', () => {
     });
     await bags.replace({ id: 'b', things: new Map([[Uint8Array.of(1), 'c']]) });
     expect([...(await bags.get({ id: 'b' }))!.things!.values()]).toEqual(['c']);
+  });
+
+  test('keeps what no declaration speaks of, and removes it where that is asked', async () => {
+    const table = database.engine.table('writes_pages');
+    const row = Buffer.from('unknown');
+    const names = async (): Promise<string[]> => {
+      const { cells } = await table.get(new Get(row));
+      return cells.map(({ family, qualifier }) => `${family}:${toStringBinary(qualifier)}`).sort();
+    };
+    const strange = (): Promise<void> =>
+      table.put(
+        new Put(row)
+          .addColumn('d', Buffer.from('old'), Buffer.from('x'))
+          .addColumn('x', Buffer.from('y'), Buffer.from('z')),
+      );
+    const page = (version?: number) => ({
+      id: 'unknown',
+      title: 'a',
+      days: new Map([[new Date(86_400_000), 1]]),
+      ...(version !== undefined && { version }),
+    });
+    await pages.replace(page());
+    const known = await names();
+    const all = [...known, 'd:old', 'x:y'].sort();
+    await strange();
+    await pages.replace(page(1));
+    expect(await names()).toEqual(all);
+    await pages.replace(page(2), { unknown: 'keep' });
+    expect(await names()).toEqual(all);
+    await pages.replace(page(3), { unknown: 'remove' });
+    // Another family is not the entity's.
+    expect(await names()).toEqual([...known, 'x:y']);
+    await strange();
+    const outcomes = await pages.batch((batch) => batch.replace(page(4), { unknown: 'remove' }));
+    expect(outcomes).toMatchObject([{ ok: true }]);
+    expect(await names()).toEqual([...known, 'x:y']);
+    expect(await pages.get({ id: 'unknown' })).toMatchObject({ title: 'a', version: 5 });
+
+    const wrong = pages.replace(page(5), { unknown: 'drop' as 'keep' });
+    await expect(wrong).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARGUMENT',
+      message: /'keep' or 'remove'/,
+    });
+    await expect(pages.put(page(5), { unknown: 'remove' } as object)).rejects.toThrow(
+      'has no option "unknown"',
+    );
   });
 });
 

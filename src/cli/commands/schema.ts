@@ -9,6 +9,7 @@ import {
   allowanceOf,
   checkSnapshot,
   describePlan,
+  describeSnapshotDifferences,
   planScript,
   type ReadPlanRecord,
   type SchemaPlan,
@@ -182,8 +183,16 @@ async function check(
   if (before === undefined) {
     throw new InvalidArgumentError(`There is no snapshot ${file}. Write it with --snapshot, and commit it.`);
   }
-  const { undeclared, same, ...plan } = await checkSnapshot(declared, systemTables, before, pruning(flags));
-  print(context, plan, flags);
+  const found = await checkSnapshot(declared, systemTables, before, pruning(flags));
+  const { undeclared, differences, same, complete } = found;
+  // A plan without a step says that all is as declared.
+  if (same || differs(found) || flags.format !== 'text') print(context, found, flags);
+  if (flags.format === 'text') context.write(describeSnapshotDifferences(differences));
+  if (!complete) {
+    context.writeError(
+      `${file} was written by an earlier release and says nothing of indexes, summaries, relations and required columns. Write it anew with --snapshot.\n`,
+    );
+  }
   for (const name of undeclared)
     context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);
   if (!same) {

@@ -6,6 +6,7 @@ import { type Admin, DEFAULT_NAMESPACE, type Engine, type TableDescriptor } from
 import { ensureTable } from '../ensure-tables.js';
 import { changedDescriptor } from '../plan/plan.js';
 import { type Allowance, admit, type PlanOptions, type SchemaPlan, type SchemaStep } from '../plan/types.js';
+import type { StampedColumn } from '../stamp-format.js';
 import { ControlTable, controlTableDescriptor, SchemaLock } from './control-table.js';
 import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
 
@@ -20,6 +21,8 @@ export interface StepTools {
   readonly moveColumns: (table: string, entity: string) => Promise<void>;
   /** Writes the rows of an entity of a table as its present version. */
   readonly upgradeRows: (table: string, entity: string) => Promise<void>;
+  /** Removes what stands in a column that an entity of a table does not declare, and what the table notes of it. */
+  readonly dropColumn: (table: string, entity: string, column: StampedColumn) => Promise<void>;
   /** Removes the rows of a retired entity of a table, and what the table notes of it. */
   readonly retire: (table: string, entity: string) => Promise<void>;
   /** Builds an index of a table's entity: `Entity.index`. */
@@ -73,6 +76,9 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
       return;
     case 'upgrade-rows':
       await tools.upgradeRows(table, step.option!);
+      return;
+    case 'drop-column':
+      await tools.dropColumn(table, step.option!, step.from as StampedColumn);
       return;
     case 'retire':
       await tools.retire(table, step.option!);
@@ -147,7 +153,7 @@ export interface AppliedPlan {
 export interface Applicable
   extends Pick<
     StepTools,
-    'register' | 'moveColumns' | 'upgradeRows' | 'retire' | 'buildIndex' | 'dropIndex'
+    'register' | 'moveColumns' | 'upgradeRows' | 'dropColumn' | 'retire' | 'buildIndex' | 'dropIndex'
   > {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
@@ -194,6 +200,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
         register: target.register,
         moveColumns: target.moveColumns,
         upgradeRows: target.upgradeRows,
+        dropColumn: target.dropColumn,
         retire: target.retire,
         buildIndex: target.buildIndex,
         dropIndex: target.dropIndex,

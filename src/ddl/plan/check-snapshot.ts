@@ -13,14 +13,23 @@ import {
 } from '../../table/index.js';
 import { readLiveTables } from '../ensure-tables.js';
 import { readIndexes } from '../index-states.js';
-import { readStamp, stampTexts, writeStamp } from '../stamp-format.js';
+import { placeOf, type RecordStamp, readStamp, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
 import { canonicalJson, planSchema, subjectStates } from './plan.js';
+import {
+  differencesOf,
+  entityNames,
+  type SnapshotDifference,
+  type SnapshotEntity,
+  snapshotEntities,
+  snapshotIndexes,
+} from './snapshot-entities.js';
 import type { PlanOptions, SchemaPlan, SchemaState, TableState } from './types.js';
 
 /** A schema as a file in the repository, in a fixed order and one option a line, so that reviews show what changed. */
 
-const FORMAT = 1;
+/** Format 1 knew nothing of entities but what the metadata of tables keeps. */
+const FORMAT = 2;
 
 interface SnapshotTable {
   readonly name: string;
@@ -30,6 +39,8 @@ interface SnapshotTable {
   readonly splitKeys: readonly string[];
   /** The stamps of the metadata, read as JSON, by their names. */
   readonly records: Readonly<Record<string, unknown>>;
+  /** By name; undefined in format 1. */
+  readonly entities?: Readonly<Record<string, SnapshotEntity>> | undefined;
 }
 
 interface Snapshot {
@@ -43,16 +54,27 @@ interface Snapshot {
 export interface ReadSnapshot {
   readonly state: SchemaState;
   readonly schemas: Snapshot['schemas'];
+  /** By name. */
+  readonly tables: ReadonlyMap<string, SnapshotTable>;
+  readonly format: number;
 }
 
 /** The file. Avro schemas of the snapshot before it are kept: values written with them still have to be read. */
 export function writeSnapshot(declared: readonly TableSchema[], before: Snapshot['schemas'] = {}): string {
   const snapshot: Snapshot = {
     format: FORMAT,
-    tables: declared.map((table) => snapshotTable(stampedDescriptor(table), table.splitKeys)),
+    tables: declaredTables(declared),
     schemas: schemasOf(declared, before),
   };
   return `${JSON.stringify(JSON.parse(canonicalJson(snapshot)), null, 2)}\n`;
+}
+
+function declaredTables(declared: readonly TableSchema[]): SnapshotTable[] {
+  const nameOf = entityNames(declared);
+  return declared.map((table) => ({
+    ...snapshotTable(stampedDescriptor(table), table.splitKeys),
+    entities: snapshotEntities(table, nameOf),
+  }));
 }
 
 function snapshotTable(
@@ -84,10 +106,18 @@ function schemasOf(declared: readonly TableSchema[], before: Snapshot['schemas']
 /** @throws InvalidArgumentError when the text is no snapshot, or not of tables that there can be. */
 export function readSnapshot(text: string): ReadSnapshot {
   try {
-    const { tables, schemas } = parse(text);
+    const { tables, schemas, format } = parse(text);
     const states = new Map(tables.map((table) => [table.name, stateOf(table)]));
     const namespaces = new Set([...states.keys()].map((name) => parseTableName(name).namespace));
-    return { state: { namespaces, tables: states }, schemas };
+    const known = tables.flatMap(({ name, entities }) =>
+      entities === undefined ? [] : [[name, snapshotIndexes(entities)] as const],
+    );
+    return {
+      state: { namespaces, tables: states, ...(format > 1 && { indexes: new Map(known) }) },
+      schemas,
+      tables: new Map(tables.map((table) => [table.name, table])),
+      format,
+    };
   } catch (cause) {
     throw new InvalidArgumentError(
       `The file is no snapshot of a schema: ${(cause as Error).message}. Write it anew with --snapshot.`,
@@ -112,8 +142,9 @@ function stampText(value: unknown): string {
 
 function parse(text: string): Snapshot {
   const read = JSON.parse(text) as Snapshot;
-  if (read.format === FORMAT && Array.isArray(read.tables)) return { ...read, schemas: read.schemas ?? {} };
-  throw new Error(`its format is ${String(read.format)}, and this version of Rowan reads ${FORMAT}`);
+  const isKnown = [1, FORMAT].includes(read.format);
+  if (isKnown && Array.isArray(read.tables)) return { ...read, schemas: read.schemas ?? {} };
+  throw new Error(`its format is ${String(read.format)}, and this version of Rowan reads up to ${FORMAT}`);
 }
 
 /** The schemas of a snapshot, to hold those of a program against. */
@@ -131,8 +162,15 @@ export async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<Av
 export interface SnapshotPlan extends SchemaPlan {
   /** Names of tables that are in the snapshot and not declared any more. */
   readonly undeclared: readonly string[];
-  /** Whether the declarations are those of the snapshot: no step, no contradiction, no table gone. */
+  /** Of tables that are in both: each value that is not the same, whether a step follows from it or not. */
+  readonly differences: readonly SnapshotDifference[];
+  /** Whether the declarations are those of the snapshot: no step, no contradiction, no difference, no table gone. */
   readonly same: boolean;
+  /**
+   * Whether the snapshot says all that is declared. One of format 1 knows tables and columns, and nothing of indexes, summaries,
+   * relations and what is required.
+   */
+  readonly complete: boolean;
 }
 
 /** The tables that a schema needs beside those of its declarations: `systemTables`. */
@@ -154,7 +192,7 @@ export async function checkSnapshot(
   text: string,
   options: PlanOptions = {},
 ): Promise<SnapshotPlan> {
-  const { state, schemas } = readSnapshot(text);
+  const { state, schemas, tables: stored, format } = readSnapshot(text);
   const descriptors = new Map([...state.tables].map(([name, { descriptor }]) => [name, descriptor]));
   const schema = adoptMarkers(declared, descriptors);
   const subjects = await subjectStates(await snapshotRegistry(schemas), schema.entities);
@@ -162,8 +200,36 @@ export async function checkSnapshot(
   const plan = planSchema(tables, state, subjects, options);
   const names = new Set(tables.map(({ descriptor }) => descriptor.name));
   const undeclared = [...state.tables.keys()].filter((name) => !names.has(name));
-  const same = plan.steps.length + plan.contradictions.length + undeclared.length === 0;
-  return { ...plan, undeclared, same };
+  const differences = declaredTables(tables).flatMap((table) => {
+    const before = stored.get(table.name);
+    if (before === undefined) return [];
+    const { descriptor, splitKeys } = state.tables.get(table.name)!;
+    const known = { ...snapshotTable(descriptor, splitKeys), entities: before.entities };
+    const now = { ...table, entities: format > 1 ? table.entities : undefined };
+    return differencesOf(table.name, comparable(known), comparable(now));
+  });
+  const found = [plan.steps, plan.contradictions, undeclared, differences];
+  const same = found.every(({ length }) => length === 0);
+  return { ...plan, undeclared, differences, same, complete: format > 1 };
+}
+
+/** A table with what is known of each entity in one place, by its name. */
+function comparable({ entities, records, ...table }: SnapshotTable): unknown {
+  const known: Record<string, unknown> = { ...entities };
+  for (const [name, record] of Object.entries(records)) {
+    const stamp = readStamp(JSON.stringify(record));
+    const entity = (typeof stamp === 'string' ? undefined : stamp.entity) ?? name;
+    known[entity] = typeof stamp === 'string' ? record : withStamp(name, stamp, entities?.[entity]);
+  }
+  return JSON.parse(canonicalJson({ ...table, entities: known }));
+}
+
+function withStamp(name: string, stamp: RecordStamp, entity: SnapshotEntity = {}): object {
+  const columns = stamp.columns.map((column) => {
+    const property = column.property ?? placeOf(column);
+    return [property, { ...column, ...entity.columns?.[property] }];
+  });
+  return { stamp: name, ...stamp, ...entity, columns: Object.fromEntries(columns) };
 }
 
 /** Reads what a plan is made against: from an engine, or from the descriptors that were read of it already. */

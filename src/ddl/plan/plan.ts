@@ -112,6 +112,7 @@ const SLOW: ReadonlySet<SchemaStep['kind']> = new Set([
   'compact',
   'move-columns',
   'upgrade-rows',
+  'drop-column',
   'retire',
 ]);
 

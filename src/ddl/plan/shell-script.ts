@@ -77,7 +77,8 @@ export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): 
       lines.push(comment(`${step.id}: done by rowan schema apply, or database.schema.moveColumns()`));
     else if (kind === 'upgrade-rows')
       lines.push(comment(`${step.id}: done by rowan schema apply, or database.schema.upgradeRows()`));
-    else if (kind === 'retire') lines.push(comment(`${step.id}: done by rowan schema apply`));
+    else if (kind === 'retire' || kind === 'drop-column')
+      lines.push(comment(`${step.id}: done by rowan schema apply`));
     else if (kind === 'build-index' || kind === 'drop-index')
       lines.push(comment(`${step.id}: done by rowan schema apply, or rowan index`));
     else lines.push(comment(`${step.id}: done by programs when they open the database`));

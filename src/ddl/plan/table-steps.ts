@@ -1,6 +1,6 @@
 /** The steps of one table: from its descriptor as it is to the one that is declared. */
 
-import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
+import { compareBytes, fromHex, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
 import { placeOf, readStamp, stampName, stampTexts } from '../stamp-format.js';
@@ -9,6 +9,7 @@ import {
   stampChanges,
   stampedDescriptor,
   tableDifferences,
+  undeclaredColumns,
   unmovedColumns,
   unupgradedFrom,
 } from '../table-stamp.js';
@@ -40,6 +41,7 @@ export function alterSteps(table: TableSchema, state: TableState, options: PlanO
           ...splitSteps(table, state),
           ...moveSteps(table, state.descriptor),
           ...upgradeSteps(table, state.descriptor),
+          ...dropColumnSteps(table, state.descriptor),
           ...retireSteps(table, state.descriptor),
           ...compactSteps(table.descriptor, sets),
         ]
@@ -258,6 +260,26 @@ function upgradeSteps({ entities, descriptor }: TableSchema, live: TableDescript
       },
     ];
   });
+}
+
+function dropColumnSteps({ entities, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
+  return entities.flatMap((entity) =>
+    undeclaredColumns(entity, live).map((column): SchemaStep => {
+      const { family, qualifier, kind, property } = column;
+      const place = `${family}:${toStringBinary(fromHex(qualifier))}`;
+      const what = kind === 'columns' ? `every column of the Map ${place}` : place;
+      return {
+        id: `drop-column:${descriptor.name}/${entity.name}/${place}`,
+        kind: 'drop-column',
+        class: 'data-loss',
+        why: `${entity.name} was written with ${what}${property === undefined ? '' : ` ("${property}")`} and does not declare it: its cells are removed from each row, with every version; then every row is looked at again, and the table's note of it is forgotten.`,
+        table: descriptor.name,
+        family,
+        option: entity.name,
+        from: column,
+      };
+    }),
+  );
 }
 
 function retireSteps({ retired, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {

@@ -21,6 +21,8 @@ export type StepKind =
   | 'move-columns'
   /** Rows of an entity that were written as an older version. */
   | 'upgrade-rows'
+  /** What stands in a column that an entity does not declare any more. */
+  | 'drop-column'
   /** The rows of an entity that is used no more. */
   | 'retire'
   /** Entries of an index for the rows that are there. */

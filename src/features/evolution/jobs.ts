@@ -1,9 +1,13 @@
+import { equalBytes, fromHex, startsWithBytes } from '../../bytes/index.js';
+import { placeOf, type StampedColumn } from '../../ddl/index.js';
 import { ConflictError } from '../../errors.js';
 import { runJob } from '../../job/runner.js';
 import { toolJobName } from '../../job/table-pass.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, SplitContext } from '../../job/types.js';
+import { OwnCells } from '../../schema/own-cells.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
+  type Cell,
   CheckAndMutate,
   Delete,
   type Engine,
@@ -245,6 +249,79 @@ export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMi
     const found = await table.getAll(rows.map((row) => readMoved(new Get(row), [entity])));
     await move(found.filter(({ isEmpty }) => !isEmpty));
   };
+}
+
+/** Removes what stands in a column that an entity does not declare any more, while the application goes on with the others. */
+
+/**
+ * Deletes the column's cells, every version, of each row of the entity; of a Map those of all its entries. Then looks at every row
+ * again. Counters: `dropped` rows, and `left`, rows that have it nevertheless. An unfinished run is gone on with.
+ * @throws ConflictError when rows are left: somebody writes the column still.
+ */
+export async function dropColumn(
+  engine: Engine,
+  schema: EntitySchema,
+  column: StampedColumn,
+  run: JobRunOptions = {},
+): Promise<JobOutcome> {
+  const { name } = schema.table.descriptor;
+  const table = engine.table(name);
+  const { family, kind } = column;
+  const qualifier = fromHex(column.qualifier);
+  const isMap = kind === 'columns';
+  const own = new OwnCells(schema);
+  const isDropped = (cell: Cell): boolean =>
+    (isMap ? startsWithBytes(cell.qualifier, qualifier) : equalBytes(cell.qualifier, qualifier)) &&
+    !own.has(cell.family, cell.qualifier);
+  const scan = (): Scan => {
+    const all = new Scan().setCacheBlocks(false);
+    return isMap ? all.addFamily(family) : all.addColumn(family, qualifier);
+  };
+  const phase = (
+    work: (deletes: readonly Delete[], context: SplitContext) => void | Promise<void>,
+  ): JobPhase => ({
+    table: name,
+    ranges: [],
+    scan,
+    open: (context) => ({
+      rows: (rows) =>
+        work(
+          rows
+            .filter(({ row }) => schema.key.matches(row))
+            .map(({ row, cells }) => deleteOfColumns(row, cells.filter(isDropped)))
+            .filter(({ cells }) => cells.length > 0),
+          context,
+        ),
+    }),
+  });
+  const dropping = phase(async (deletes, context) => {
+    const outcomes = await table.batch(deletes);
+    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+    context.count('dropped', deletes.length);
+  });
+  const looking = phase((deletes, context) => context.count('left', deletes.length));
+  const place = placeOf(column);
+  const definition = {
+    name: toolJobName('drop-column', name, schema.name, place),
+    signature: JSON.stringify([kind, place]),
+    phases: [dropping, looking],
+  };
+  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
+  if (left > 0) {
+    throw new ConflictError(
+      `${left} rows of ${schema.name} have values of ${column.property ?? place} again, which it does not declare any more: somebody writes ` +
+        'them. End the programs that declare it still, then apply again.',
+      { details: { entity: schema.name, table: name, left } },
+    );
+  }
+  return outcome;
+}
+
+/** Each column up to its newest cell, of whatever time that is. */
+function deleteOfColumns(row: Uint8Array, cells: readonly Cell[]): Delete {
+  const del = new Delete(row);
+  for (const { family, qualifier, timestamp } of cells) del.addColumns(family, qualifier, timestamp);
+  return del;
 }
 
 /** Removes the rows of an entity that is used no more, while the application goes on with others of the table. */

@@ -1,0 +1,214 @@
+/** What a snapshot says of entities, beside what the metadata of their tables keeps, and how two snapshots differ. */
+
+import { toHex, toStringBinary } from '../../bytes/index.js';
+import { AvroCodec } from '../../codec/index.js';
+import { digestOf } from '../../schema/compile-indexes.js';
+import type {
+  ColumnSchema,
+  CopySchema,
+  EntityClass,
+  EntitySchema,
+  IndexSchema,
+  LinkSchema,
+  ReferenceRule,
+  RelationSchema,
+  TableSchema,
+} from '../../schema/types.js';
+import type { StoredIndex } from '../index-states.js';
+
+/**
+ * An entity as values of JSON: what is declared of it and does not stand in its stamp, but functions (hooks, checks, upgrades). What is
+ * not declared is left out.
+ */
+export interface SnapshotEntity {
+  /** By property. */
+  readonly columns?: Readonly<Record<string, object>>;
+  readonly indexes?: Readonly<Record<string, SnapshotIndex>>;
+  readonly [what: string]: unknown;
+}
+
+interface SnapshotIndex {
+  /** What its id is the digest of. */
+  readonly signature: string;
+  readonly unique?: boolean;
+  readonly eventual?: boolean;
+}
+
+type NameOf = (target: EntityClass) => string;
+
+/** What entities are called that others name. */
+export function entityNames(tables: readonly TableSchema[]): NameOf {
+  const entities = tables.flatMap((table) => [...table.entities, ...table.retired]);
+  const names = new Map(entities.map(({ target, name }) => [target, name]));
+  return (target) => names.get(target) ?? target.name;
+}
+
+/** The entities of a table, by name. */
+export function snapshotEntities(
+  { entities, retired }: TableSchema,
+  nameOf: NameOf,
+): Record<string, SnapshotEntity> {
+  return Object.fromEntries([
+    ...entities.map((entity) => [entity.name, entityOf(entity, nameOf)] as const),
+    ...retired.map(({ name, key }) => [name, declared({ key: key.signature, retired: true })] as const),
+  ]);
+}
+
+function entityOf(entity: EntitySchema, nameOf: NameOf): SnapshotEntity {
+  const { upgrades, timeToLive, lifecycle } = entity;
+  const { property, milliseconds, renew, lifelong } = timeToLive;
+  return declared({
+    columns: declared(byName(entity.columns, (column) => column.property, columnOf)),
+    upgrades: upgrades.map(({ from, old, sets, writeBack }) => ({
+      from,
+      old: old.map((column) => `${column.property} ${placeOf(column)} ${column.codec.name}`),
+      sets,
+      writeBack,
+    })),
+    versionProperty: entity.versionProperty,
+    deletedProperty: entity.deletedProperty,
+    setByItself: lifecycle.stamped,
+    checked: [...lifecycle.checked].sort(),
+    timeToLive: declared({ property, milliseconds, renew, lifelong }),
+    changes: declared({ kept: entity.changesKept, marks: entity.changeMarks }),
+    indexes: byName(entity.indexes, ({ name }) => name, indexOf),
+    relations: byName(
+      [...entity.relations.values()],
+      (relation) => relation.property,
+      (relation) => relationOf(relation, nameOf),
+    ),
+    references: byName(
+      entity.references,
+      (reference) => reference.property,
+      (reference) => referenceOf(reference, nameOf),
+    ),
+    copies: entity.copies.map((copy) => copyOf(copy, nameOf)),
+    summaries: byName(
+      entity.summaries,
+      ({ name }) => name,
+      ({ signature }) => signature,
+    ),
+  });
+}
+
+function columnOf(column: ColumnSchema): object {
+  const { codec, window, required, was } = column;
+  return declared({
+    schema: codec instanceof AvroCodec ? codec.fingerprint : undefined,
+    compatibility: codec instanceof AvroCodec ? codec.compatibility : undefined,
+    window,
+    required,
+    was: was.map((place) => `${placeOf(place)} ${place.codec.name}`),
+  });
+}
+
+function indexOf({ signature, unique, eventual }: IndexSchema): unknown {
+  return declared({ signature, unique, eventual });
+}
+
+function relationOf({ kind, target, via, max }: RelationSchema, nameOf: NameOf): unknown {
+  return declared({ kind, target: nameOf(target()), via, max });
+}
+
+function linkOf({ target, via, index }: LinkSchema, nameOf: NameOf): Record<string, unknown> {
+  return { target: nameOf(target()), via, index };
+}
+
+function referenceOf(reference: ReferenceRule, nameOf: NameOf): unknown {
+  const { onDelete, exists } = reference;
+  return declared({ ...linkOf(reference, nameOf), onDelete, exists });
+}
+
+function copyOf(copy: CopySchema, nameOf: NameOf): unknown {
+  const fields = copy.fields.map(({ column, source }) => `${column.property} <- ${source}`);
+  return declared({ ...linkOf(copy, nameOf), fields, fanOut: copy.fanOut });
+}
+
+function placeOf({ family, qualifier }: Pick<ColumnSchema, 'family' | 'qualifier'>): string {
+  return `${family}:${toStringBinary(qualifier)}`;
+}
+
+function byName<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  describe: (item: T) => unknown,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(items.map((item) => [nameOf(item), describe(item)]));
+}
+
+/** Without what says nothing, so that a release that knows more of entities finds the same in files of before. */
+function declared(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const says = (value: unknown): boolean =>
+    value !== undefined &&
+    value !== false &&
+    (typeof value !== 'object' || value === null || Object.keys(value).length > 0);
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => says(value)));
+}
+
+/** The indexes of a table as a plan takes those that are stored: all of them built. By id in hex. */
+export function snapshotIndexes(
+  entities: Readonly<Record<string, SnapshotEntity>>,
+): Map<string, StoredIndex> {
+  const found = new Map<string, StoredIndex>();
+  for (const [entity, { indexes = {} }] of Object.entries(entities)) {
+    for (const [index, { signature }] of Object.entries(indexes)) {
+      found.set(toHex(digestOf(signature)), { entity, index, signature, state: 'active', build: 0 });
+    }
+  }
+  return found;
+}
+
+/** One value that declarations and a snapshot do not have in common. */
+export interface SnapshotDifference {
+  readonly table: string;
+  /** Where in the file, below the table: `['entities', 'Order', 'columns', 'note']`. */
+  readonly path: readonly string[];
+  /** Of the snapshot; undefined: it is not there. */
+  readonly from?: unknown;
+  /** Of the declarations; undefined: it is not there any more. */
+  readonly to?: unknown;
+}
+
+/** What an entity has by names (`entities`, the entity, `indexes`) is left out where there is none. */
+const GROUP_DEPTH = 3;
+
+/** How two values of JSON differ: what only one of them has is told as a whole. */
+export function differencesOf(
+  table: string,
+  from: unknown,
+  to: unknown,
+  path: readonly string[] = [],
+): SnapshotDifference[] {
+  if (path[0] === 'entities' && path.length === GROUP_DEPTH) {
+    if (from === undefined && isObject(to)) return differencesOf(table, {}, to, path);
+    if (to === undefined && isObject(from)) return differencesOf(table, from, {}, path);
+  }
+  if (isObject(from) && isObject(to)) {
+    const names = [...new Set([...Object.keys(from), ...Object.keys(to)])].sort();
+    return names.flatMap((name) => differencesOf(table, from[name], to[name], [...path, name]));
+  }
+  if (JSON.stringify(from) === JSON.stringify(to)) return [];
+  return [{ table, path, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A line for each, for people. */
+export function describeSnapshotDifferences(differences: readonly SnapshotDifference[]): string {
+  const lines = differences.map(
+    ({ table, path, from, to }) => `    ${table} ${path.join('.')}: ${changeOf(from, to)}`,
+  );
+  return lines.length === 0 ? '' : `Not as in the snapshot:\n${lines.join('\n')}\n`;
+}
+
+function changeOf(from: unknown, to: unknown): string {
+  if (to === undefined) return `${short(from)} is there no more`;
+  if (from === undefined) return `${short(to)} is new`;
+  return `${short(from)} -> ${short(to)}`;
+}
+
+function short(value: unknown): string {
+  return isObject(value) ? 'it' : JSON.stringify(value);
+}
