@@ -1,5 +1,6 @@
 import { equalBytes } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
+import type { Marker } from '../schema/types.js';
 import {
   type Cell,
   CheckAndMutate,
@@ -8,6 +9,7 @@ import {
   filters,
   Get,
   type OperationOptions,
+  Put,
   Result,
   type RowMutation,
   RowMutations,
@@ -113,12 +115,58 @@ export interface Change {
   readonly reads: Get | undefined;
   /** @throws RowanError when the row is not as the caller expects. */
   resolve(before: RowImage | undefined): ResolvedChange;
+  /**
+   * The marker, where the change writes nothing else of its family: a row that has it keeps it as it is, so that writes of one
+   * family leave the others alone.
+   */
+  readonly markerApart?: Marker | undefined;
   /** Whether it leaves the row's own columns as they should be: copies in it need not be looked at. */
   readonly isAmended?: boolean;
   /** To be called when the change has taken effect, and awaited when it answers a promise. */
   readonly settled: (() => void | Promise<void>) | undefined;
   /** To be called when it has not. */
   readonly failed: (() => void) | undefined;
+}
+
+/** What a change writes of a row that was read, as far as `image` knows it. */
+export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
+  const resolved = change.resolve(image);
+  const { markerApart } = change;
+  if (markerApart === undefined) return resolved;
+  const same: Expectation = { kind: 'equal', ...markerApart };
+  if (!isMetBy(same, image.value(markerApart.family, markerApart.qualifier))) return resolved;
+  const { mutations, seen, ...rest } = resolved;
+  return { mutations: withoutMarker(mutations, markerApart), seen: [...seen, same], ...rest };
+}
+
+/** The change of a row that is expected to have its marker already; undefined where the change expects nothing of the row. */
+export function leavingMarker(change: Change): Change | undefined {
+  const { markerApart, expects } = change;
+  if (markerApart === undefined || expects.length === 0) return undefined;
+  const { family, qualifier } = markerApart;
+  const others = expects.filter(
+    (each) => !(each.kind === 'present' && each.family === family && equalBytes(each.qualifier, qualifier)),
+  );
+  return {
+    ...change,
+    markerApart: undefined,
+    expects: [{ kind: 'equal', ...markerApart }, ...others],
+    resolve: (before) => {
+      const { mutations, ...rest } = change.resolve(before);
+      return { mutations: withoutMarker(mutations, markerApart), ...rest };
+    },
+  };
+}
+
+function withoutMarker(mutations: readonly RowMutation[], { value }: Marker): readonly RowMutation[] {
+  return mutations.flatMap((mutation): RowMutation[] => {
+    if (mutation.kind !== 'put') return [mutation];
+    const cells = mutation.cells.filter((cell) => cell.value !== value);
+    if (cells.length === mutation.cells.length) return [mutation];
+    const put = new Put(mutation.row, mutation.timestamp).setDurability(mutation.durability);
+    put.cells.push(...cells);
+    return cells.length === 0 ? [] : [put];
+  });
 }
 
 /** What follows a change once the transaction that it is part of has ended. */

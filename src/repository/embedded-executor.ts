@@ -19,6 +19,7 @@ import {
   type Expectation,
   getIf,
   isMetBy,
+  resolvedFor,
 } from './change.js';
 import { ChangeFlow } from './change-flow.js';
 import type { ChangeExecutor, ChangeOutcome, ChangeParticipant, PutLater } from './executor.js';
@@ -49,7 +50,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
   }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (change.reads === undefined && this.participants.length === 0) return this.direct(change, options);
+    if (change.reads === undefined && change.markerApart === undefined && this.participants.length === 0)
+      return this.direct(change, options);
     return this.table.atomic((step) => this.apply(change, step), options);
   }
 
@@ -122,14 +124,13 @@ export class EmbeddedExecutor implements ChangeExecutor {
 
   /** Applies a change and what follows it. @throws the change's mismatch; what participants throw. */
   private apply(change: Change, step: AtomicStep): Result {
-    const { row, expects, reads } = change;
+    const { row, expects } = change;
     const watched = this.participants.length > 0;
-    const before =
-      watched || reads !== undefined
-        ? RowImage.of(row, step.read(watched ? new Get(row) : reads!))
-        : undefined;
+    const reads = watched ? new Get(row) : readsOf(change);
+    const before = reads && RowImage.of(row, step.read(reads));
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
-    const { mutations, outlived } = change.resolve(before);
+    const { mutations, outlived } =
+      before === undefined ? change.resolve(before) : resolvedFor(change, before);
     if (mutations.length === 0) return Result.EMPTY;
     const { operation } = change;
     const table = this.table.name;
@@ -138,6 +139,12 @@ export class EmbeddedExecutor implements ChangeExecutor {
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
     return this.flow.apply({ table, operation, row, before: before!, mutations }, this.participants, step);
   }
+}
+
+/** What is read of the row: what the change depends on, and its marker where it may stay. */
+function readsOf({ row, reads, markerApart }: Change): Get | undefined {
+  if (reads !== undefined || markerApart === undefined) return reads;
+  return new Get(row).addColumn(markerApart.family, markerApart.qualifier);
 }
 
 const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });

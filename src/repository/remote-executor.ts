@@ -4,7 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/get-and-scan.js';
-import { type BatchAction, type OperationOptions, Result, type Table } from '../table/index.js';
+import {
+  type BatchAction,
+  type CheckAndMutate,
+  type OperationOptions,
+  Result,
+  type Table,
+} from '../table/index.js';
 import {
   applyAction,
   asAction,
@@ -13,7 +19,9 @@ import {
   deleteOutlived,
   getIf,
   hasDelete,
+  leavingMarker,
   type ResolvedChange,
+  resolvedFor,
 } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { WholeCall } from './options.js';
@@ -44,8 +52,14 @@ export class RemoteExecutor implements ChangeExecutor {
     options: OperationOptions | undefined,
   ): Promise<Result> {
     if (change.expects.length === 0) return applyAction(this.table, asAction(change.row, mutations), options);
+    const leaving = leavingMarker(change);
+    const call = leaving === undefined ? options : WholeCall.of(options, this.table);
+    if (leaving !== undefined) {
+      const { success, result } = await this.table.checkAndMutate(checkedChange(leaving), call);
+      if (success) return result ?? Result.EMPTY;
+    }
     const check = checked(change.row, change.expects, mutations);
-    const { success, result } = await this.table.checkAndMutate(check, options);
+    const { success, result } = await this.table.checkAndMutate(check, call);
     if (!success) throw change.mismatch!();
     return result ?? Result.EMPTY;
   }
@@ -56,7 +70,7 @@ export class RemoteExecutor implements ChangeExecutor {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
-        const { mutations: put, seen, outlived } = change.resolve(before);
+        const { mutations: put, seen, outlived } = resolvedFor(change, before);
         const mutations = outlived === undefined ? put : [...put, deleteOutlived(change.row, outlived, true)];
         if (mutations.length === 0) {
           if (await this.meets(change, options)) return Result.EMPTY;
@@ -108,19 +122,23 @@ export class RemoteExecutor implements ChangeExecutor {
     changes: readonly Change[],
     options: OperationOptions | undefined,
   ): Promise<ChangeOutcome[]> {
-    const actions = changes.map((change): BatchAction => {
-      const { mutations } = change.resolve(undefined);
-      return change.expects.length === 0
-        ? asAction(change.row, mutations)
-        : checked(change.row, change.expects, mutations);
-    });
+    const tried = changes.map((change) => leavingMarker(change) ?? change);
+    const actions = tried.map(
+      (change): BatchAction =>
+        change.expects.length === 0
+          ? asAction(change.row, change.resolve(undefined).mutations)
+          : checkedChange(change),
+    );
     const rows = changes.map(({ row }, index) => ({ row, alone: deletes(actions[index]!) }));
     const answers = await this.gate.runAll(rows, () => this.table.batch(actions, options));
-    return answers.map((answer, index) => {
+    const outcomes = answers.map((answer, index): ChangeOutcome | Promise<ChangeOutcome> => {
       if (!answer.ok) return answer;
-      if (answer.success === false) return { ok: false, error: changes[index]!.mismatch!() };
-      return { ok: true, result: answer.result };
+      if (answer.success !== false) return { ok: true, result: answer.result };
+      const change = changes[index]!;
+      if (tried[index] !== change) return this.outcomeOf({ ...change, markerApart: undefined }, options);
+      return { ok: false, error: change.mismatch!() };
     });
+    return Promise.all(outcomes);
   }
 
   async runAtomic(): Promise<Result[]> {
@@ -129,6 +147,11 @@ export class RemoteExecutor implements ChangeExecutor {
         'one row, or leave out `atomic`.',
     );
   }
+}
+
+/** A change that reads nothing, as one step that checks and writes. */
+function checkedChange(change: Change): CheckAndMutate {
+  return checked(change.row, change.expects, change.resolve(undefined).mutations);
 }
 
 function deletes(action: BatchAction): boolean {

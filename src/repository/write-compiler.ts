@@ -4,8 +4,8 @@ import type { KeyDictionaries } from '../key/index.js';
 import { livingFilter } from '../query/living.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import { OwnCells } from '../schema/own-cells.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { CellType, Delete, Get, type RowMutation } from '../table/index.js';
+import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
+import { CellType, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
 import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
 import { Expiry, type Life } from './expiry.js';
@@ -288,13 +288,14 @@ export class WriteCompiler {
     const builder = new RowBuilder(schema, row, timestampOf(options)).set(given as never);
     const mutations = builder.build(life?.own !== undefined || expected !== undefined);
     applyWriteOptions(mutations, options);
+    const markerApart = this.markerApart(mutations, options);
     const there = presence.expect(counted);
     const settled = this.sequel.hook(
       'update',
       afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
     );
     const missing = condition?.mismatch ?? (() => notFound(schema, key));
-    const base = { operation: 'update' as const, row, settled, failed: undefined };
+    const base = { operation: 'update' as const, row, settled, failed: undefined, markerApart };
     if (lock === undefined && life === undefined) {
       return {
         ...base,
@@ -387,6 +388,7 @@ export class WriteCompiler {
     return {
       operation: 'mutate',
       row,
+      markerApart: this.markerApart(mutations, options),
       expects: condition?.expects ?? NOTHING,
       mismatch: condition?.mismatch,
       reads: life && this.expiry!.reads(row, life),
@@ -395,6 +397,30 @@ export class WriteCompiler {
       settled: undefined,
       failed: undefined,
     };
+  }
+
+  /**
+   * The marker, where it stands in a family that the mutations do not write otherwise, and a row keeps it for good: it does not
+   * end by itself, and is of now.
+   */
+  private markerApart(
+    mutations: readonly RowMutation[],
+    options: WriteOptions | undefined,
+  ): Marker | undefined {
+    const { marker, table } = this.schema;
+    if (marker === undefined || this.expiry !== undefined) return undefined;
+    if (options?.ttl !== undefined || options?.timestamp !== undefined) return undefined;
+    const family = table.descriptor.families.find(({ name }) => name === marker.family)!;
+    if (family.ttl !== FOREVER) return undefined;
+    let marked = false;
+    for (const mutation of mutations) {
+      for (const cell of 'cells' in mutation ? mutation.cells : mutation.columns) {
+        if (cell.family !== marker.family) continue;
+        if (!('value' in cell) || cell.value !== marker.value) return undefined;
+        marked = true;
+      }
+    }
+    return marked ? marker : undefined;
   }
 
   /** The same change of an entity, under a condition of the caller's. */

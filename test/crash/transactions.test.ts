@@ -76,6 +76,8 @@ class History {
   db!: Database<EmbeddedEngine>;
   /** Goes up at each loss of power: what was under way before it is told nothing any more. */
   life = 0;
+  /** Resolved when the power is there again. */
+  private up: Promise<void> = Promise.resolve();
 
   constructor(readonly random: () => number) {
     this.disk = new MemoryFileSystem({ syncDelay: () => this.turn() });
@@ -118,6 +120,8 @@ class History {
     name: string,
     body: (tx: Transaction, node: Node) => Promise<void>,
   ): Promise<'committed' | 'overtaken' | 'conflict' | 'failed' | 'lost'> {
+    // Nobody begins anything on a machine without power.
+    await this.up;
     const { life } = this;
     let runs = 0;
     const node: Node = {
@@ -165,7 +169,8 @@ class History {
       { syncDelay: () => this.turn() },
     );
     this.files = new FaultFileSystem(this.disk);
-    await this.open();
+    this.up = this.open();
+    await this.up;
     await before.close().catch(() => undefined);
     this.counts.crashes++;
     await this.look(`crash ${this.life}`);

@@ -1,10 +1,10 @@
 /** How many markers puts leave, and what readings of the past see by them. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
+import { Column, Counter, Entity, part, RowKey, Table } from '../../decorators/index.js';
 import { toBytes } from '../../src/bytes/index.js';
 import { int32, text } from '../../src/codec/index.js';
-import { Get } from '../../src/table/index.js';
+import { Get, Put } from '../../src/table/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
 @Table({ name: 'markers', families: { d: { versions: 50, keepDeletedCells: 'TRUE' }, m: {} } })
@@ -106,5 +106,94 @@ describe('a row without a marker', () => {
     expect(await rows.get({ id: 'r' })).toMatchObject({ a: 'x', b: 'all' });
     await rows.delete({ id: 'r' });
     await expect(rows.update({ id: 'r' }, { a: 'gone' })).rejects.toMatchObject({ code: 'ERR_NOT_FOUND' });
+  });
+});
+
+@Table({
+  name: 'visitors',
+  families: { info: { versions: 1000 }, visits: { versions: 1000 }, brief: { ttl: 1000 } },
+})
+class Visitors {}
+
+/** Families are kept apart so that visits leave the profile alone. */
+@Entity({ table: Visitors, marker: 'info' })
+@RowKey(part('id'))
+class Visitor {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('info:n', text) name?: string | null;
+  @Column('visits:l', text) last?: string | null;
+  @Counter('visits:c') count?: bigint;
+}
+
+@Entity({
+  table: { name: 'brief_visitors', families: { brief: { ttl: 1000 }, visits: {} } },
+  marker: 'brief',
+})
+@RowKey(part('id'))
+class Brief {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('visits:b', text) last?: string | null;
+}
+
+describe('writes of another family than the marker', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await openTestDatabase([Visitor, Brief]);
+  });
+  afterAll(() => db?.dispose());
+
+  const cellsOf = async (id: string, family: string, table = 'visitors') => {
+    const get = new Get(db.repository(Visitor).schema.key.encode({ id })).addFamily(family).readAllVersions();
+    return (await db.engine.table(table).get(get)).cells;
+  };
+
+  it('leave it as it is, where the row has it', async () => {
+    const visitors = db.repository(Visitor);
+    await visitors.insert({ id: 'a', name: 'Ada' });
+    for (let i = 0; i < 20; i++) await visitors.update({ id: 'a' }, { last: `day ${i}` });
+    await visitors.batch((b) =>
+      b.update({ id: 'a' }, { last: 'day 20' }).update({ id: 'a' }, { last: 'day 21' }),
+    );
+    expect((await visitors.check({ id: 'a' }, { name: 'Ada' }).update({ last: 'day 22' })).ok).toBe(true);
+    expect((await visitors.check({ id: 'a' }, { name: 'Eve' }).update({ last: 'day 23' })).ok).toBe(false);
+    expect(await cellsOf('a', 'info')).toHaveLength(2);
+    expect((await visitors.get({ id: 'a' }))?.last).toBe('day 22');
+    // What does not read the row cannot know on HBase that it has one.
+    for (let i = 0; i < 20; i++) await visitors.increment({ id: 'a' }, { count: 1n });
+    await visitors.mutate({ id: 'a' }, (change) => change.set({ last: 'day 24' }));
+    if (db.engine.name === 'embedded') expect(await cellsOf('a', 'info')).toHaveLength(2);
+    expect((await visitors.get({ id: 'a' }))?.count).toBe(20n);
+  });
+
+  it('write it where the row has none, or one of another version', async () => {
+    const visitors = db.repository(Visitor);
+    await expect(visitors.update({ id: 'b' }, { last: 'never' })).rejects.toMatchObject({
+      code: 'ERR_NOT_FOUND',
+    });
+    const [outcome] = await visitors.batch((b) => b.update({ id: 'b' }, { last: 'never' }));
+    expect(outcome).toMatchObject({ ok: false, error: { code: 'ERR_NOT_FOUND' } });
+    await visitors.increment({ id: 'b' }, { count: 1n });
+    expect(await visitors.get({ id: 'b' })).toMatchObject({ id: 'b', count: 1n });
+    const row = visitors.schema.key.encode({ id: 'b' });
+    await db.engine.table('visitors').put(new Put(row).addColumn('info', toBytes('_'), Uint8Array.of(9)));
+    await visitors.update({ id: 'b' }, { last: 'today' });
+    expect([...(await cellsOf('b', 'info'))[0]!.value]).toEqual([...visitors.schema.marker!.value]);
+    await db.engine.table('visitors').put(new Put(row).addColumn('info', toBytes('_'), Uint8Array.of(9)));
+    await visitors.batch((b) => b.update({ id: 'b' }, { last: 'tomorrow' }));
+    expect([...(await cellsOf('b', 'info'))[0]!.value]).toEqual([...visitors.schema.marker!.value]);
+    expect((await visitors.get({ id: 'b' }))?.last).toBe('tomorrow');
+  });
+
+  it('write it where it would end by itself', async () => {
+    const briefs = db.repository(Brief);
+    await briefs.put({ id: 'c', last: 'x' });
+    const [first] = await cellsOf('c', 'brief', 'brief_visitors');
+    for (;;) {
+      await briefs.update({ id: 'c' }, { last: 'y' });
+      const [again] = await cellsOf('c', 'brief', 'brief_visitors');
+      if (again!.timestamp > first!.timestamp) break;
+    }
   });
 });

@@ -103,6 +103,17 @@ const CASES: [code: string, smells: Given, sound: Given][] = [
       columns: (c) => ({ id: c.column('d:i', text) }),
     },
   ],
+  [
+    'counter-beside-marker',
+    {
+      families: { d: {}, c: {} },
+      columns: (c) => ({ text: c.column('d:t', text), count: c.counter('c:n') }),
+    },
+    {
+      families: { d: {}, c: {} },
+      columns: (c) => ({ count: c.counter('c:n'), text: c.column('d:t', text) }),
+    },
+  ],
   ['skip-wal', { table: { durability: 'SKIP_WAL' } }, { table: { durability: 'ASYNC_WAL' } }],
   [
     'long-qualifier',

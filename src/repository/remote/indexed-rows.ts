@@ -9,7 +9,15 @@ import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import { type EntityIndex, type EntityIndexes, encodeEntryValue } from '../../indexes/index.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
-import { type Change, checked, deleteOutlived, type Expectation, getIf, isMetBy } from '../change.js';
+import {
+  type Change,
+  checked,
+  deleteOutlived,
+  type Expectation,
+  getIf,
+  isMetBy,
+  resolvedFor,
+} from '../change.js';
 import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
@@ -190,7 +198,7 @@ export class IndexedRows {
       this.planMending(work);
       return;
     }
-    const { mutations: said, seen, outlived } = change.resolve(image);
+    const { mutations: said, seen, outlived } = resolvedFor(change, image);
     if (said.length === 0) {
       work.outcome = NOTHING_DONE;
       return;

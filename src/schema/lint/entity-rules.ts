@@ -46,6 +46,19 @@ const place = ({ name }: EntitySchema): string => `${name} key`;
 
 export const ENTITY_RULES: readonly LintRule[] = [
   {
+    code: 'counter-beside-marker',
+    severity: 'warning',
+    check: ofEntities(({ name, columns, marker }) =>
+      columns
+        .filter(({ kind, family }) => kind === 'counter' && marker !== undefined && family !== marker.family)
+        .map(({ property, family }) => ({
+          place: `${name}.${property}`,
+          message: `On HBase each increment also writes the row's marker, into the family ${marker!.family}.`,
+          advice: `Keep the marker where the counter is: @Entity({ marker: '${family}' }).`,
+        })),
+    ),
+  },
+  {
     code: 'long-qualifier',
     severity: 'warning',
     check: ofEntities((entity) =>
