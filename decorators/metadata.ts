@@ -4,7 +4,8 @@
  * lacks it (every Node up to 24), so that compilers' helpers find it.
  */
 
-import 'reflect-metadata';
+// Without the text that the whole polyfill has for runtimes before ES2015; what it keeps is shared with that one.
+import 'reflect-metadata/lite';
 import { type AnyClass, type ClassDeclaration, emptyDeclaration } from './declaration.js';
 
 const METADATA: symbol = defineSymbolMetadata();

@@ -4,7 +4,8 @@
  * that these share. docs/bundling.md says why it is done so.
  */
 
-import { readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -25,17 +26,67 @@ const PROGRAMS = {
   'rowan-job-thread': 'src/cli/job-worker.ts',
 };
 
+const PROGRAM_FILES = new Set(Object.values(PROGRAMS).map((path) => join(ROOT, path)));
+
 const inFolder = (folder, entries, rename = (path) => path) =>
   Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, join(ROOT, folder, rename(path))]));
 
-/** Packages and modules of Node: whatever is neither a path nor a helper of compiled syntax. */
-const external = (id) => !/^([./]|@oxc-project\/runtime)/.test(id);
+/** Packages and modules of Node: whatever is neither a path, nor a helper of compiled syntax, nor {@link REQUIRED}. */
+const external = (id, importer) =>
+  !/^([./\0]|@oxc-project\/runtime)/.test(id) && id !== REQUIRED && !importer?.includes('/node_modules/');
+
+/** What sources load by `createRequire` where it is first needed. Bundlers of programs do not follow that, so it is put in. */
+const REQUIRED = 'avsc/lib/types.js';
+
+/** Puts {@link REQUIRED} in, as a function that is called there; Node's modules that it requires are imported. */
+const required = {
+  name: 'required',
+  transform: {
+    filter: { code: `'${REQUIRED}'` },
+    handler(code) {
+      return {
+        code: code.replace(`createRequire(import.meta.url)('${REQUIRED}')`, `require('${REQUIRED}')`),
+        map: null,
+      };
+    },
+  },
+  resolveId(id, importer) {
+    const wanted = builtinModules.includes(id) && importer?.includes('/node_modules/');
+    return wanted ? `\0node:${id}` : undefined;
+  },
+  load(id) {
+    const name = /^\0node:(.*)$/.exec(id)?.[1];
+    return name === undefined ? undefined : `export * from 'node:${name}';`;
+  },
+};
+
+/** What is loaded together stands together: by use alone there would be a hundred small files. The first that fits counts. */
+const GROUPS = [
+  // What of these an opened database or the command needs at once is left to those.
+  {
+    name: 'jobs',
+    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping)))/,
+  },
+  { name: 'tools', test: /\/src\/(tools\/|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/ },
+  { name: 'compression', test: /\/src\/compression\// },
+  { name: 'commands', test: /\/src\/(cli\/(?!main|job-worker\.)|shell\/)/ },
+  { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen)|rolldown\/runtime/ },
+  { name: 'mapping', test: /\/decorators\/|\/src\/(key|codec|schema|mapper)\/|node_modules/ },
+  { name: 'repository', test: /\/src\/(query|repository|indexes)\// },
+  { name: 'database', test: /\/src\/(database|features|ddl|job\/(pipeline|row-cells))/ },
+].map((group, at) => ({ ...group, priority: 100 - at }));
 
 async function bundleCode() {
   const bundle = await rolldown({
     input: inFolder('.', { ...SUBPATHS, ...PROGRAMS }),
     external,
     platform: 'node',
+    // Modules declare, but for those that polyfill or are programs: of the others only what is used is loaded.
+    treeshake: {
+      moduleSideEffects: (id) => /reflect-metadata|\/metadata\.ts$/.test(id) || PROGRAM_FILES.has(id),
+    },
+    preserveEntrySignatures: 'allow-extension',
+    plugins: [required],
     tsconfig: join(ROOT, 'tsconfig.json'),
     transform: { target: 'es2022' },
   });
@@ -47,13 +98,17 @@ async function bundleCode() {
     keepNames: true,
     entryFileNames: '[name].js',
     chunkFileNames: 'chunk-[name].js',
+    minifyInternalExports: false,
+    codeSplitting: { includeDependenciesRecursively: false, groups: GROUPS },
   });
   await bundle.close();
 }
 
 async function bundleDeclarations() {
+  const input = inFolder('build', SUBPATHS, (path) => path.replace(/\.ts$/, '.d.ts'));
+  const entries = Object.values(input);
   const bundle = await rollup({
-    input: inFolder('build', SUBPATHS, (path) => path.replace(/\.ts$/, '.d.ts')),
+    input,
     external,
     plugins: [dts()],
     onLog(level, log) {
@@ -65,10 +120,31 @@ async function bundleDeclarations() {
     dir: DIST,
     format: 'es',
     entryFileNames: '[name].d.ts',
-    chunkFileNames: ({ name }) => `chunk-${name.replace(/\.d$/, '')}.d.ts`,
+    chunkFileNames: 'chunk-[name].d.ts',
+    manualChunks: (id) => (entries.includes(id) ? undefined : 'types'),
   });
   await bundle.close();
 }
 
+/** A module that is imported where it is first used is a file of its own that names it in its chunk: such an import goes there. */
+function leaveOutNames() {
+  const files = readdirSync(DIST).filter((name) => name.endsWith('.js'));
+  const texts = new Map(files.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]));
+  const chunks = new Map();
+  for (const [name, text] of texts) {
+    const chunk = /^export \{ [\w$, ]+ \} from "\.\/(chunk-[\w-]+\.js)";\n*$/.exec(text)?.[1];
+    if (name.startsWith('chunk-') && chunk !== undefined && !/ as /.test(text)) chunks.set(name, chunk);
+  }
+  for (const [name, text] of texts) {
+    if (chunks.has(name)) rmSync(join(DIST, name));
+    else {
+      const direct = (whole, file) => `import("./${chunks.get(file) ?? file}")`;
+      writeFileSync(join(DIST, name), text.replace(/import\("\.\/(chunk-[\w-]+\.js)"\)/g, direct));
+    }
+  }
+}
+
 rmSync(DIST, { recursive: true, force: true });
 await Promise.all([bundleCode(), bundleDeclarations()]);
+leaveOutNames();
+copyFileSync(join(ROOT, 'node_modules/avsc/LICENSE'), join(DIST, 'LICENSE-avsc.txt'));

@@ -23,7 +23,7 @@ import type { ReferenceHandle } from './features/relations/handle.js';
 import type { SummaryHandle } from './features/summaries/handle.js';
 import { systemTables } from './features/tables.js';
 import type { HBaseEngine } from './hbase/engine.js';
-import { JobBuilder } from './job/index.js';
+import { JobBuilder } from './job/pipeline/pipeline.js';
 import type { KeyDictionary } from './key/index.js';
 import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
 import {
@@ -45,7 +45,7 @@ import type {
 import type { Schema } from './schema/index.js';
 import type { SummaryName } from './schema/summaries.js';
 import type { EntityClass } from './schema/types.js';
-import { type EmbeddedEngine, openEmbedded } from './store/engine.js';
+import type { EmbeddedEngine } from './store/engine.js';
 import { checkOptions } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 
@@ -63,6 +63,7 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
   const { path, entities, tables, onQuery, cursorSecret, subscribers, ...embedded } = options;
   checkPath('open', path);
   const opening = prepare('open', options, 'create');
+  const { openEmbedded } = await import('./store/engine.js');
   return start(opening, await openEmbedded(path, embedded));
 }
 

@@ -1,30 +1,24 @@
 /** The schema of an open database: what is declared, and how it is brought to the tables. */
 
 import { AvroRegistry, MemorySchemaStore, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
+import type { Applicable, AppliedPlan, ApplyOptions } from '../ddl/apply/apply.js';
+import type { ReadPlanRecord } from '../ddl/apply/history.js';
 import {
-  type Applicable,
-  type AppliedPlan,
-  type ApplyOptions,
   adoptMarkers,
-  applySchema,
   checkSnapshot,
   droppedStamp,
   metadataWithout,
   movedStamp,
   type PlanOptions,
   planSchema,
-  type ReadPlanRecord,
   readIndexes,
   readSchemaState,
   type SchemaPlan,
   type SnapshotPlan,
-  schemaHistory,
   snapshotOf,
   subjectStates,
 } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
-import { dropColumn, moveColumns, removeRows, upgradeRows } from '../features/evolution/jobs.js';
-import { removeIndex } from '../features/indexes/jobs/index-jobs.js';
 import { systemTables } from '../features/tables.js';
 import { indexTableName } from '../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
@@ -63,8 +57,9 @@ export class SchemaTools {
    * @throws SchemaError on contradictions; InvalidArgumentError on an allowance that names nothing of the plan;
    * ConflictError when the plan is not the expected one; RowanError `ERR_LOCKED` when another one is at it.
    */
-  apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
+  async apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
     const { prune } = options;
+    const { applySchema } = await import('../ddl/apply/apply.js');
     return applySchema(this.applicable(prune === undefined ? {} : { prune }), options);
   }
 
@@ -96,7 +91,8 @@ export class SchemaTools {
   }
 
   /** The plans that were applied, oldest first. */
-  history(): Promise<ReadPlanRecord[]> {
+  async history(): Promise<ReadPlanRecord[]> {
+    const { schemaHistory } = await import('../ddl/apply/apply.js');
     return schemaHistory(this.engine);
   }
 
@@ -116,6 +112,7 @@ export class SchemaTools {
         { details: { entity: entity.name } },
       );
     }
+    const { moveColumns } = await import('../features/evolution/jobs.js');
     const outcome = await moveColumns(this.engine, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
@@ -147,6 +144,7 @@ export class SchemaTools {
         },
       );
     }
+    const { upgradeRows } = await import('../features/evolution/jobs.js');
     const outcome = await upgradeRows(this.engine, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
@@ -173,6 +171,8 @@ export class SchemaTools {
   }
 
   private async retire(entity: EntitySchema): Promise<void> {
+    const { removeRows } = await import('../features/evolution/jobs.js');
+    const { removeIndex } = await import('../features/indexes/jobs/index-jobs.js');
     await removeRows(this.engine, entity);
     const { admin } = this.engine;
     const table = entity.table.descriptor.name;
@@ -201,6 +201,7 @@ export class SchemaTools {
       },
       dropColumn: async (table, name, column) => {
         const entity = this.entityIn(table, name);
+        const { dropColumn } = await import('../features/evolution/jobs.js');
         await dropColumn(this.engine, entity, column);
         await this.note(entity, (_, live) => droppedStamp(entity, live, column));
       },
@@ -215,6 +216,7 @@ export class SchemaTools {
         }
       },
       dropIndex: async (table, id) => {
+        const { removeIndex } = await import('../features/indexes/jobs/index-jobs.js');
         await removeIndex(this.engine, indexTableName(table), id);
       },
     };

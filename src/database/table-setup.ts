@@ -12,7 +12,6 @@ import type { Indexing } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
 import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, TableSchema } from '../schema/types.js';
-import { openEmbedded } from '../store/engine.js';
 import { checkOptions } from '../table/checks.js';
 import { type Admin, type Engine, tableDescriptor } from '../table/index.js';
 import {
@@ -123,6 +122,7 @@ export async function openAdmin(options: OpenAdminOptions): Promise<AdminConnect
   checkOptions('openAdmin', options, OPEN_ADMIN_OPTIONS);
   const { path, ...embedded } = options;
   checkPath('openAdmin', path);
+  const { openEmbedded } = await import('../store/engine.js');
   return adminOf(await openEmbedded(path, embedded));
 }
 

@@ -3,9 +3,9 @@
  * change, and the relations that were loaded with them.
  */
 
-import { instanceToPlain } from 'class-transformer';
 import { isLost, type JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { transformer } from '../schema/transformer.js';
 import type { EntityClass, EntitySchema, PlainOptions } from '../schema/types.js';
 import type { PlainConverter } from './plain.js';
 import type { ObjectShape } from './shape.js';
@@ -36,7 +36,7 @@ export function viewOf(
   viewableOf: ViewableOf,
 ): PlainObject {
   const view = new PlainView(of, entity, viewableOf, []);
-  return view.shown(instanceToPlain(view.likeness, { ...options, exposeUnsetFields: false }));
+  return view.shown(transformer().instanceToPlain(view.likeness, { ...options, exposeUnsetFields: false }));
 }
 
 class PlainView {

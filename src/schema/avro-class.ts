@@ -1,4 +1,3 @@
-import { instanceToPlain, plainToInstance } from 'class-transformer';
 import {
   type AnyClass,
   type AvroDeclaration,
@@ -20,6 +19,7 @@ import {
   type ValueCodec,
 } from '../codec/index.js';
 import { RowanError } from '../errors.js';
+import { transformer } from './transformer.js';
 import type { EntitySchema } from './types.js';
 
 /** Classes with `@AvroRecord` -> Avro schemas and the codecs of their columns. */
@@ -141,14 +141,14 @@ export class NestedJsonCodec implements ValueCodec<object> {
   encode(value: object): Uint8Array {
     this.checkShape(value);
     refuseLosses(value, '', new Set());
-    return this.plain.encode(instanceToPlain(value));
+    return this.plain.encode(transformer().instanceToPlain(value));
   }
 
   decode(bytes: Uint8Array): object {
     const value = this.plain.decode(bytes);
     this.checkShape(value);
     this.target ??= this.type() as AnyConstructor;
-    const made = plainToInstance(this.target as new () => object, value as object);
+    const made = transformer().plainToInstance(this.target as new () => object, value as object);
     keepShadowing(value, made);
     return made;
   }

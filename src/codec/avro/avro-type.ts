@@ -1,36 +1,29 @@
 import type avsc from 'avsc';
 import { canGenerate } from '../../codegen/index.js';
 import { SchemaError, UnsupportedError } from '../../errors.js';
-import { Type, types } from './avsc.js';
+import { avroLibrary } from './avsc.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';
 
 /** Avro's logical types as JavaScript values: exact, and refusing what they cannot hold. */
 
 type Underlying = Parameters<typeof avsc.Type.forSchema>[0];
 
-/** `_toValue` gives undefined for a value that is none; avsc then reports it with its place. */
-abstract class Logical extends types.LogicalType {
-  protected abstract override _fromValue(value: unknown): unknown;
-  protected abstract override _toValue(value: unknown): unknown;
-
-  /** Reads what another schema wrote by way of the type under this one. */
-  protected override _resolve(writer: avsc.Type): (value: unknown) => unknown {
-    const { underlyingType } = this;
-    const resolver = underlyingType.createResolver(writer);
-    if (writer.typeName === underlyingType.typeName) return (value) => this._fromValue(value);
-    return (value) => this._fromValue(underlyingType.fromBuffer(writer.toBuffer(value), resolver));
-  }
+/** The values of one logical type. */
+interface Conversion {
+  fromValue(value: unknown): unknown;
+  /** Undefined for a value that is none; avsc then reports it with its place. */
+  toValue(value: unknown): unknown;
 }
 
 const DAY = 86_400_000;
 
 /** `date`: days since 1970 as a Date at midnight UTC; any other time of day is refused. */
-class DateType extends Logical {
-  protected override _fromValue(value: unknown): Date {
+class DateType implements Conversion {
+  fromValue(value: unknown): Date {
     return new Date((value as number) * DAY);
   }
 
-  protected override _toValue(value: unknown): number | undefined {
+  toValue(value: unknown): number | undefined {
     if (!(value instanceof Date)) return undefined;
     const days = value.getTime() / DAY;
     return Number.isInteger(days) ? days : undefined;
@@ -38,14 +31,14 @@ class DateType extends Logical {
 }
 
 /** `timestamp-millis`: ms since 1970 as a Date. */
-class TimestampMillisType extends Logical {
-  protected override _fromValue(value: unknown): Date {
+class TimestampMillisType implements Conversion {
+  fromValue(value: unknown): Date {
     const date = new Date(Number(value));
     if (Number.isNaN(date.getTime())) throw new Error(`the time ${value} ms is beyond what a Date can hold`);
     return date;
   }
 
-  protected override _toValue(value: unknown): number | undefined {
+  toValue(value: unknown): number | undefined {
     return value instanceof Date && !Number.isNaN(value.getTime()) ? value.getTime() : undefined;
   }
 }
@@ -53,20 +46,19 @@ class TimestampMillisType extends Logical {
 const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 
 /** `uuid` as text; over fixed(16) in lower case. */
-class UuidType extends Logical {
+class UuidType implements Conversion {
   private readonly binary: boolean;
 
-  constructor(schema: Underlying, options?: unknown) {
-    super(schema, options);
+  constructor(schema: Underlying) {
     this.binary = (schema as { type: string }).type === 'fixed';
   }
 
-  protected override _fromValue(value: unknown): string {
+  fromValue(value: unknown): string {
     if (!this.binary) return value as string;
     return (value as Buffer).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   }
 
-  protected override _toValue(value: unknown): string | Buffer | undefined {
+  toValue(value: unknown): string | Buffer | undefined {
     if (typeof value !== 'string' || !UUID.test(value)) return undefined;
     if (!this.binary) return value;
     return value === value.toLowerCase() ? Buffer.from(value.replaceAll('-', ''), 'hex') : undefined;
@@ -81,15 +73,14 @@ interface DecimalSchema {
 }
 
 /** `decimal` over bytes or fixed: exact text with `scale` digits behind the point. */
-class DecimalType extends Logical {
+class DecimalType implements Conversion {
   private readonly precision: number;
   private readonly scale: number;
   private readonly size: number | undefined;
   /** A sign byte more than the digits need: other programs pad. */
   private readonly maxBytes: number;
 
-  constructor(schema: Underlying, options?: unknown) {
-    super(schema, options);
+  constructor(schema: Underlying) {
     const { type, precision, scale = 0, size } = schema as unknown as DecimalSchema;
     if (
       !Number.isInteger(precision) ||
@@ -108,7 +99,7 @@ class DecimalType extends Logical {
     this.maxBytes = this.size ?? Math.ceil((precision * Math.log2(10)) / 8) + 2;
   }
 
-  protected override _fromValue(value: unknown): string {
+  fromValue(value: unknown): string {
     const bytes = value as Buffer;
     if (bytes.length > this.maxBytes) {
       throw new Error(
@@ -123,7 +114,7 @@ class DecimalType extends Logical {
     return unscaled < 0n ? `-${text}` : text;
   }
 
-  protected override _toValue(value: unknown): Buffer | undefined {
+  toValue(value: unknown): Buffer | undefined {
     const short = typeof value === 'string' && value.length <= this.precision + 2 * this.scale + 64;
     const match = short ? /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(value) : null;
     const fraction = match?.[3] ?? '';
@@ -149,12 +140,12 @@ function twosComplement(value: bigint, size: number | undefined): Buffer | undef
 }
 
 /** Bytes and fixed as Uint8Array, in place of avsc's Buffer. */
-class ByteArrayType extends Logical {
-  protected override _fromValue(value: unknown): Uint8Array {
+class ByteArrayType implements Conversion {
+  fromValue(value: unknown): Uint8Array {
     return Uint8Array.from(value as Buffer);
   }
 
-  protected override _toValue(value: unknown): Buffer | undefined {
+  toValue(value: unknown): Buffer | undefined {
     return value instanceof Uint8Array
       ? Buffer.from(value.buffer, value.byteOffset, value.length)
       : undefined;
@@ -164,8 +155,8 @@ class ByteArrayType extends Logical {
 /** Marks bytes and fixed that have no logical type of their own, inside of this module's callers only. */
 export const BYTE_ARRAY = 'rowan-bytes';
 
-/** avsc's classes by the names of logical types; a name that is not here leaves the value as it is under it. */
-export const LOGICAL_TYPES = {
+/** Conversions by the names of logical types; a name that is not here leaves the value as it is under it. */
+const CONVERSIONS: Readonly<Record<string, new (schema: Underlying) => Conversion>> = {
   date: DateType,
   'timestamp-millis': TimestampMillisType,
   uuid: UuidType,
@@ -173,9 +164,46 @@ export const LOGICAL_TYPES = {
   [BYTE_ARRAY]: ByteArrayType,
 };
 
+/** {@link CONVERSIONS} as avsc's classes, which are there when the library is. */
+function logicalTypes(): Readonly<Record<string, unknown>> {
+  madeLogicalTypes ??= Object.fromEntries(
+    Object.entries(CONVERSIONS).map(([name, conversion]) => [name, logicalType(conversion)]),
+  );
+  return madeLogicalTypes;
+}
+
+let madeLogicalTypes: Readonly<Record<string, unknown>> | undefined;
+
+function logicalType(conversion: new (schema: Underlying) => Conversion): unknown {
+  return class extends avroLibrary().builtins.LogicalType {
+    private readonly conversion: Conversion;
+
+    constructor(schema: Underlying, options?: unknown) {
+      super(schema, options);
+      this.conversion = new conversion(schema);
+    }
+
+    protected override _fromValue(value: unknown): unknown {
+      return this.conversion.fromValue(value);
+    }
+
+    protected override _toValue(value: unknown): unknown {
+      return this.conversion.toValue(value);
+    }
+
+    /** Reads what another schema wrote by way of the type under this one. */
+    protected override _resolve(writer: avsc.Type): (value: unknown) => unknown {
+      const { underlyingType } = this;
+      const resolver = underlyingType.createResolver(writer);
+      if (writer.typeName === underlyingType.typeName) return (value) => this._fromValue(value);
+      return (value) => this._fromValue(underlyingType.fromBuffer(writer.toBuffer(value), resolver));
+    }
+  };
+}
+
 /** A long as a bigint: all 64 bits. Made when it is first asked for, since avsc makes a function of text for it. */
 export function bigLong(): avsc.Type {
-  madeBigLong ??= types.LongType.__with({
+  madeBigLong ??= avroLibrary().builtins.LongType.__with({
     fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
     toBuffer: (value: bigint) => {
       const buffer = Buffer.alloc(8);
@@ -206,7 +234,7 @@ export function readerType(schema: AvroSchema, classes: RecordClasses = {}): avs
   checkGenerating();
   const used = new Set<string>();
   const type = build(adapt(schema), {
-    logicalTypes: LOGICAL_TYPES as never,
+    logicalTypes: logicalTypes() as never,
     assertLogicalTypes: true,
     registry: { [BIG_LONG_NAME]: bigLong() },
     omitRecordMethods: true,
@@ -236,7 +264,7 @@ export function writerType(schema: AvroSchema): avsc.Type {
 function build(schema: AvroSchema, options: Partial<avsc.ForSchemaOptions>): avsc.Type {
   checkGenerating();
   try {
-    return Type.forSchema(schema as never, options);
+    return avroLibrary().Type.forSchema(schema as never, options);
   } catch (cause) {
     throw new SchemaError(`Not an Avro schema: ${(cause as Error).message}.`, undefined, { cause });
   }
@@ -262,7 +290,7 @@ function adapt(schema: AvroSchema): AvroSchema {
   const { type, logicalType, jsType } = object;
   if (type === 'long' && jsType === 'bigint') return BIG_LONG_NAME;
   if (type === 'bytes' || type === 'fixed') {
-    const known = typeof logicalType === 'string' && Object.hasOwn(LOGICAL_TYPES, logicalType);
+    const known = typeof logicalType === 'string' && Object.hasOwn(CONVERSIONS, logicalType);
     return known ? object : { ...object, logicalType: BYTE_ARRAY };
   }
   if (type === 'record' || type === 'error') {
@@ -277,6 +305,7 @@ function adapt(schema: AvroSchema): AvroSchema {
 function eachRecord(type: avsc.Type, visit: (record: avsc.Type) => void, seen = new Set<avsc.Type>()): void {
   if (seen.has(type)) return;
   seen.add(type);
+  const { Type } = avroLibrary();
   if (Type.isType(type, 'record', 'error')) {
     visit(type);
     for (const field of (type as avsc.types.RecordType).fields) eachRecord(field.type, visit, seen);

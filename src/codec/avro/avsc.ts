@@ -1,11 +1,20 @@
 /**
- * The part of avsc that Rowan uses. Its main module makes types while it loads, and with them functions of text, so that
- * where these are forbidden not even programs without Avro could load it.
+ * The part of avsc that Rowan uses, loaded with the first schema. Its main module makes types while it loads, and with them
+ * functions of text, so that where these are forbidden not even programs without Avro could load it.
  */
 
+import { createRequire } from 'node:module';
 import type avsc from 'avsc';
-// @ts-expect-error avsc has types for its main module only.
-import library from 'avsc/lib/types.js';
 
-export const Type: typeof avsc.Type = library.Type;
-export const types: typeof avsc.types = library.builtins;
+export interface AvroLibrary {
+  readonly Type: typeof avsc.Type;
+  readonly builtins: typeof avsc.types;
+}
+
+let library: AvroLibrary | undefined;
+
+export function avroLibrary(): AvroLibrary {
+  // Codecs are made at once, and so cannot wait for an import. The published package has the library in it (packaging/).
+  library ??= createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
+  return library;
+}

@@ -4,7 +4,7 @@
  */
 
 import type avsc from 'avsc';
-import { types } from './avsc.js';
+import { avroLibrary } from './avsc.js';
 
 /** Items that take no bytes (nulls, empty records) which one value may have: nothing else bounds them. */
 const MAX_EMPTY_ITEMS = 65_536;
@@ -62,11 +62,12 @@ export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
 }
 
 function under(type: avsc.Type): avsc.Type {
-  return type instanceof types.LogicalType ? type.underlyingType : type;
+  return type instanceof avroLibrary().builtins.LogicalType ? type.underlyingType : type;
 }
 
 function partsOf(type: avsc.Type): readonly avsc.Type[] {
   const plain = under(type);
+  const types = avroLibrary().builtins;
   if (plain instanceof types.ArrayType) return [plain.itemsType];
   if (plain instanceof types.MapType) return [plain.valuesType];
   if (plain instanceof types.RecordType) return plain.fields.map((field) => field.type);
@@ -98,6 +99,7 @@ function lookOf(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
 }
 
 function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
+  const types = avroLibrary().builtins;
   if (type instanceof types.ArrayType) return blocks(lookOf(type.itemsType, looks));
   if (type instanceof types.MapType) {
     const value = lookOf(type.valuesType, looks);

@@ -19,7 +19,7 @@ import { type Engine, Get, Scan } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
 import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
-import { type CopyReport, type CopyTarget, checkCopies } from './jobs.js';
+import type { CopyReport, CopyTarget } from './jobs.js';
 import { CopyHolder, CopyHolderFollower, CopySource, CopySourceFollower } from './maintain.js';
 import { CopyPlan } from './plan.js';
 
@@ -67,6 +67,7 @@ export class CopyHandle {
   }
 
   private async report(repair: boolean, run: JobRunOptions | undefined): Promise<CopiesReport> {
+    const { checkCopies } = await import('./jobs.js');
     const report = await checkCopies(this.target, repair, run);
     return { ...report, pending: await this.outbox.pending() };
   }

@@ -9,7 +9,6 @@ import type { IndexAccess, IndexState } from '../../query/index.js';
 import type { IndexSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
-import { buildIndex, drainIndex, dropEntries, verifyIndex } from './jobs/index-jobs.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
 
 /** What is known of the indexes of a database, and its turns. */
@@ -75,6 +74,7 @@ export class IndexHandle {
     const now = state === 'disabled' ? build + 1 : build;
     const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now };
     if (state !== 'active') await this.change(() => begun);
+    const { buildIndex } = await import('./jobs/index-jobs.js');
     const outcome = await buildIndex(this.target(), { over: state === 'active' || now > 0, build: now }, run);
     await this.change((standing) => {
       if (standing.state === begun.state && standing.build === now) return { state: 'active', build: now };
@@ -103,19 +103,23 @@ export class IndexHandle {
     }
     const notes = this.indexing.notesOf(this.access);
     if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
+    const { drainIndex } = await import('./jobs/index-jobs.js');
     const { counters } = await drainIndex(this.target());
     return counters['entries'] ?? 0;
   }
 
   /** Holds rows and entries against each other, in both directions. Changes nothing. */
   async verify(options: VerifyOptions = {}): Promise<IndexReport> {
-    return verifyIndex(this.target(), false, checked('verify', options));
+    const known = checked('verify', options);
+    const { verifyIndex } = await import('./jobs/index-jobs.js');
+    return verifyIndex(this.target(), false, known);
   }
 
   /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
   async repair(options: VerifyOptions = {}): Promise<IndexReport> {
     const known = checked('repair', options);
     if (this.index.eventual) await this.drain();
+    const { verifyIndex } = await import('./jobs/index-jobs.js');
     return verifyIndex(this.target(), true, known);
   }
 
@@ -123,6 +127,7 @@ export class IndexHandle {
   drop(run?: JobRunOptions): Promise<JobOutcome> {
     return this.alone(async () => {
       await this.change((standing) => ({ ...standing, state: 'disabled' }));
+      const { dropEntries } = await import('./jobs/index-jobs.js');
       return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
     });
   }

@@ -8,7 +8,6 @@ import { checkOptions } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import type { Mirror } from './jobs/mirror.js';
-import { rowsOf } from './jobs/remote-copy.js';
 import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyKeeper } from './keeper.js';
 import {
@@ -274,6 +273,7 @@ export class Rekey {
           problems,
         );
       await this.way.prepare();
+      const { rowsOf } = await import('./jobs/remote-copy.js');
       const there = await rowsOf(this.engine, this.to);
       // Rows may be those of a process that has begun it since.
       if (there !== 'nothing' && (await keeper.isAsRead(known))) throw this.occupied(there);

@@ -8,11 +8,8 @@ import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
-import { backfill } from './jobs/backfill.js';
-import { compareLayouts, lostRows, type RekeyDifferences } from './jobs/compare.js';
+import type { RekeyDifferences } from './jobs/compare.js';
 import { Mirror } from './jobs/mirror.js';
-import { inShortSteps } from './jobs/passes.js';
-import { dropDeletes, removeLayout } from './jobs/remote-copy.js';
 import { mappingProblems, RowEntries } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import {
@@ -52,8 +49,9 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 
   /** Deletes that nobody needs would hide what is copied. */
-  prepare(): Promise<void> {
-    return dropDeletes(this.engine, this.to);
+  async prepare(): Promise<void> {
+    const { dropDeletes } = await import('./jobs/remote-copy.js');
+    await dropDeletes(this.engine, this.to);
   }
 
   async begin(): Promise<void> {
@@ -65,15 +63,18 @@ export class RekeyInSteps implements RekeyStrategy {
     for (const index of this.indexes())
       if (index.state !== undefined && index.state !== 'active')
         await index.build(options.signal && { signal: options.signal });
+    const { backfill } = await import('./jobs/backfill.js');
     await backfill(target, options);
   }
 
   async verify({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
+    const { compareLayouts } = await import('./jobs/compare.js');
     return { ...(await compareLayouts(target, options)), entries: await this.wrongEntries(options) };
   }
 
   /** Entries of the new layout's indexes that its rows do not say, and those that it lacks. */
   private async wrongEntries(options: JobRunOptions): Promise<number> {
+    const { inShortSteps } = await import('./jobs/passes.js');
     let wrong = 0;
     for (const index of this.indexes()) {
       if (index.state === undefined) continue;
@@ -89,6 +90,7 @@ export class RekeyInSteps implements RekeyStrategy {
 
   /** Bulk loads and tools write past the mirror. */
   async lost({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
+    const { lostRows } = await import('./jobs/compare.js');
     return { ...(await lostRows(target, options)), entries: 0 };
   }
 
@@ -97,11 +99,13 @@ export class RekeyInSteps implements RekeyStrategy {
   async removeOld({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
     this.refuseWrites();
+    const { removeLayout } = await import('./jobs/remote-copy.js');
     await removeLayout(target, target.from, options);
   }
 
   async removeNew({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
+    const { removeLayout } = await import('./jobs/remote-copy.js');
     await removeLayout(target, target.to, options);
   }
 }

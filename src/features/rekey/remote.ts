@@ -10,7 +10,6 @@ import { ConflictError, RowanError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine, FamilyDescriptor } from '../../table/index.js';
-import { compareFrozen, copyCells } from './jobs/remote-copy.js';
 import { RowMapping } from './jobs/row-mapping.js';
 import {
   type CutOverOptions,
@@ -93,6 +92,7 @@ export class RekeyByCopies implements RekeyStrategy {
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.guard();
+    const { copyCells } = await import('./jobs/remote-copy.js');
     await copyCells(target, 'copy', 0, options);
   }
 
@@ -104,6 +104,7 @@ export class RekeyByCopies implements RekeyStrategy {
 
   private async catchUp({ target, record, set, time }: RekeyRun, options: JobRunOptions): Promise<void> {
     const since = (await time()) - MARGIN;
+    const { copyCells } = await import('./jobs/remote-copy.js');
     await copyCells(target, 'catch-up', record.since ?? 0, { ...options, restart: true });
     await set({ since });
   }
@@ -119,6 +120,7 @@ export class RekeyByCopies implements RekeyStrategy {
       // An abort may have emptied the new table before that was done.
       await run.checkCutting();
       await this.catchUp(run, options);
+      const { compareFrozen } = await import('./jobs/remote-copy.js');
       const found = compare ? { ...(await compareFrozen(run.target, options)), entries: 0 } : undefined;
       await this.checkReadOnly();
       return await note(found);

@@ -9,12 +9,7 @@ import type { Engine } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
 import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
-import {
-  checkReferences,
-  type ReferenceRepairReport,
-  type ReferenceReport,
-  type ReferenceTargetRows,
-} from './jobs.js';
+import type { ReferenceRepairReport, ReferenceReport, ReferenceTargetRows } from './jobs.js';
 import {
   ReferenceHolder,
   ReferenceHolderFollower,
@@ -33,6 +28,7 @@ export class ReferenceHandle {
 
   /** Counts the rows that name what is not there. Changes nothing. */
   async check(run?: JobRunOptions): Promise<ReferenceReport> {
+    const { checkReferences } = await import('./jobs.js');
     const { rows, valid, dangling } = await checkReferences(this.target, false, run);
     return { rows, valid, dangling };
   }
@@ -43,6 +39,7 @@ export class ReferenceHandle {
    */
   async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
     await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });
+    const { checkReferences } = await import('./jobs.js');
     return checkReferences(this.target, true, run);
   }
 

@@ -13,14 +13,7 @@ import { canonicalTableName, type Engine, Scan } from '../../table/index.js';
 import type { IndexHandle } from '../indexes/handle.js';
 import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
-import {
-  changeStanding,
-  compareCounts,
-  countRows,
-  type GroupsReport,
-  purgeCounts,
-  type SummaryTarget,
-} from './jobs.js';
+import type { GroupsReport, SummaryTarget } from './jobs.js';
 import { SummaryFollower, SummaryParticipant } from './maintain.js';
 import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
@@ -169,6 +162,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const { indexes } = this.source;
     const restart = run?.restart === true;
     let fresh = false;
+    const { changeStanding, compareCounts, countRows, purgeCounts } = await import('./jobs.js');
     const { building, active } = await changeStanding(this.source, (before) => {
       fresh = false;
       const { building = null, next = 1 } = before ?? {};
@@ -297,6 +291,7 @@ export class Summarizing {
       stored.every(({ id }) => !equalBytes(id, summary.id)),
     );
     if (missing.length === 0 || (await hasRows(this.source.engine, schema, before))) return;
+    const { changeStanding } = await import('./jobs.js');
     for (const plan of missing)
       await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
   }

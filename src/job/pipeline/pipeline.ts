@@ -2,18 +2,10 @@
 
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine } from '../../table/index.js';
-import { runJob } from '../runner.js';
 import type { JobOutcome, JobRunOptions } from '../types.js';
 import { Lookup, type LookupOptions, type LookupTarget, lookupStep } from './lookup.js';
 import type { JobKey } from './ordered-key.js';
-import {
-  type Combiner,
-  type Declared,
-  definitionOf,
-  type Mapper,
-  type Reducer,
-  type Steps,
-} from './phases.js';
+import type { Combiner, Declared, Mapper, Reducer, Steps } from './phases.js';
 import type { Sink } from './sink.js';
 import type { JobQuery, JobSource } from './source.js';
 
@@ -71,6 +63,8 @@ abstract class RunnableJob {
    */
   async run(options: JobRunOptions = {}): Promise<JobOutcome> {
     const { engine, name, steps } = (await prepareJob(this))!;
+    const { runJob } = await import('../runner.js');
+    const { definitionOf } = await import('./phases.js');
     return runJob(engine, definitionOf(engine, name, steps), options);
   }
 }
