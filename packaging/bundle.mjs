@@ -45,7 +45,10 @@ const required = {
     filter: { code: `'${REQUIRED}'` },
     handler(code) {
       return {
-        code: code.replace(`createRequire(import.meta.url)('${REQUIRED}')`, `require('${REQUIRED}')`),
+        code: code.replace(
+          `nodeModule.createRequire(import.meta.url)('${REQUIRED}')`,
+          `require('${REQUIRED}')`,
+        ),
         map: null,
       };
     },
@@ -64,14 +67,17 @@ const required = {
 const GROUPS = [
   // What of these an opened database or the command needs at once is left to those.
   {
-    name: 'jobs',
-    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping)))/,
+    name: 'work',
+    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/,
   },
-  { name: 'tools', test: /\/src\/(tools\/|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/ },
-  { name: 'compression', test: /\/src\/compression\// },
-  { name: 'commands', test: /\/src\/(cli\/(?!main|job-worker\.)|shell\/)/ },
-  { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen)|rolldown\/runtime/ },
-  { name: 'mapping', test: /\/decorators\/|\/src\/(key|codec|schema|mapper)\/|node_modules/ },
+  { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
+  { name: 'commands-of-stores', test: /\/src\/(cli\/commands\/(store|size)|store\/(repair|salvage|view))/ },
+  { name: 'files', test: /\/src\/store\/fs\// },
+  { name: 'shell', test: /\/src\/(shell\/|cli\/commands\/shell)/ },
+  { name: 'commands-of-tables', test: /\/src\/cli\/(commands\/|databases|job-(?!worker\.))/ },
+  { name: 'command-line', test: /\/src\/cli\/(program|context|commands\.)/ },
+  { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen|compression)/ },
+  { name: 'mapping', test: /\/decorators\/|\/src\/(key|codec|schema|mapper)\/|node_modules|\0node:/ },
   { name: 'repository', test: /\/src\/(query|repository|indexes)\// },
   { name: 'database', test: /\/src\/(database|features|ddl|job\/(pipeline|row-cells))/ },
 ].map((group, at) => ({ ...group, priority: 100 - at }));
@@ -138,7 +144,7 @@ function leaveOutNames() {
   for (const [name, text] of texts) {
     if (chunks.has(name)) rmSync(join(DIST, name));
     else {
-      const direct = (whole, file) => `import("./${chunks.get(file) ?? file}")`;
+      const direct = (_import, file) => `import("./${chunks.get(file) ?? file}")`;
       writeFileSync(join(DIST, name), text.replace(/import\("\.\/(chunk-[\w-]+\.js)"\)/g, direct));
     }
   }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SingleBar } from 'cli-progress';
 import type { JobProgress, JobRunOptions } from '../job/types.js';
 
 /** Where a command writes. Tests give their own. */
@@ -43,7 +42,7 @@ export async function withProgress<T>(
   { json, progress }: { readonly json?: boolean; readonly progress?: boolean },
   run: (onProgress: JobRunOptions['onProgress']) => Promise<T>,
 ): Promise<T> {
-  const bar = progress !== false && json !== true && process.stderr.isTTY ? progressBar() : undefined;
+  const bar = progress !== false && json !== true && process.stderr.isTTY ? await progressBar() : undefined;
   try {
     return await run(bar && ((at) => bar.update(at)));
   } finally {
@@ -51,7 +50,8 @@ export async function withProgress<T>(
   }
 }
 
-function progressBar(): { update(progress: JobProgress): void; stop(): void } {
+async function progressBar(): Promise<{ update(progress: JobProgress): void; stop(): void }> {
+  const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({
     format: '{bar} {percentage}% | {rows} rows, {rate}/s | {left}',
     stream: process.stderr,

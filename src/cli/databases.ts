@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { connect, type Database, type OpenOptions, open } from '../database.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
-import { openEmbedded } from '../store/engine.js';
 import type { Engine } from '../table/index.js';
 
 /** Engines that commands work on, as the command line names them. */
@@ -18,6 +17,7 @@ export async function openEngine(place: string, mayMake = false): Promise<Engine
     return connectHBase({ masters });
   }
   if (!mayMake) requireStore(place);
+  const { openEmbedded } = await import('../store/engine.js');
   return openEmbedded(place);
 }
 

@@ -2,26 +2,7 @@
 
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
-import { addBackupCommands } from './commands/backup.js';
-import { addBulkLoadCommand } from './commands/bulk-load.js';
-import { addCompletionCommand } from './commands/completion.js';
-import { addDdlCommand } from './commands/ddl.js';
-import { addEntityCommands } from './commands/entities.js';
-import { addHBaseCommand } from './commands/hbase.js';
-import { addHotspotsCommand } from './commands/hotspots.js';
-import { addIndexCommands } from './commands/indexes.js';
-import { addIntrospectCommand } from './commands/introspect.js';
-import { addJobCommands } from './commands/job.js';
-import { addKeyCommands } from './commands/key.js';
-import { addLintCommand } from './commands/lint.js';
-import { addRekeyCommand } from './commands/rekey.js';
-import { addDenormalizedCommands, addReferenceCommands, addSummaryCommands } from './commands/relations.js';
-import { addSchemaCommand } from './commands/schema.js';
-import { addShellCommand } from './commands/shell.js';
-import { addSizeCommand } from './commands/size.js';
-import { addStoreCommand } from './commands/store.js';
-import { addSynthCommand } from './commands/synth.js';
-import { addToolCommands } from './commands/tools.js';
+import { COMMANDS } from './commands.js';
 import { type CliContext, CliExit, packageVersion } from './context.js';
 
 /** Exit codes of `rowan`. */
@@ -35,8 +16,8 @@ export const ExitCode = {
 
 /** Runs one command line (without node and script). Answers the exit code; never throws, never ends the process. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
-  const program = buildProgram(context);
   try {
+    const program = await buildProgram(args, context);
     await program.parseAsync([...args], { from: 'user' });
     return ExitCode.ok;
   } catch (error) {
@@ -47,36 +28,34 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   }
 }
 
-function buildProgram(context: CliContext): Command {
+/** The program as far as a command line needs it: the module of its command, or the names of all. */
+async function buildProgram(args: readonly string[], context: CliContext): Promise<Command> {
   const program = new Command('rowan')
     .description('Typed object mapper for entity-centric data on the HBase data model.')
     .version(packageVersion())
     .configureOutput({ writeOut: context.write, writeErr: context.writeError })
     .showHelpAfterError('Run with --help to see what can be given.')
     .exitOverride();
-  addDdlCommand(program, context);
-  addDenormalizedCommands(program, context);
-  addSummaryCommands(program, context);
-  addHBaseCommand(program, context);
-  addHotspotsCommand(program, context);
-  addIntrospectCommand(program, context);
-  addIndexCommands(program, context);
-  addJobCommands(program, context);
-  addKeyCommands(program, context);
-  addLintCommand(program, context);
-  addReferenceCommands(program, context);
-  addRekeyCommand(program, context);
-  addSchemaCommand(program, context);
-  addShellCommand(program, context);
-  addSizeCommand(program, context);
-  addStoreCommand(program, context);
-  addSynthCommand(program, context);
-  addToolCommands(program, context);
-  addBackupCommands(program, context);
-  addBulkLoadCommand(program, context);
-  addEntityCommands(program, context);
-  addCompletionCommand(program, context);
+  const [name] = args.filter((arg) => arg !== 'help');
+  const wanted = COMMANDS.filter(({ commands }) =>
+    Object.keys(commands).some((term) => nameIn(term) === name),
+  );
+  // What completes commands knows every option of them.
+  const loaded = name === 'completion' ? COMMANDS : wanted;
+  for (const { load } of loaded) (await load())(program, context);
+  if (loaded.length === 0) listCommands(program);
   return program;
+}
+
+const nameIn = (term: string): string => term.split(' ')[0]!;
+
+function listCommands(program: Command): void {
+  const terms = new Map<string, string>();
+  for (const [term, about] of COMMANDS.flatMap(({ commands }) => Object.entries(commands))) {
+    terms.set(nameIn(term), term);
+    program.command(nameIn(term)).description(about);
+  }
+  program.configureHelp({ subcommandTerm: (command) => terms.get(command.name()) ?? 'help [command]' });
 }
 
 /** An error for people: code and message; the stack only of what is none of Rowan's own errors. */

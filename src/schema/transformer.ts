@@ -3,7 +3,8 @@
  * program's classes were decorated by, so it is never part of the published bundle.
  */
 
-import { createRequire } from 'node:module';
+// Not by name: banners of bundled programs often import `createRequire`.
+import * as nodeModule from 'node:module';
 
 type Transformer = typeof import('class-transformer');
 
@@ -16,6 +17,6 @@ export async function loadTransformer(): Promise<void> {
 
 /** For schemas that are used without a database it is loaded here. */
 export function transformer(): Transformer {
-  loaded ??= createRequire(import.meta.url)('class-transformer') as Transformer;
+  loaded ??= nodeModule.createRequire(import.meta.url)('class-transformer') as Transformer;
   return loaded;
 }

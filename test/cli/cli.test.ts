@@ -1,5 +1,8 @@
 import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.js';
+import { processContext } from '../../src/cli/context.js';
 import { readRuby } from '../ddl/ruby-reader.js';
 import { run } from './run.js';
 
@@ -13,6 +16,19 @@ describe('rowan', () => {
     expect(help.out).toMatch(/Usage: rowan.*ddl <module>|ddl \[options\] <module>/s);
     expect((await run('--version')).out).toMatch(/^\d+\.\d+\.\d+/);
     expect((await run('ddl', '--help')).out).toContain('--format');
+  });
+
+  test('--help says of each command what its module says', async () => {
+    for (const { commands, load } of COMMANDS) {
+      const program = new Command('rowan');
+      (await load())(program, processContext);
+      const help = program.createHelp();
+      const said = program.commands.map((each) => [
+        help.subcommandTerm(each),
+        help.subcommandDescription(each),
+      ]);
+      expect(Object.entries(commands)).toEqual(said);
+    }
   });
 
   test('a wrong command line ends with 2 and says what is wrong', async () => {

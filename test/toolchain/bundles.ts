@@ -1,7 +1,7 @@
 /** The bundlers of the matrix: each makes a program of one file and its worker, as docs/bundling.md says. */
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { HERE, own } from './builds.js';
 
@@ -13,10 +13,6 @@ export interface Bundle {
 
 const EXTERNAL = ['snappy', 'lz4-napi', '@bokuweb/zstd-wasm', 'kerberos'];
 const WORKER = 'rowan-orm/worker';
-
-/** The banner that the page gives for ECMAScript modules by esbuild. */
-const page = readFileSync(join(HERE, '../../docs/bundling.md'), 'utf8');
-const BANNER = /--banner:js="(.*)"/.exec(page)![1]!;
 
 function byEsbuild(format: 'esm' | 'cjs', extension: string): Bundle['make'] {
   return async (from, to) => {
@@ -32,7 +28,6 @@ function byEsbuild(format: 'esm' | 'cjs', extension: string): Bundle['make'] {
       outExtension: { '.js': extension },
       external: EXTERNAL,
       logLevel: 'error',
-      ...(format === 'esm' ? { banner: { js: BANNER } } : {}),
     });
     return join(to, `app${extension}`);
   };

@@ -115,7 +115,7 @@ async function checkBundle(bundle: Bundle, index: number, nodes: readonly Runtim
   }
 }
 
-const BUNDLED = JSON.stringify({ title: 'bundled', worker: true });
+const BUNDLED = JSON.stringify({ title: 'bundled', words: ['a', 'b'], worker: true });
 
 const nodes = runtimes();
 if (nodes.length < 3) {

@@ -3,7 +3,7 @@
  * functions of text, so that where these are forbidden not even programs without Avro could load it.
  */
 
-import { createRequire } from 'node:module';
+import * as nodeModule from 'node:module';
 import type avsc from 'avsc';
 
 export interface AvroLibrary {
@@ -15,6 +15,6 @@ let library: AvroLibrary | undefined;
 
 export function avroLibrary(): AvroLibrary {
   // Codecs are made at once, and so cannot wait for an import. The published package has the library in it (packaging/).
-  library ??= createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
+  library ??= nodeModule.createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
   return library;
 }
