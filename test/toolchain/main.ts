@@ -7,7 +7,7 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { BUILDS, type Build, CACHE, OTHER_NODES, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
 import { COMMONJS } from './commonjs.js';
@@ -50,6 +50,9 @@ function prepare(): void {
   rmSync(CACHE, { recursive: true, force: true });
   mkdirSync(join(CACHE, 'node_modules'), { recursive: true });
   writeFileSync(join(CACHE, 'package.json'), JSON.stringify({ name: 'toolchain-fixtures', type: 'module' }));
+  // Compilers look for options upwards; by this project's own they would take its sources for the package.
+  const options = { extends: relative(CACHE, join(ROOT, 'tsconfig.json')), compilerOptions: { paths: {} } };
+  writeFileSync(join(CACHE, 'tsconfig.json'), JSON.stringify(options));
   const installed = join(CACHE, 'node_modules/rowan-orm');
   for (const path of ['package.json', 'dist']) {
     cpSync(join(ROOT, path), join(installed, path), { recursive: true });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** SQLite as durable as Rowan's default: write-ahead log, one sync of the disk for each commit. */
 export const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
-export const CREATE_TABLE = `create table reading (
+export const CREATE_TABLE = `create table if not exists reading (
   sensor text not null,
   seq integer not null,
   kind text not null,

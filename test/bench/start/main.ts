@@ -1,0 +1,122 @@
+/**
+ * What it takes to begin (`npm run bench:start [-- --json] [--rounds 15]`): the import, the first get of a store of 1,000 rows,
+ * commands, a test file. Each figure is a process of its own; processes of all contestants take turns, and medians are given.
+ * Of the package it is the published code that is measured.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { median } from '../harness.js';
+
+const ROOT = join(import.meta.dirname, '../../../..');
+const HERE = join(ROOT, 'test/bench/start');
+const PROGRAM = join(HERE, 'program.mjs');
+const MODULE = join(HERE, 'rowan.mjs');
+const COMMAND = join(ROOT, 'dist/rowan.js');
+const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
+
+interface Took {
+  readonly milliseconds: number;
+  /** Time of the processor, whatever the process waited for. */
+  readonly processor?: number;
+  /** Resident, in MiB. */
+  readonly memory?: number;
+}
+
+interface Measured {
+  readonly figure: string;
+  readonly of: string;
+  run(): Took;
+}
+
+function node(args: readonly string[], cwd = ROOT): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8' });
+  if (status === 0) return stdout;
+  throw new Error(`node ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
+}
+
+/** What the process itself says that it took. */
+function told(figure: string, of: string, ...args: string[]): Measured {
+  return { figure, of, run: () => JSON.parse(node([PROGRAM, ...args])) as Took };
+}
+
+/** From the start of the process to its end. */
+function whole(figure: string, of: string, args: readonly string[], cwd = ROOT): Measured {
+  return {
+    figure,
+    of,
+    run: () => {
+      const begun = performance.now();
+      node(args, cwd);
+      return { milliseconds: performance.now() - begun };
+    },
+  };
+}
+
+/** A folder in which Vitest finds one file, that does this. */
+function testFile(folder: string, name: string, body: string): string {
+  const own = join(folder, name);
+  mkdirSync(own);
+  writeFileSync(join(own, 'one.test.mjs'), `import { test } from 'vitest';\n${body}\n`);
+  return own;
+}
+
+function all(folder: string): Measured[] {
+  const orms = ['rowan', 'drizzle', 'typeorm', 'mikro-orm'];
+  const stores = [...orms, 'classic-level'];
+  for (const name of stores) node([PROGRAM, 'fill', name, folder]);
+  const empty = testFile(folder, 'empty', "test('nothing', () => {});");
+  const memory = testFile(
+    folder,
+    'memory',
+    `import { openMemory } from '${join(ROOT, 'dist/testing.js')}';
+import { Reading } from '${MODULE}';
+test('a database in memory', async () => {
+  const db = await openMemory({ entities: [Reading] });
+  await db.close();
+});`,
+  );
+  const vitest = (root: string): string[] => [VITEST, 'run', '--root', root];
+  return [
+    ...orms.map((name) => told('import', name, 'import', name)),
+    ...stores.map((name) => told('first get', name, 'get', name, folder)),
+    whole('command', 'node -e 0', ['-e', '0']),
+    whole('command', 'rowan --help', [COMMAND, '--help']),
+    whole('command', 'rowan ddl', [COMMAND, 'ddl', MODULE]),
+    whole('command', 'rowan store stats', [COMMAND, 'store', 'stats', join(folder, 'rowan')]),
+    whole('test file', 'empty', vitest(empty)),
+    whole('test file', 'openMemory', vitest(memory)),
+  ];
+}
+
+function main(): void {
+  const { values } = parseArgs({
+    options: { json: { type: 'boolean' }, rounds: { type: 'string', default: '15' } },
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-start-'));
+  try {
+    const measured = all(folder);
+    const took = measured.map((): Took[] => []);
+    for (let round = 0; round < Number(values.rounds); round++) {
+      for (const [at, each] of measured.entries()) took[at]!.push(each.run());
+    }
+    const rows = measured.map(({ figure, of }, at) => ({ figure, of, ...medians(took[at]!) }));
+    if (values.json === true) console.log(JSON.stringify(rows, null, 2));
+    else console.table(rows);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function medians(took: readonly Took[]): Took {
+  const of = (name: keyof Took): Record<string, number> => {
+    const values = took.map((each) => each[name]).filter((value) => value !== undefined);
+    return values.length === 0 ? {} : { [name]: Math.round(median(values) * 10) / 10 };
+  };
+  return { milliseconds: 0, ...of('milliseconds'), ...of('processor'), ...of('memory') };
+}
+
+main();
