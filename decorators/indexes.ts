@@ -3,7 +3,7 @@ import type { DerivedElement, KeyElement, PartElement } from '../src/key/index.j
 import { describe } from '../src/table/checks.js';
 import type { AnyClass, IndexOptions } from './declaration.js';
 import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
-import { type FlatParts, isElement, type KeyTuple, type RowKeyMistake } from './row-key.js';
+import { type FlatParts, isElement, type KeyTuple, type RowKeyMistake, type UnknownPart } from './row-key.js';
 
 /**
  * A secondary index: finds entities by what is not their key. Above a property it is an index of that property; above the
@@ -64,7 +64,9 @@ export interface IndexedClass<
   Elements extends readonly KeyElement[],
 > {
   readonly prototype: C extends { readonly indexes: { readonly [N in Name]: FlatParts<Elements> } }
-    ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+    ? Elements[number] extends
+        | PartElement<string, unknown, C['prototype']>
+        | DerivedElement<FlatParts<Elements>[number]>
       ? unknown
       : SlowlyChecked<C, Name, Elements>
     : SlowlyChecked<C, Name, Elements>;
@@ -76,7 +78,9 @@ type SlowlyChecked<
   Name extends string,
   Elements extends readonly KeyElement[],
 > = C extends { readonly indexes: { readonly [N in Name]: KeyTuple<Elements> } }
-  ? CheckedParts<C['prototype'], Elements[number]>
+  ? [UnknownPart<Elements>] extends [never]
+    ? CheckedParts<C['prototype'], Elements[number]>
+    : RowKeyMistake<UnknownPart<Elements>>
   : RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>;
 
 type Listed<Names> = Names extends readonly [infer First extends string, ...infer Rest]
@@ -92,21 +96,35 @@ type CheckedParts<E, Element extends KeyElement> = [WrongPart<E, Element>] exten
 
 type WrongPart<E, Element> = Element extends DerivedElement
   ? never
-  : Element extends {
-        readonly parts: readonly (infer Name extends string)[];
-        readonly $value?: infer T;
-      }
-    ? Name extends keyof E
-      ? [E[Name]] extends [T]
-        ? never
-        : WrongValue<E, Name, T>
+  : Element extends PartElement<infer Name, unknown, never, true>
+    ? WrongPlain<E, Name>
+    : WrongCoded<E, Element>;
+
+/** Of a part that takes the codec of its column. The items of a list are text. */
+type WrongPlain<E, Name extends string> =
+  unknown extends IndexedValue<E, Name>
+    ? Missing<Name>
+    : Name extends keyof E
+      ? NonNullable<E[Name]> extends readonly unknown[]
+        ? WrongValue<E, Name, string>
+        : never
+      : never;
+
+type WrongCoded<E, Element> = Element extends {
+  readonly parts: readonly (infer Name extends string)[];
+  readonly $value?: infer T;
+}
+  ? Name extends keyof E
+    ? [E[Name]] extends [T]
+      ? never
       : WrongValue<E, Name, T>
-    : never;
+    : WrongValue<E, Name, T>
+  : never;
 
 /** Of a part whose property does not hold just what the codec stores. */
 type WrongValue<E, Name extends string, T> =
   unknown extends IndexedValue<E, Name>
-    ? `"${Name}" is a part of the index, but the class has no such property`
+    ? Missing<Name>
     : unknown extends T
       ? never
       : [IndexedValue<E, Name>] extends [NonNullable<T>]
@@ -120,6 +138,8 @@ type WrongValue<E, Name extends string, T> =
                 : WrongType<Name>
             : WrongType<Name>
           : WrongType<Name>;
+
+type Missing<Name extends string> = `"${Name}" is a part of the index, but the class has no such property`;
 
 type WrongType<Name extends string> = `The type of "${Name}" is not the one that its codec in @Index stores`;
 

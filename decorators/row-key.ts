@@ -1,5 +1,6 @@
 import { SchemaError } from '../src/errors.js';
 import type {
+  BucketElement,
   DerivedElement,
   ElementNames,
   HeldType,
@@ -140,9 +141,11 @@ export function isElement(value: unknown): value is KeyElement {
 /** What a class with a key of {@link rowKey} must be. An interface, as {@link RowKeyClass}. */
 export interface EntityTarget<C extends { readonly prototype: unknown }> {
   readonly prototype: C extends { readonly key: KeyElements<infer Elements> }
-    ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+    ? Elements[number] extends
+        | PartElement<string, unknown, C['prototype']>
+        | DerivedElement<FlatParts<Elements>[number]>
       ? unknown
-      : CheckedTypes<C['prototype'], Elements[number]>
+      : CheckedElements<C['prototype'], Elements>
     : unknown;
 }
 
@@ -151,7 +154,11 @@ export interface EntityTarget<C extends { readonly prototype: unknown }> {
  * are told by one comparison.
  */
 export type EntityDecorator = <C extends AnyClass>(
-  target: C extends { readonly key: KeyElements } ? C & NoInfer<EntityTarget<C>> : C,
+  target: C extends { readonly key: KeyElements }
+    ? C & NoInfer<EntityTarget<C>>
+    : C extends { readonly prototype: { readonly key: KeyElements } }
+      ? RowKeyMistake<'The key is one of the class and not of each object. Write: static readonly key = rowKey(...)'>
+      : C,
   context?: unknown,
 ) => void;
 
@@ -186,7 +193,9 @@ export type CheckedClass<
   C extends { readonly prototype: unknown },
   Elements extends readonly KeyElement[],
 > = C extends { readonly key: FlatParts<Elements> }
-  ? Elements[number] extends PartElement<string, unknown, C['prototype']> | DerivedElement
+  ? Elements[number] extends
+      | PartElement<string, unknown, C['prototype']>
+      | DerivedElement<FlatParts<Elements>[number]>
     ? unknown
     : SlowlyChecked<C, Elements>
   : SlowlyChecked<C, Elements>;
@@ -259,9 +268,9 @@ type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
 ]
   ? [Key] extends [Readonly<ElementNames<Elements>>]
     ? [RandomSalts<Elements>] extends [never]
-      ? CheckedTypes<E, Elements[number]>
+      ? CheckedElements<E, Elements>
       : Key extends SaltedAtRandom
-        ? CheckedTypes<E, Elements[number]>
+        ? CheckedElements<E, Elements>
         : RowKeyMistake<`The salt is drawn at random, so that a key alone means no row. Write: declare static readonly key: RandomlySalted<[${Quoted<ElementNames<Elements>>}]>`>
     : RowKeyMistake<`The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
   : RowKeyMistake<`The class does not list its key's parts. ${WriteKey<Elements>}`>;
@@ -300,6 +309,31 @@ type StoredType<E> = E extends { readonly kind: 'hash'; readonly $types?: infer 
     : never;
 
 type TextOr<T> = [KeyValue] extends [T] ? string : NonNullable<T>;
+
+type CheckedElements<E, Elements extends readonly KeyElement[]> = [UnknownPart<Elements>] extends [never]
+  ? CheckedTypes<E, Elements[number]>
+  : RowKeyMistake<UnknownPart<Elements>>;
+
+/** What is to be said of a salt or bucket of what no element holds. Names that only run time knows are left to it. */
+export type UnknownPart<Elements extends readonly KeyElement[]> = UnknownName<
+  NamedPart<Elements[number]>,
+  Elements[number]['parts'][number]
+>;
+
+type NamedPart<Element> =
+  Element extends SaltElement<'hash' | 'random', infer Over>
+    ? Over
+    : Element extends BucketElement<infer Of>
+      ? Of
+      : never;
+
+type UnknownName<Named extends string, Parts extends string> = string extends Named
+  ? never
+  : Exclude<Named, Parts> extends infer Unknown extends string
+    ? [Unknown] extends [never]
+      ? never
+      : `"${Unknown}" is named by salt() or bucket(), but no element holds it. The parts are: ${Parts}`
+    : never;
 
 type CheckedTypes<E, Element extends KeyElement> =
   E extends KeyTypes<Element> ? unknown : RowKeyMistake<TypeMistakes<E, KeyTypes<Element>>>;

@@ -21,11 +21,11 @@ import {
 /** One property by an order-preserving codec; without one it is text. */
 export function part<const Name extends string>(
   name: Name,
-): PartElement<Name, string, { [P in Name]: string }>;
+): PartElement<Name, string, { [P in Name]: string }, true>;
 export function part<const Name extends string, T>(
   name: Name,
   codec: KeyCodec<T>,
-): PartElement<Name, T, { [P in Name]: T }>;
+): PartElement<Name, T, { [P in Name]: T }, false>;
 export function part(name: string, codec?: KeyCodec<unknown>): PartElement {
   return makePart(name, codec, undefined);
 }
@@ -226,9 +226,9 @@ export function timeBucket<const Name extends string>(
   }) as TimeBucketElement<Name, Date>;
 }
 
-export interface SaltOptions {
+export interface SaltOptions<Over extends string = string> {
   /** The parts the salt is computed from; default all parts behind it. Entities that share them share their salt. */
-  readonly over?: readonly string[];
+  readonly over?: readonly Over[];
   /** `murmur3` (default), or `phoenix`: Phoenix's function of all bytes behind the salt. */
   readonly algorithm?: 'murmur3' | 'phoenix';
   /**
@@ -243,14 +243,19 @@ export interface SaltOptions {
  * (x86, 32 bits, seed 0, unsigned) of the bytes of the parts as they stand in the key, modulo the number of salts.
  * Literals and the record type are left out, so that the records of one parent stand together.
  */
-export function salt(
+export function salt(buckets: number | readonly BytesLike[]): SaltElement<'hash', never>;
+export function salt<const Over extends string>(
   buckets: number | readonly BytesLike[],
-  options: SaltOptions & { readonly assign: 'random' },
-): SaltElement<'random'>;
-export function salt(
+  over: readonly Over[],
+): SaltElement<'hash', Over>;
+export function salt<const Over extends string = never>(
   buckets: number | readonly BytesLike[],
-  over?: readonly string[] | (SaltOptions & { readonly assign?: 'hash' }),
-): SaltElement<'hash'>;
+  options: SaltOptions<Over> & { readonly assign: 'random' },
+): SaltElement<'random', Over>;
+export function salt<const Over extends string = never>(
+  buckets: number | readonly BytesLike[],
+  options: SaltOptions<Over> & { readonly assign?: 'hash' },
+): SaltElement<'hash', Over>;
 export function salt(
   buckets: number | readonly BytesLike[],
   over?: readonly string[] | SaltOptions,
@@ -291,7 +296,7 @@ export function salt(
 }
 
 /** The value of a numeric or Date part modulo `buckets` (1..256), one byte: spreads a rising sequence. */
-export function bucket(of: string, buckets: number): BucketElement {
+export function bucket<const Of extends string>(of: Of, buckets: number): BucketElement<Of> {
   checkInteger('bucket', 'number of buckets', buckets, 1, 256);
   return Object.freeze({
     kind: 'bucket',

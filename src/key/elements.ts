@@ -23,8 +23,14 @@ export type PartTransform =
 /**
  * Holds one property; `T` is the type the property must have. `Row` is the same as an object type: an entity that has
  * the property. (Held against the class by variance alone, which costs the compiler least; `never`: nothing is known.)
+ * `Plain`: whether it says neither codec nor transform, so that it is text in a key, and in an index what its column stores.
  */
-export interface PartElement<Name extends string = string, T = unknown, in Row = never> {
+export interface PartElement<
+  Name extends string = string,
+  T = unknown,
+  in Row = never,
+  out Plain extends boolean = boolean,
+> {
   readonly kind: 'part';
   /** Only in types. */
   readonly $row?: (row: Row) => void;
@@ -33,6 +39,8 @@ export interface PartElement<Name extends string = string, T = unknown, in Row =
   readonly codec: KeyCodec<T> | undefined;
   readonly descending: boolean;
   readonly transform: PartTransform | undefined;
+  /** Only in types. */
+  readonly $plain?: Plain;
   /** Only in types. */
   readonly $value?: T;
 }
@@ -78,7 +86,11 @@ export interface TimeBucketElement<Name extends string = string, T = unknown> {
   readonly $value?: T;
 }
 
-export interface SaltElement<Assign extends 'hash' | 'random' = 'hash' | 'random'> {
+/** `Over`: the parts that it names. */
+export interface SaltElement<
+  Assign extends 'hash' | 'random' = 'hash' | 'random',
+  Over extends string = string,
+> {
   readonly kind: 'salt';
   readonly parts: readonly [];
   readonly exact: false;
@@ -86,16 +98,16 @@ export interface SaltElement<Assign extends 'hash' | 'random' = 'hash' | 'random
   /** What stands in the key for each salt; undefined for one byte 0..buckets-1. */
   readonly prefixes: readonly Uint8Array[] | undefined;
   /** The parts it is computed from; undefined for all parts behind it. */
-  readonly over: readonly string[] | undefined;
+  readonly over: readonly Over[] | undefined;
   readonly algorithm: 'murmur3' | 'phoenix';
   readonly assign: Assign;
 }
 
-export interface BucketElement {
+export interface BucketElement<Of extends string = string> {
   readonly kind: 'bucket';
   readonly parts: readonly [];
   readonly exact: false;
-  readonly of: string;
+  readonly of: Of;
   readonly buckets: number;
 }
 
@@ -112,8 +124,12 @@ export interface RecordTypeElement {
   readonly exact: false;
 }
 
-/** Elements that are no part of conditions, and that the parts say. */
-export type DerivedElement = SaltElement<'hash'> | BucketElement | LiteralElement | RecordTypeElement;
+/** Elements that are no part of conditions, and that the parts with these names say. */
+export type DerivedElement<Parts extends string = string> =
+  | SaltElement<'hash', Parts>
+  | BucketElement<Parts>
+  | LiteralElement
+  | RecordTypeElement;
 
 /** Anything that may stand in `@RowKey(...)`. */
 export type KeyElement = PartElement | HashElement | TimeBucketElement | DerivedElement | SaltElement;

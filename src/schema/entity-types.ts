@@ -52,6 +52,18 @@ export interface PartTest<T> {
   readonly endsWith?: T;
 }
 
+type PartOperator = keyof PartTest<unknown>;
+
+/** What a value or an operator object has: one comparison tells an operator object with another key. */
+type MemberName =
+  | PartOperator
+  | keyof string
+  | keyof number
+  | keyof bigint
+  | keyof boolean
+  | keyof Date
+  | keyof Uint8Array;
+
 /** Everything that can be asked of a key part of type `T`. */
 export type PartQuery<T> = T | PartTest<T>;
 
@@ -83,13 +95,17 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
     : keyof Q extends K[0]
       ? undefined extends Q[keyof Q]
         ? SlowPrefix<K, E, Q>
-        : unknown
+        : keyof Q[keyof Q] extends MemberName
+          ? unknown
+          : SlowPrefix<K, E, Q>
       : keyof Q extends K[0] | K[1]
         ? K[0] extends keyof Q
           ? Q[K[0]] extends Equality
             ? undefined extends Q[keyof Q]
               ? SlowPrefix<K, E, Q>
-              : unknown
+              : keyof Q[K[1] & keyof Q] extends MemberName
+                ? unknown
+                : SlowPrefix<K, E, Q>
             : SlowPrefix<K, E, Q>
           : SlowPrefix<K, E, Q>
         : keyof Q extends K[0] | K[1] | K[2]
@@ -97,7 +113,9 @@ type Checked<K extends readonly string[], E, Q> = Q extends unknown
             ? Q[K[0] | K[1]] extends Equality
               ? undefined extends Q[keyof Q]
                 ? SlowPrefix<K, E, Q>
-                : unknown
+                : keyof Q[K[2] & keyof Q] extends MemberName
+                  ? unknown
+                  : SlowPrefix<K, E, Q>
               : SlowPrefix<K, E, Q>
             : SlowPrefix<K, E, Q>
           : SlowPrefix<K, E, Q>
@@ -147,13 +165,16 @@ type MisplacedParts<Names extends readonly string[], E, Q> = Names extends reado
         : [NonNullable<Q[Part]>] extends [never]
           ? Hole<Rest, Q, Part>
           : Undefined<Part>
-      : Q[Part] extends E[Part & keyof E] | { readonly in: readonly unknown[] }
+      : Q[Part] extends E[Part & keyof E]
         ? MisplacedParts<Rest, E, Q>
-        : Forbidden<
-            Rest[number] & keyof Q,
-            Q,
-            `stands after a range on "${Part}". Only the last part of a prefix may be a range.`
-          >
+        : UnknownOperators<Part, Exclude<keyof Exclude<Q[Part], E[Part & keyof E]>, PartOperator>> &
+            (Q[Part] extends E[Part & keyof E] | { readonly in: readonly unknown[] }
+              ? MisplacedParts<Rest, E, Q>
+              : Forbidden<
+                  Rest[number] & keyof Q,
+                  Q,
+                  `stands after a range on "${Part}". Only the last part of a prefix may be a range.`
+                >)
     : Hole<Rest, Q, Part>
   : unknown;
 
@@ -162,6 +183,12 @@ type Hole<Rest extends readonly string[], Q, Part extends string> = Forbidden<
   Q,
   `cannot be searched without "${Part}", which stands before it in the key.`
 >;
+
+type UnknownOperators<Part extends string, Names> = [Names] extends [never]
+  ? unknown
+  : {
+      readonly [Name in Part]: KeyMistake<`"${Names & string}" is no operator on a part of a key. Write in, gt, gte, lt, lte, startsWith or endsWith.`>;
+    };
 
 type Undefined<Part extends string> = {
   readonly [Name in Part]: KeyMistake<`"${Name}" may be undefined. Undefined never means "any": leave the part out, or give a value.`>;

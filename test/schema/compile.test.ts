@@ -169,7 +169,7 @@ describe('wrong declarations', () => {
       id!: string;
     }
     @Entity({ table, recordType: 4 })
-    @RowKey(salt(4, ['nope']), part('id'), recordType())
+    @RowKey(salt(4, ['nope'] as string[]), part('id'), recordType())
     class BadSalt {
       declare static readonly key: ['id'];
       id!: string;
