@@ -1,5 +1,5 @@
 /**
- * What it takes to begin (`npm run bench:start [-- --json] [--rounds 15]`): the import, the first get of a store of 1,000 rows,
+ * What it takes to begin (`npm run bench:start [-- --json] [--rounds 15] [--figure import]`): the import, the first get of a store of 1,000 rows,
  * commands, a test file. Each figure is a process of its own; processes of all contestants take turns, and medians are given.
  * Of the package it is the published code that is measured.
  */
@@ -60,6 +60,9 @@ function whole(figure: string, of: string, args: readonly string[], cwd = ROOT):
 function testFile(folder: string, name: string, body: string): string {
   const own = join(folder, name);
   mkdirSync(own);
+  // Node loads the package, as it does from node_modules; Vitest takes it for a file of the project else.
+  const config = '{ test: { server: { deps: { external: [/\\/dist\\//] } } } }';
+  writeFileSync(join(own, 'vitest.config.mjs'), `export default ${config};\n`);
   writeFileSync(join(own, 'one.test.mjs'), `import { test } from 'vitest';\n${body}\n`);
   return own;
 }
@@ -94,11 +97,15 @@ test('a database in memory', async () => {
 
 function main(): void {
   const { values } = parseArgs({
-    options: { json: { type: 'boolean' }, rounds: { type: 'string', default: '15' } },
+    options: {
+      json: { type: 'boolean' },
+      rounds: { type: 'string', default: '15' },
+      figure: { type: 'string' },
+    },
   });
   const folder = mkdtempSync(join(tmpdir(), 'rowan-start-'));
   try {
-    const measured = all(folder);
+    const measured = all(folder).filter(({ figure }) => figure === (values.figure ?? figure));
     const took = measured.map((): Took[] => []);
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const [at, each] of measured.entries()) took[at]!.push(each.run());
