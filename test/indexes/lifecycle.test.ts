@@ -1,12 +1,14 @@
 /** Indexes that come later, are left out for a while, and go wrong: states, build, verify, repair, drop. */
 
 import { describe, expect, test } from 'vitest';
+import { int32 } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { Delete, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem as Disk } from '../../src/testing/fs/memory-fs.js';
 import { type MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { scaled } from '../proof/scale.js';
+import { openStepless } from '../proof/stepless.js';
 import { fillPlain, Plain, Thing } from './things.js';
 
 const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], disk });
@@ -199,6 +201,7 @@ describe('the life of an index', () => {
       unverified: 0,
       beyondTtl: 0,
       pending: 0,
+      shared: [],
     };
     const index = db.index(Thing, 'byColor');
     expect(await index.verify()).toEqual({ ...off, repaired: 0 });
@@ -212,6 +215,29 @@ describe('the life of an index', () => {
     expect(part.rows).toBeLessThan(40);
     await expect(async () => index.verify({ sample: 2 })).rejects.toThrow(/sample is a share/);
   });
+
+  test.each(['in one step', 'each row by itself'])(
+    'entities that share a unique value are named, and nothing is changed: writes %s',
+    async (steps) => {
+      await using store = await openStepless();
+      await using whole = await openThing(new Disk());
+      const db = steps === 'in one step' ? whole : (await store.program(Thing)).db;
+      const things = db.repository(Thing);
+      for (let i = 0; i < 5; i++) await things.put({ id: `t${i}`, size: i });
+      // Past the database, as a program that does not know of the index.
+      await db.engine.table('things').put(new Put('t4').addColumn('d', 's', int32.encode(2)));
+      const index = db.index(Thing, 'bySize');
+      const shared = [{ key: { id: 't4' }, holder: { id: 't2' } }];
+      expect(await index.verify()).toMatchObject({ missing: 1, repaired: 0, shared });
+      // The entry of the value that t4 had before is extra, and can be mended.
+      expect(await index.repair({ settledAfter: 0 })).toMatchObject({ missing: 1, shared });
+      expect(await index.verify()).toMatchObject({ missing: 1, stale: 0, extra: 0, shared });
+      await things.update({ id: 't2' }, { size: 20 });
+      await index.repair({ settledAfter: 0 });
+      expect(await index.verify()).toMatchObject({ valid: 5, missing: 0, shared: [] });
+      expect((await things.by('bySize').find({ size: 2 }).first())?.id).toBe('t4');
+    },
+  );
 
   test.each(['a program that does not know it', 'drop'])(
     'a build that was cut off begins anew when %s came between, and else goes on',

@@ -7,12 +7,13 @@ import { type StoredIndex, storedIndexes } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { IndexHandle } from '../../features/indexes/handle.js';
 import { removeIndex } from '../../features/indexes/jobs/index-jobs.js';
-import type { IndexReport } from '../../features/indexes/jobs/target.js';
+import type { IndexReport, SharedValue } from '../../features/indexes/jobs/target.js';
 import { indexTableName } from '../../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntitySchema, IndexSchema } from '../../schema/types.js';
+import { literalOf } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { type CliContext, CliExit, withProgress } from '../context.js';
 import { withDatabase, withEngines } from '../databases.js';
@@ -121,7 +122,8 @@ function check(
       const tables = doing === 'repair' ? 'create' : 'verify';
       return work(context, { module, place, entity, name, flags, tables }, async (handle, run) => {
         const report = await handle[doing]({ sample, run });
-        return { counts: { ...report }, well: isWell(report) };
+        const { shared, ...counts } = report;
+        return { counts, well: isWell(report), shared: shared.length === 0 ? undefined : shared };
       });
     });
 }
@@ -130,6 +132,8 @@ function check(
 interface Printed {
   readonly counts: Readonly<Record<string, number>>;
   readonly well: boolean;
+  /** Entities that share the values of a unique index. */
+  readonly shared?: readonly SharedValue[] | undefined;
   /** Of JSON: whether part of it had been done before. */
   readonly resumed?: boolean;
 }
@@ -169,11 +173,15 @@ async function work(
         does(handle, onProgress === undefined ? run : { ...run, onProgress }),
       );
       if (outcome === undefined) continue;
-      const { counts, well, resumed } = outcome;
+      const { counts, well, resumed, shared } = outcome;
       all &&= well;
-      const head = { entity: entity.name, index: index.name, state: handle.state, resumed };
+      const named = shared?.map(({ key, holder }) => ({ key: literalOf(key), holder: literalOf(holder) }));
+      const head = { entity: entity.name, index: index.name, state: handle.state, resumed, shared: named };
       if (flags.json === true) printed.push({ ...head, counters: counts });
       else printCounts(context, `${entity.name}.${index.name}`, counts);
+      for (const { key, holder } of flags.json === true ? [] : (named ?? [])) {
+        context.write(`${entity.name} ${key} has the values of ${holder}: change or delete one.\n`);
+      }
     }
     if (flags.json === true) context.write(`${JSON.stringify(printed)}\n`);
     return all;

@@ -80,17 +80,18 @@ abstract class IndexWork extends OverlappedWork {
     return { table: this.target.indexes.tableName, change: putOf(entry, ttl) };
   }
 
-  /** Whether the entry of a unique index stands for another row, which bears it out. */
-  protected isTaken(
+  /** The other row that the entry of a unique index stands for, where that row bears it out. */
+  protected takenBy(
     entry: Uint8Array,
     stored: Uint8Array | undefined,
     row: Uint8Array,
     read: RowRead,
-  ): boolean {
-    if (!this.index.unique || stored === undefined) return false;
+  ): Uint8Array | undefined {
+    if (!this.index.unique || stored === undefined) return undefined;
     const { dataRow } = decodeEntry(this.index, entry, stored);
-    if (equalBytes(dataRow, row)) return false;
-    return this.entriesOf(this.readRow(dataRow, read)).some((one) => equalBytes(one.row, entry));
+    if (equalBytes(dataRow, row)) return undefined;
+    const isHeld = this.entriesOf(this.readRow(dataRow, read)).some((one) => equalBytes(one.row, entry));
+    return isHeld ? dataRow : undefined;
   }
 }
 
@@ -116,7 +117,7 @@ export class BuildWork extends IndexWork {
       if (this.index.unique) {
         if (
           this.isPending(entry.row, changes) ||
-          this.isTaken(entry.row, this.readEntry(entry.row, read), now.row, read)
+          this.takenBy(entry.row, this.readEntry(entry.row, read), now.row, read) !== undefined
         ) {
           count('conflicts');
           continue;
@@ -163,7 +164,9 @@ export class RowWork extends ComparingWork {
         count('valid');
         continue;
       }
-      const taken = this.isTaken(entry.row, stored, row.row, read);
+      const holder = this.takenBy(entry.row, stored, row.row, read);
+      const taken = holder !== undefined;
+      if (taken) this.target.shared?.note(row.row, holder);
       if (this.isNoted(entry.row, read)) count('pending');
       else count(stored === undefined || taken ? 'missing' : isVerified(stored) ? 'stale' : 'unverified');
       if (!this.repair || taken) continue;

@@ -11,7 +11,7 @@ import { type Engine, Scan, type Table } from '../../../table/index.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
 import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
-import type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
+import { type IndexReport, type IndexTarget, SharedValues, type VerifyOptions } from './target.js';
 
 /** Builds, checks and mends an index, while the application goes on writing. */
 
@@ -106,7 +106,8 @@ export async function verifyIndex(
 ): Promise<IndexReport> {
   const { sample = 1, run = {} } = options;
   const { index } = target.indexes.all[0]!;
-  const works = worksOf(target, tableOf(target), options, repair);
+  const shared = new SharedValues(target.indexes.schema.key);
+  const works = worksOf({ ...target, shared }, tableOf(target), options, repair);
   const phases = [rowsPhase(target, works.rows), entriesPhase(target, works.entries)];
   const name = toolJobName(repair ? 'index-repair' : 'index-verify', toHex(index.id));
   const signature = `${index.signature} ${sample}`;
@@ -127,6 +128,7 @@ export async function verifyIndex(
     pending: count('pending') + (index.eventual ? count('unverified') : 0),
     beyondTtl: count('beyondTtl'),
     repaired: count('repaired'),
+    shared: shared.found,
   };
 }
 

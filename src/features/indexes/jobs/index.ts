@@ -1,3 +1,3 @@
 export * from './index-jobs.js';
 export { dropEntries, removeIndex } from './index-jobs.js';
-export type { IndexReport, IndexTarget, VerifyOptions } from './target.js';
+export type { IndexReport, IndexTarget, SharedValue, VerifyOptions } from './target.js';

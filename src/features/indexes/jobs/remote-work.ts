@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../../bytes/index.js';
-import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../../../indexes/index.js';
+import { ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../../indexes/index.js';
 import type { SplitContext, SplitWork } from '../../../job/types.js';
 import { type IndexedRows, ReadRepair } from '../../../repository/index.js';
 import type { Result } from '../../../table/index.js';
@@ -59,6 +59,13 @@ abstract class RemoteComparingWork implements SplitWork {
   abstract rows(rows: readonly Result[]): Promise<void>;
 }
 
+/** An entry of a unique index that stands for another row than the one that was looked at. */
+interface TakenEntry {
+  readonly index: EntityIndex;
+  readonly entry: Uint8Array;
+  readonly holder: Uint8Array;
+}
+
 /** From rows to entries. */
 export class RemoteRowWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
@@ -71,9 +78,26 @@ export class RemoteRowWork extends RemoteComparingWork {
     for (const { valid } of [...first.filter(({ faults }) => faults.length === 0), ...second])
       counts.add('valid', valid);
     for (const { faults } of second) for (const fault of faults) counts.add(fault);
+    await this.noteShared(second);
     if (this.repair)
       counts.add('repaired', await this.mend(second.filter(({ faults }) => faults.length > 0)));
     counts.tell(this.context);
+  }
+
+  /** Notes the rows whose entries stand for others that bear them out. */
+  private async noteShared(
+    found: readonly { readonly row: Uint8Array; readonly taken: readonly TakenEntry[] }[],
+  ): Promise<void> {
+    const { indexed, target } = this;
+    const taken = found.flatMap(({ row, taken }) => taken.map((entry) => ({ row, ...entry })));
+    if (taken.length === 0) return;
+    const holders = await indexed.rows.loadAll(
+      taken.map(({ holder }) => holder),
+      undefined,
+    );
+    for (const [i, { row, holder, index, entry }] of taken.entries()) {
+      if (indexed.planner.bears(index, holders[i]!.stored, entry)) target.shared?.note(row, holder);
+    }
   }
 
   private async mend(
@@ -89,9 +113,14 @@ export class RemoteRowWork extends RemoteComparingWork {
   }
 
   /** What of each row's entries is as it is to be, and what the others are. */
-  private async look(
-    rows: readonly Uint8Array[],
-  ): Promise<{ readonly row: Uint8Array; readonly valid: number; readonly faults: string[] }[]> {
+  private async look(rows: readonly Uint8Array[]): Promise<
+    {
+      readonly row: Uint8Array;
+      readonly valid: number;
+      readonly faults: string[];
+      readonly taken: TakenEntry[];
+    }[]
+  > {
     const { indexed } = this;
     const { all } = indexed.indexes;
     const loaded = await indexed.rows.loadAll(rows, undefined);
@@ -104,13 +133,16 @@ export class RemoteRowWork extends RemoteComparingWork {
     let at = 0;
     return rows.map((row, i) => {
       const faults: string[] = [];
-      for (const { value } of wanted[i]!) {
+      const taken: TakenEntry[] = [];
+      for (const { value, index, row: entry } of wanted[i]!) {
         const found = standing[at++];
         if (found !== undefined && equalBytes(found.cell.value, value)) continue;
-        if (found === undefined || !equalBytes(found.holder, row)) faults.push('missing');
+        const isOthers = found !== undefined && !equalBytes(found.holder, row);
+        if (isOthers) taken.push({ index, entry, holder: found.holder });
+        if (found === undefined || isOthers) faults.push('missing');
         else faults.push(found.token === undefined ? 'stale' : 'unverified');
       }
-      return { row, valid: wanted[i]!.length - faults.length, faults };
+      return { row, valid: wanted[i]!.length - faults.length, faults, taken };
     });
   }
 }

@@ -3,12 +3,38 @@
 import { type EntityIndexes, VERIFIED } from '../../../indexes/index.js';
 import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
+import type { EntitySchema } from '../../../schema/types.js';
 import type { Engine, Result } from '../../../table/index.js';
 
 /** The index of an entity that a job is about, alone among its indexes. */
 export interface IndexTarget {
   readonly engine: Engine;
   readonly indexes: EntityIndexes;
+  /** Where rows are noted that share the values of a unique index; undefined: nowhere. */
+  readonly shared?: SharedValues;
+}
+
+/** Two entities that have the same values in a unique index. No query by the index finds the first. */
+export interface SharedValue {
+  /** The key of the one that the index does not name. */
+  readonly key: Readonly<Record<string, unknown>>;
+  /** The key of the one that it names. */
+  readonly holder: Readonly<Record<string, unknown>>;
+}
+
+/** Pairs that a report names at most. */
+const MOST_SHARED = 100;
+
+/** The rows that a check has found to share the values of a unique index, by their keys. */
+export class SharedValues {
+  readonly found: SharedValue[] = [];
+
+  constructor(private readonly key: EntitySchema['key']) {}
+
+  note(row: Uint8Array, holder: Uint8Array): void {
+    if (this.found.length >= MOST_SHARED) return;
+    this.found.push({ key: this.key.decode(row), holder: this.key.decode(holder) });
+  }
 }
 
 /** What a check found, and a repair mended. `verify` counts each entry and each missing one once. */
@@ -31,6 +57,11 @@ export interface IndexReport {
   readonly beyondTtl: number;
   /** What was put right. */
   readonly repaired: number;
+  /**
+   * Entities that share the values of the unique index, a hundred pairs at most: of the `missing` those that no repair can mend.
+   * Change or delete one of each pair. Only what this run has looked at, not an earlier one that it goes on with.
+   */
+  readonly shared: readonly SharedValue[];
 }
 
 export interface VerifyOptions {
