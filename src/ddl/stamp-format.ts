@@ -3,7 +3,7 @@
  * Format 2 is JSON; format 1, which the first releases wrote, was text: `key …; marker d:5f; d:6e column text`.
  */
 
-import { toHex } from '../bytes/index.js';
+import { fromHex, toHex, toStringBinary } from '../bytes/index.js';
 import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js';
 
 const PREFIX = 'rowan.record';
@@ -97,6 +97,12 @@ export function stampOfFormer(
 /** Where a column stands: what tells the columns of a stamp apart. */
 export function placeOf({ family, qualifier }: Pick<StampedColumn, 'family' | 'qualifier'>): string {
   return `${family}:${qualifier}`;
+}
+
+/** A place as declarations write it: `d:p` of `d:70`. */
+export function shownPlace(place: string): string {
+  const colon = place.indexOf(':');
+  return `${place.slice(0, colon + 1)}${toStringBinary(fromHex(place.slice(colon + 1)))}`;
 }
 
 export function writeStamp({

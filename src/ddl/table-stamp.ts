@@ -9,6 +9,7 @@ import {
   type RecordStamp,
   readStamp,
   type StampedColumn,
+  shownPlace,
   stampName,
   stampOfColumn,
   stampOfEntity,
@@ -107,7 +108,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   }
   if (before.marker !== now.marker) {
     add(
-      `its marker was written as ${before.marker ?? 'none'} and is now declared as ${now.marker ?? 'none'}. Pin it where it was with @Entity({ marker }).`,
+      `its marker was written as ${shownMarker(before)} and is now declared as ${shownMarker(now)}. Pin it where it was with @Entity({ marker }).`,
     );
   }
   problems.push(...versionProblems(entity, before));
@@ -122,14 +123,14 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     const old = stored.get(place);
     if (old === undefined || readsOld(entity, before, old)) continue;
     add(
-      `an @Upgrade reads "${column.property}" at ${place}, which was written as ${describe(old)} and is declared as ${describe(column)}. Give it the codec that it had.`,
+      `an @Upgrade reads "${column.property}" at ${shownPlace(place)}, which was written as ${describe(old)} and is declared as ${describe(column)}. Give it the codec that it had.`,
     );
   }
   for (const [place, column] of former) {
     const old = stored.get(place);
     if (old === undefined || isReadable(old, column)) continue;
     add(
-      `"${column.property}" was at ${place}, which was written as ${describe(old)} and is now declared as ${describe(column)}. Name the old codec in its \`was\`: formerly(column, codec, migrate).`,
+      `"${column.property}" was at ${shownPlace(place)}, which was written as ${describe(old)} and is now declared as ${describe(column)}. Name the old codec in its \`was\`: formerly(column, codec, migrate).`,
     );
   }
   if (before.entity !== undefined && before.entity !== entity.name && gone.length > 0) {
@@ -142,7 +143,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     if (old !== undefined) {
       if (!isReadable(old, column) && !readsOld(entity, before, old)) {
         add(
-          `${place} was written as ${describe(old)} and is now declared as ${describe(column)}. Restore the codec, or give the property another column.`,
+          `${shownPlace(place)} was written as ${describe(old)} and is now declared as ${describe(column)}. Restore the codec, or give the property another column.`,
         );
       }
       continue;
@@ -151,18 +152,22 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     if (to !== undefined && !declared.has(to) && !read.has(to)) {
       const now = stored.get(to)?.property;
       add(
-        `"${column.property}" is declared at ${place}, whose values were moved to ${to}${now === undefined ? '' : ` ("${now}")`}: ` +
-          `they would not be read there, and moved back they would be hidden by the deletes of that move. Use the declarations of the program that moved them, or give the property a column of its own with \`was\`: ${to}.`,
+        `"${column.property}" is declared at ${shownPlace(place)}, whose values were moved to ${shownPlace(to)}${now === undefined ? '' : ` ("${now}")`}: ` +
+          `they would not be read there, and moved back they would be hidden by the deletes of that move. Use the declarations of the program that moved them, or give the property a column of its own with \`was\`: ${shownPlace(to)}.`,
       );
       continue;
     }
     const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
     if (moved === undefined) continue;
     add(
-      `"${column.property}" was written to ${placeOf(moved)} and is now declared at ${place}; values written before would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
+      `"${column.property}" was written to ${shownPlace(placeOf(moved))} and is now declared at ${shownPlace(place)}; values written before would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
     );
   }
   return problems;
+}
+
+function shownMarker({ marker }: RecordStamp): string {
+  return marker === null ? 'none' : shownPlace(marker);
 }
 
 /** Where the values of a place stand since they were moved; undefined: they were not. */

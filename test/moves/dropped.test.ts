@@ -180,7 +180,7 @@ test('the place may be that of another column then, with another codec', async (
     }),
   });
   await fill(await openWith(Before));
-  await expect(openWith(After)).rejects.toThrow('d:6e was written as column text');
+  await expect(openWith(After)).rejects.toThrow('d:n was written as column text');
   const db = await openWith(Now);
   await db.schema.apply({ allow: [`data-loss:${NOTE}`] });
   const orders = (await openWith(After)).repository(After);

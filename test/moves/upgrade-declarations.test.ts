@@ -177,7 +177,7 @@ describe('stamps', () => {
     await expect(
       openMemory({ disk, entities: [person({ schemaVersion: 2, upgrades: [wrong] })] }),
     ).rejects.toThrow(
-      /reads "name" at d:6e616d65, which was written as column text and is declared as column int32/,
+      /reads "name" at d:name, which was written as column text and is declared as column int32/,
     );
     let db = await openMemory({ disk, entities: [now] });
     const { steps } = await db.schema.plan();

@@ -18,7 +18,7 @@ import {
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { systemTables } from '../../features/tables.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, CliExit } from '../context.js';
 import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 
@@ -51,7 +51,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
       withSchema(module, place, async (tools) => {
         const plan = await tools.plan(pruning(flags));
         print(context, plan, flags);
-        if (differs(plan)) throw new InvalidArgumentError(summary(plan));
+        if (differs(plan)) refuse(context, summary(plan));
       }),
     );
   planning(schema.command('plan'))
@@ -196,10 +196,17 @@ async function check(
   for (const name of undeclared)
     context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);
   if (!same) {
-    throw new InvalidArgumentError(
+    refuse(
+      context,
       `The declarations are not those of ${file}. If the change is meant, write it anew with --snapshot and commit it.`,
     );
   }
+}
+
+/** A difference is what the command was asked for, and no error: it says so, and ends with exit code 1. */
+function refuse(context: CliContext, message: string): never {
+  context.writeError(`${message}\n`);
+  throw new CliExit(1);
 }
 
 function asText(entries: readonly ReadPlanRecord[]): string {

@@ -13,7 +13,7 @@ import {
 } from '../../table/index.js';
 import { readLiveTables } from '../ensure-tables.js';
 import { readIndexes } from '../index-states.js';
-import { placeOf, type RecordStamp, readStamp, stampTexts, writeStamp } from '../stamp-format.js';
+import { placeOf, type RecordStamp, readStamp, shownPlace, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
 import { canonicalJson, planSchema, subjectStates } from './plan.js';
 import {
@@ -226,7 +226,7 @@ function comparable({ entities, records, ...table }: SnapshotTable): unknown {
 
 function withStamp(name: string, stamp: RecordStamp, entity: SnapshotEntity = {}): object {
   const columns = stamp.columns.map((column) => {
-    const property = column.property ?? placeOf(column);
+    const property = column.property ?? shownPlace(placeOf(column));
     return [property, { ...column, ...entity.columns?.[property] }];
   });
   return { stamp: name, ...stamp, ...entity, columns: Object.fromEntries(columns) };

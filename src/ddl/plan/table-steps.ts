@@ -1,9 +1,9 @@
 /** The steps of one table: from its descriptor as it is to the one that is declared. */
 
-import { compareBytes, fromHex, toHex, toStringBinary } from '../../bytes/index.js';
+import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../../table/index.js';
-import { placeOf, readStamp, stampName, stampTexts } from '../stamp-format.js';
+import { placeOf, readStamp, shownPlace, stampName, stampTexts } from '../stamp-format.js';
 import {
   liveStamp,
   stampChanges,
@@ -225,7 +225,9 @@ function moveSteps({ entities, descriptor }: TableSchema, live: TableDescriptor)
     if (left.length === 0) return [];
     const { property, milliseconds } = entity.timeToLive;
     const ends = property !== undefined || milliseconds !== undefined;
-    const names = [...new Set(left.map((column) => column.property ?? placeOf(column)))].join(', ');
+    const names = [...new Set(left.map((column) => column.property ?? shownPlace(placeOf(column))))].join(
+      ', ',
+    );
     return [
       {
         id: `move-columns:${descriptor.name}/${entity.name}`,
@@ -265,8 +267,8 @@ function upgradeSteps({ entities, descriptor }: TableSchema, live: TableDescript
 function dropColumnSteps({ entities, descriptor }: TableSchema, live: TableDescriptor): SchemaStep[] {
   return entities.flatMap((entity) =>
     undeclaredColumns(entity, live).map((column): SchemaStep => {
-      const { family, qualifier, kind, property } = column;
-      const place = `${family}:${toStringBinary(fromHex(qualifier))}`;
+      const { family, kind, property } = column;
+      const place = shownPlace(placeOf(column));
       const what = kind === 'columns' ? `every column of the Map ${place}` : place;
       return {
         id: `drop-column:${descriptor.name}/${entity.name}/${place}`,
