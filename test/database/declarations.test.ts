@@ -188,7 +188,7 @@ describe('what a table was written with', () => {
     await refused(
       { columns: columns({ a: ['d:a', text] }) },
       { columns: columns({ a: ['d:b', text] }) },
-      /"a" was written to d:61 and is now declared at d:62/,
+      /"a" was written to d:a and is now declared at d:b/,
     );
   });
 
@@ -204,7 +204,7 @@ describe('what a table was written with', () => {
     await evolve([entity({ columns: both })], [entity({ columns: columns({ a: ['d:a', text] }) })]);
     await closeAll();
     const changed = entity({ columns: columns({ a: ['d:a', text], n: ['d:n', uint32] }) });
-    await expect(opening([changed])).rejects.toThrow(/d:6e was written as column int32 and is now .* uint32/);
+    await expect(opening([changed])).rejects.toThrow(/d:n was written as column int32 and is now .* uint32/);
   });
 
   it('an enumeration gains names and loses none, in columns and keys, whatever the names are', async () => {
@@ -215,7 +215,7 @@ describe('what a table was written with', () => {
     await accepted(with_({ 'x; y': 1, 'a"=3': 2 }), with_({ 'x; y': 1, 'a"=3': 2, new: 3 }));
     await closeAll();
     await expect(opening([entity(with_({ 'x; y': 1, 'a"=3': 3, new: 2 }))])).rejects.toThrow(
-      /d:61 was written/,
+      /d:a was written/,
     );
     await expect(opening([entity(with_({ 'x; y': 1, new: 3 }))])).rejects.toThrow(/row keys were written/);
   });
