@@ -9,7 +9,7 @@ import type { FileSystem } from './fs/file-system.js';
 
 /** How much `close` does so that the next opening need not replay the log. */
 export interface FlushOnClose {
-  /** Bytes in memory below which nothing is flushed, for so little is replayed in no time; default 1 MiB. */
+  /** Bytes in memory below which nothing is flushed; default 1: whatever is there. */
   readonly minBytes?: number;
   /** Milliseconds after which no further family is flushed, and the rest is left to the log; default 10,000. */
   readonly maxMilliseconds?: number;
@@ -126,7 +126,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
 
 function flushOnClose(given: boolean | FlushOnClose): Required<FlushOnClose> | undefined {
   if (given === false) return undefined;
-  const { minBytes = MiB, maxMilliseconds = 10_000 } = given === true ? {} : given;
+  const { minBytes = 1, maxMilliseconds = 10_000 } = given === true ? {} : given;
   return { minBytes, maxMilliseconds };
 }
 

@@ -10,7 +10,11 @@ let folder: string;
 
 beforeEach(async () => {
   folder = join(mkdtempSync(join(tmpdir(), 'rowan-')), 'db');
-  await using engine = await openEmbedded(folder, { background: 'inline', clock: () => 1000 });
+  await using engine = await openEmbedded(folder, {
+    background: 'inline',
+    clock: () => 1000,
+    flushOnClose: false,
+  });
   await engine.admin.createTable(tableDescriptor('t', { f: {}, g: { compression: 'GZ' } }));
   const table = engine.table('t');
   await table.put(
@@ -116,7 +120,7 @@ describe('rowan store, where there is no store or somebody has it open', () => {
   });
 
   test('stats and verify look beside the process that has it open', async () => {
-    await using engine = await openEmbedded(folder, { background: 'inline' });
+    await using engine = await openEmbedded(folder, { background: 'inline', flushOnClose: false });
     await engine.table('t').put(new Put('new').addColumn('f', 'q', 'v'));
     const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
     expect(json.tables[0].regions[0].families[0]).toMatchObject({ cells: 1, memstoreCells: 2 });

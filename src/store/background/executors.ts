@@ -49,6 +49,13 @@ interface Waiting {
  * Runs jobs in one worker thread, started with the first of them. It does not keep the process alive by itself. Where no
  * worker can be started its jobs run inline, those that wait for it included; one that ends at work is started anew.
  */
+/** Cells of a flush for which no thread is started: that takes longer. */
+const FEW_CELLS = 8192;
+
+function isSmall(job: Job): boolean {
+  return job.kind === 'flush' && job.memstore.refs.length <= FEW_CELLS;
+}
+
 export class WorkerExecutor implements JobExecutor {
   private worker: Worker | undefined;
   /** The present worker has said that it can work. */
@@ -70,7 +77,7 @@ export class WorkerExecutor implements JobExecutor {
 
   run(job: Job): Promise<JobResult> {
     if (this.closed) return Promise.reject(new ClosedError('The store is closed.'));
-    if (!this.unusable && this.worker === undefined) this.start();
+    if (!this.unusable && this.worker === undefined && !isSmall(job)) this.start();
     const { worker } = this;
     if (worker === undefined) return this.inline.run(job);
     const id = this.nextId++;

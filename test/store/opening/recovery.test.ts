@@ -187,8 +187,8 @@ test('a log that was open is written anew before its bytes are vouched for', asy
 
 test('close flushes, and the next opening has no log to read; as far as the option says', async () => {
   for (const [flushOnClose, segments] of [
-    [{ minBytes: 0 }, 0],
-    [true, 5],
+    [true, 0],
+    [{ minBytes: 1 << 20 }, 5],
     [false, 5],
   ] as const) {
     const disk = kill(await killed());
