@@ -56,6 +56,15 @@ function introspected(table: TableSchema): {
   const { source, inexact } = introspect(
     { descriptor: stampedDescriptor(table), splitKeys: table.splitKeys },
     schemas,
+    table.entities.flatMap(({ name: entity, indexes }) =>
+      indexes.map(({ name: index, signature }) => ({
+        entity,
+        index,
+        signature,
+        state: 'active' as const,
+        build: 0,
+      })),
+    ),
   );
   return { again: declaredBy(source), inexact, source };
 }
@@ -65,6 +74,9 @@ function expectSame(table: TableSchema): void {
   expect([source, inexact]).toEqual([source, []]);
   expect(again.signature).toBe(table.signature);
   expect(again.descriptor).toEqual(table.descriptor);
+  const indexesOf = ({ entities }: TableSchema): string[] =>
+    entities.flatMap(({ indexes }) => indexes.map(({ signature }) => signature));
+  expect(indexesOf(again)).toEqual(indexesOf(table));
   expect(again.splitKeys.map(toHex)).toEqual(table.splitKeys.map(toHex));
 }
 
@@ -155,4 +167,47 @@ it('a codec of the program’s own is told to be unknown, at its place', () => {
 it('a table that Rowan did not write is refused', () => {
   const descriptor = tableDescriptor('foreign', { d: {} });
   expect(() => introspect({ descriptor, splitKeys: [] })).toThrow(/has no stamps/);
+});
+
+describe('indexes', () => {
+  const thing = (indexes: object) =>
+    compileSchema([
+      defineEntity({
+        name: 'Thing',
+        table: defineTable({ name: 'things', families: { d: {} } }),
+        key: [part('a'), part('b', int32)],
+        columns: (c) => ({
+          color: c.column('d:c', text).optional(),
+          size: c.column('d:s', int32).optional(),
+          at: c.column('d:t', date).optional(),
+          tags: c.column('d:l', json<string[]>()).optional(),
+        }),
+        indexes: indexes as never,
+      }),
+    ]).tables[0]!;
+
+  test('of every kind are declared as they were', () => {
+    expectSame(
+      thing({
+        byColor: { on: [part('color')], include: ['size', 'at'] },
+        bySize: { on: [desc(part('size', int32)), part('color')], unique: true },
+        spread: { on: [salt(4), part('at', date)] },
+        byDay: { on: [part('color'), timeBucket('at', '1d'), reverseTimestamp('at')] },
+        later: { on: [part('color')], consistency: 'eventual' },
+        red: { on: [part('size', int32)], where: { color: 'red', size: { gte: 3 }, at: null } },
+      }),
+    );
+  });
+
+  test('whose condition is not told by its text are left out, and said', () => {
+    const { again, inexact, source } = introspected(
+      thing({
+        recent: { on: [part('color')], where: { at: { gte: new Date(0) } } },
+        byColor: { on: [part('color')] },
+      }),
+    );
+    expect(inexact).toEqual(['Thing: what is kept of the index "recent" does not tell how to declare it']);
+    expect(again.entities[0]!.indexes.map(({ name }) => name)).toEqual(['byColor']);
+    expect(source).not.toContain('recent');
+  });
 });

@@ -3,8 +3,16 @@
 import type { Command } from 'commander';
 import { toLatin1 } from '../../bytes/index.js';
 import { schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
-import { introspect, introspectForeign, readStamp, stampTexts } from '../../ddl/index.js';
+import {
+  introspect,
+  introspectForeign,
+  readStamp,
+  type StoredIndex,
+  stampTexts,
+  storedIndexes,
+} from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { indexTableName } from '../../indexes/index.js';
 import { avroSubject } from '../../schema/index.js';
 import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';
@@ -32,7 +40,7 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
         const state = { descriptor, splitKeys };
         const { source, inexact } =
           stampTexts(descriptor.metadata).length > 0
-            ? introspect(state, await schemasOf(engine!, descriptor))
+            ? introspect(state, await schemasOf(engine!, descriptor), await indexesOf(engine!, name))
             : introspectForeign(
                 state,
                 await sampleOf(engine!, name, wholeNumber('--sample', sample), splitKeys.length + 1),
@@ -58,6 +66,13 @@ async function sampleOf(engine: Engine, name: string, wanted: number, regions: n
     }
   }
   return [...found.values()];
+}
+
+/** What the metadata of the table's indexes keeps of them. */
+async function indexesOf({ admin }: Engine, name: string): Promise<StoredIndex[]> {
+  const table = indexTableName(name);
+  if (!(await admin.tableExists(table))) return [];
+  return [...storedIndexes((await admin.getDescriptor(table)).metadata).values()];
 }
 
 /** The latest schema of each Avro column of a table. */

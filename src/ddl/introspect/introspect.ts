@@ -10,8 +10,10 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
+import type { StoredIndex } from '../index-states.js';
 import type { TableState } from '../plan/types.js';
 import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
+import { indexSource, type NamedColumn } from './index-source.js';
 import { codecSource, elementSource, elementsOf, quoted, type Source } from './source.js';
 
 /** A module that declares a table and its entities. */
@@ -44,6 +46,7 @@ const BYTES: Source = { text: 'bytes', uses: ['bytes'] };
 export function introspect(
   { descriptor, splitKeys }: Pick<TableState, 'descriptor' | 'splitKeys'>,
   schemas: AvroSchemas = new Map(),
+  indexes: readonly StoredIndex[] = [],
 ): IntrospectedTable {
   const stamps = stampTexts(descriptor.metadata);
   if (stamps.length === 0) {
@@ -57,7 +60,9 @@ export function introspect(
     if (typeof stamp === 'string')
       throw new SchemaError(`Table "${descriptor.name}": the stamp ${name} cannot be read: ${stamp}.`);
     const type = name.split('.')[2];
-    return entityText(module, descriptor.name, stamp, type === undefined ? undefined : Number(type), schemas);
+    const own = indexes.filter(({ entity, state }) => entity === stamp.entity && state !== 'disabled');
+    const recordType = type === undefined ? undefined : Number(type);
+    return entityText(module, descriptor.name, stamp, recordType, schemas, own);
   });
   const source = [importsOf(module.uses), tableText(descriptor, splitKeys), ...entities].join('\n');
   return { source, inexact: module.inexact };
@@ -127,6 +132,7 @@ function entityText(
   stamp: RecordStamp,
   recordType: number | undefined,
   schemas: AvroSchemas,
+  indexes: readonly StoredIndex[],
 ): string {
   const name = stamp.entity ?? `Record${recordType ?? ''}`;
   const key = elementsOf(stamp.key).map((element) =>
@@ -135,16 +141,26 @@ function entityText(
       uses: ['part'],
     }),
   );
-  const names = new Set<string>();
-  const columns = stamp.columns.map((column) =>
+  const named = namedColumns(stamp.columns);
+  const columns = named.map((column) =>
     columnText(
       module,
       name,
       column,
-      names,
       schemas.get(avroSubject(table, recordType, column.family, fromHex(column.qualifier))),
     ),
   );
+  const declared = indexes.flatMap((index) => {
+    const source = indexSource(index, named);
+    if (source === undefined) {
+      module.inexact.push(
+        `${name}: what is kept of the index "${index.index}" does not tell how to declare it`,
+      );
+      return [];
+    }
+    for (const use of source.uses) module.uses.add(use);
+    return [`    ${source.text},\n`];
+  });
   const marker = stamp.marker === null ? 'false' : quoted(stamp.marker.split(':')[0]!);
   const variable = /^[A-Za-z_$][\w$]*$/.test(name) ? name : `Record${recordType ?? ''}`;
   return `export const ${variable} = defineEntity({
@@ -154,8 +170,20 @@ ${recordType === undefined ? '' : `  recordType: ${recordType},\n`}  marker: ${m
   key: [${key.join(', ')}],
   columns: (c) => ({
 ${columns.map((line) => `    ${line}\n`).join('')}  }),
-});
+${declared.length === 0 ? '' : `  indexes: {\n${declared.join('')}  },\n`}});
 `;
+}
+
+/** Columns with names of their own for their properties. */
+function namedColumns(columns: readonly StampedColumn[]): NamedColumn[] {
+  const names = new Set<string>();
+  return columns.map((column) => {
+    const text = Buffer.from(fromHex(column.qualifier)).toString('utf8');
+    let declared = (column.property ?? (text || column.family)).replaceAll('.', '_');
+    while (names.has(declared)) declared += '_';
+    names.add(declared);
+    return { ...column, declared };
+  });
 }
 
 /** "d:n"; qualifiers are written as the text they are. */
@@ -163,18 +191,8 @@ function columnName([family, qualifier]: readonly [string, string]): string {
   return `${family}:${Buffer.from(fromHex(qualifier)).toString('utf8')}`;
 }
 
-function columnText(
-  module: Module,
-  entity: string,
-  column: StampedColumn,
-  names: Set<string>,
-  schema: string | undefined,
-): string {
-  const { family, qualifier, kind, codec, keyCodec } = column;
-  const text = Buffer.from(fromHex(qualifier)).toString('utf8');
-  let property = (column.property ?? (text || family)).replaceAll('.', '_');
-  while (names.has(property)) property += '_';
-  names.add(property);
+function columnText(module: Module, entity: string, column: NamedColumn, schema: string | undefined): string {
+  const { family, qualifier, kind, codec, keyCodec, declared: property } = column;
   const place = columnName([family, qualifier]);
   const value = module.text(
     codec.startsWith('avro(') ? avroSource(schema) : codecSource(codec),
