@@ -34,12 +34,14 @@ export class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly place: string;
   readonly capabilities = CAPABILITIES;
+  readonly maxCellSize: number;
   readonly admin: EmbeddedAdmin;
   readonly commits: Commits;
   private readonly tables = new Map<string, EmbeddedTable>();
 
   constructor(private readonly core: StoreCore) {
     this.place = core.directory;
+    this.maxCellSize = core.settings.maxCellSize;
     this.admin = new EmbeddedAdmin(core);
     this.commits = {
       get last() {

@@ -58,6 +58,8 @@ export interface Engine {
   /** What sets it apart from others of its name: the folder of an embedded store, the id of a cluster. */
   readonly place?: string;
   readonly capabilities: Capabilities;
+  /** Bytes of the largest cell that it takes, row, qualifier and value together; undefined: it does not say. */
+  readonly maxCellSize?: number;
   readonly admin: Admin;
   /** A handle; it does not check that the table exists. */
   table(name: string): Table;

@@ -2,9 +2,11 @@
 
 import { expect, test } from 'vitest';
 import { Entity, part, RowKey } from '../../decorators/index.js';
+import { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import type { ChangeCommit, ChangeFeed, KeyedClass } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
 import { Delete, Get, Put } from '../../src/table/index.js';
 import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
 import { entities, Line, Note, Order, Parcel } from './entities.js';
@@ -296,3 +298,25 @@ test('entities with changes are followed in their declared table only', async ()
   await using db = await open();
   await expect(db.repositoryIn(Parcel, 'elsewhere')).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
 });
+
+test.each([300, 100_000])(
+  'entries larger than the largest cell, of %i bytes, are told whole',
+  async (maxCellSize) => {
+    const store = await openEmbedded('/m', {
+      fileSystem: new MemoryFileSystem(),
+      background: 'inline',
+      maxCellSize,
+    });
+    await using db = new Database(compileSchema(entities), store, 'create');
+    await db.ready();
+    const orders = db.repository(Order);
+    const feed = db.watch(Order);
+    const text = (letter: string): string => letter.repeat(maxCellSize * 0.6);
+    await orders.put({ shop: 'a', no: '1', status: text('a') });
+    await orders.put({ shop: 'a', no: '1', status: text('b') });
+    const [first, second] = told(await take(feed, 2));
+    // Not the texts themselves: they would fill the output.
+    expect(first![0] === `Order a/1 insert ->${text('a')}`).toBe(true);
+    expect(second![0] === `Order a/1 update ${text('a')}>${text('b')}`).toBe(true);
+  },
+);

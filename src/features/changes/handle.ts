@@ -44,13 +44,14 @@ export class Watching {
 
   /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
   adopt({ entities }: AdoptedSchema): void {
-    const { commits } = this.database.engine;
+    const { engine } = this.database;
+    const { commits } = engine;
     const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
     if (commits === undefined) for (const entity of kept) checkRemote(entity);
     this.stopRecording?.();
     this.stopRecording = undefined;
     if (kept.length === 0 || commits === undefined) return;
-    const recorder = new ChangeRecorder(kept, () => this.bell.ring());
+    const recorder = new ChangeRecorder(kept, () => this.bell.ring(), engine.maxCellSize);
     this.stopRecording = commits.record(recorder.tables, recorder);
   }
 

@@ -24,7 +24,7 @@ export const CHANGES_FAMILY = 'c';
 const END = Uint8Array.of(0);
 /** Place and part behind the name of the table. */
 const NUMBERS = 6;
-/** Bytes of a part: cells have a limit, rows have none. */
+/** Bytes of a part at most: cells have a limit, rows have none. */
 const PART = 512 * 1024;
 
 export function changesDescriptor(): TableDescriptor {
@@ -56,16 +56,25 @@ export interface CommitEntry extends RowEntry {
   readonly table: string;
 }
 
-/** Adds the entry that is at `place` in its commit. */
-export function addEntry(put: Put, entry: CommitEntry, place: number): void {
+/**
+ * Adds the entry that is at `place` in its commit.
+ * @param maxCellSize bytes of the largest cell that the engine takes
+ */
+export function addEntry(
+  put: Put,
+  entry: CommitEntry,
+  place: number,
+  maxCellSize = Number.POSITIVE_INFINITY,
+): void {
   const bytes = encodeEntry(entry);
   const column = columnsOf(entry.table);
-  for (let part = 0; part * PART < bytes.length; part++) {
+  const size = Math.max(1, Math.min(PART, maxCellSize - put.row.length - column.length - NUMBERS));
+  for (let part = 0; part * size < bytes.length; part++) {
     const qualifier = Buffer.alloc(column.length + NUMBERS);
     qualifier.set(column);
     qualifier.writeUInt32BE(place, column.length);
     qualifier.writeUInt16BE(part, column.length + 4);
-    put.addColumn(CHANGES_FAMILY, qualifier, bytes.subarray(part * PART, (part + 1) * PART));
+    put.addColumn(CHANGES_FAMILY, qualifier, bytes.subarray(part * size, (part + 1) * size));
   }
 }
 
@@ -98,6 +107,7 @@ export class ChangeRecorder implements CommitRecorder {
   constructor(
     entities: readonly EntitySchema[],
     private readonly onCommitted: () => void,
+    private readonly maxCellSize?: number,
   ) {
     for (const entity of entities) {
       const name = canonicalTableName(entity.table.descriptor.name);
@@ -120,7 +130,7 @@ export class ChangeRecorder implements CommitRecorder {
       const kept = this.keptFor(changed.table, changed.row);
       const put = puts.get(kept) ?? new Put(commitRow(number)).setTtl(kept).setDurability(durability);
       puts.set(kept, put);
-      addEntry(put, changed, place);
+      addEntry(put, changed, place, this.maxCellSize);
     });
     return [...puts.values()].map((change) => ({ table: CHANGES_TABLE, change }));
   }
