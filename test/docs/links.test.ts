@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { filesBelow } from '../proof/files-below.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGES = [
@@ -53,9 +54,11 @@ const FOLDERS = ['src', 'test', 'decorators', 'docs', 'packaging', 'examples'];
 /** Every file and folder, with and without its ending, as `/src/store/wal/wal` and `/src/store/wal/wal.ts`. */
 const PATHS = FOLDERS.flatMap((folder) => [
   `/${folder}`,
-  ...readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => !path.includes('node_modules'))
-    .flatMap((path) => [`/${folder}/${path}`, `/${folder}/${path.replace(/\.ts$/, '')}`]),
+  ...filesBelow(join(ROOT, folder)).flatMap((file) => {
+    const above = file.split('/').slice(0, -1);
+    const folders = above.map((_, i) => `/${folder}/${above.slice(0, i + 1).join('/')}`);
+    return [`/${folder}/${file}`, `/${folder}/${file.replace(/\.ts$/, '')}`, ...folders];
+  }),
 ]);
 
 /** Pages that name a file by the end of its path, too. */
