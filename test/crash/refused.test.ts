@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(() => fs.rmSync(parent, { recursive: true }));
 
-const open = () => openEmbedded(store, { background: 'inline' });
+const open = () => openEmbedded(store, { background: 'inline', flushOnClose: false });
 
 /** A store with some rows in a file and some in the log. */
 async function makeStore(): Promise<void> {
