@@ -2,9 +2,9 @@
 
 import { fileURLToPath } from 'node:url';
 
-/** The project's folder, whether this runs from the sources or from `dist`. */
+/** The project's folder, whether this runs from the sources or from `build`. */
 export const projectRoot = fileURLToPath(import.meta.url).replace(
-  /[\\/](dist[\\/])?test[\\/]bench[\\/].*$/,
+  /[\\/](build[\\/])?test[\\/]bench[\\/].*$/,
   '',
 );
 

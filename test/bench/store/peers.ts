@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The project's folder, whether this runs from the sources or from `dist`. */
+/** The project's folder, whether this runs from the sources or from `build`. */
 export const projectRoot = fileURLToPath(import.meta.url).replace(
-  /[\\/](dist[\\/])?test[\\/]bench[\\/].*$/,
+  /[\\/](build[\\/])?test[\\/]bench[\\/].*$/,
   '',
 );
 
