@@ -144,7 +144,7 @@ class JobRun {
     throw new RowanError(
       'ERR_JOB',
       `Job "${this.definition.name}" was restarted by another worker while this one ran it. Run it again.`,
-      { details: { job: this.definition.name } },
+      { details: { job: this.definition.name, restarted: true } },
     );
   }
 

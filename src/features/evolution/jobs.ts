@@ -1,6 +1,6 @@
 import { equalBytes, fromHex, startsWithBytes } from '../../bytes/index.js';
 import { placeOf, type StampedColumn } from '../../ddl/index.js';
-import { ConflictError } from '../../errors.js';
+import { ConflictError, RowanError } from '../../errors.js';
 import { runJob } from '../../job/runner.js';
 import { toolJobName } from '../../job/table-pass.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, SplitContext } from '../../job/types.js';
@@ -31,10 +31,25 @@ export async function runUntilNoneLeft(
   definition: JobDefinition,
   run: JobRunOptions,
 ): Promise<{ readonly outcome: JobOutcome; readonly left: number }> {
-  let outcome = await runJob(engine, definition, { restart: 'done', ...run });
+  let outcome = await runTogether(engine, definition, { restart: 'done', ...run });
   // An unfinished run that is gone on with does not see what was written behind it meanwhile.
-  if (leftOf(outcome) > 0) outcome = await runJob(engine, definition, { ...run, restart: true });
+  if (leftOf(outcome) > 0) outcome = await runTogether(engine, definition, { ...run, restart: true });
   return { outcome, left: leftOf(outcome) };
+}
+
+/** Another program may begin the job anew at any time: this one takes part in that run then. */
+async function runTogether(
+  engine: Engine,
+  definition: JobDefinition,
+  run: JobRunOptions,
+): Promise<JobOutcome> {
+  for (let options = run; ; options = { ...run, restart: false }) {
+    try {
+      return await runJob(engine, definition, options);
+    } catch (error) {
+      if (!(error instanceof RowanError && error.details['restarted'] === true)) throw error;
+    }
+  }
 }
 
 function leftOf({ counters }: JobOutcome): number {
