@@ -7,8 +7,8 @@ const NO_CELLS: readonly Cell[] = Object.freeze([]);
  * What a get, a scan step, an increment or an append answers: cells of one row, in HBase's order (families in byte
  * order, qualifiers in byte order, newest version first).
  *
- * The bytes of a result may be parts of a whole block or answer (64 KiB and more), which stays in memory as long as any of them is
- * kept. Copy what is kept for long: `Uint8Array.from(result.row)`. Entities and their keys own what they hold.
+ * Its bytes may be parts of a whole block or answer of 64 KiB and more. Who keeps one of them keeps the block in memory: copy
+ * what is kept for long, `Uint8Array.from(result.row)`. Entities and their keys own what they hold.
  */
 export class Result {
   /** The answer "nothing": no row, no cells. */

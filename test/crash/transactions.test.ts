@@ -57,9 +57,9 @@ interface Node {
   writes: Map<string, string>;
 }
 
-class History {
-  readonly nodes = new Map<string, Node>();
-  readonly counts = {
+/** What became of the transactions of a history, and what happened to the store. */
+function noCounts() {
+  return {
     committed: 0,
     /** Runs of transactions that others had overtaken before. */
     repeated: 0,
@@ -70,6 +70,11 @@ class History {
     flushes: 0,
     unknown: 0,
   };
+}
+
+class History {
+  readonly nodes = new Map<string, Node>();
+  readonly counts = noCounts();
   private clock = 0;
   private disk: MemoryFileSystem;
   private files: FaultFileSystem;
@@ -472,16 +477,7 @@ it.each([
   ['losses of power', false],
   ['a disk that is full now and then', true],
 ] as const)('transactions are strictly serializable, over flushes, splits and %s', async (_, faults) => {
-  const sums = {
-    committed: 0,
-    repeated: 0,
-    overtaken: 0,
-    conflicts: 0,
-    failed: 0,
-    crashes: 0,
-    flushes: 0,
-    unknown: 0,
-  };
+  const sums = noCounts();
   for (let seed = 1; seed <= HISTORIES; seed++) {
     const { nodes, counts } = await historyOf(seed, faults).catch((cause: Error) => {
       throw new Error(`history ${seed}: ${cause.message}`, { cause });
