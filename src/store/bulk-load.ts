@@ -104,7 +104,7 @@ export class BulkLoad implements Interruptible {
     // From here on the end of the store waits for the load.
     core.lifecycle.settled(this);
     if (this.loaded.length > 0) {
-      await core.track(state.changes.run(() => this.publish()));
+      await core.lifecycle.track(state.changes.run(() => this.publish()));
       for (const { region, store } of this.places()) core.maintenance.filesChanged({ state, region, store });
     }
     const bytes = this.loaded.reduce((sum, { written }) => sum + written.size, 0);
@@ -135,10 +135,10 @@ export class BulkLoad implements Interruptible {
   }
 
   private open({ descriptor }: FamilyStore): OpenFile {
-    const { ledger, fileSystem } = this.core;
+    const { ledger, environment } = this.core;
     const fileNo = ledger.draft();
     try {
-      const writer = new SortedFileWriter(fileSystem.create(ledger.path(fileNo)), {
+      const writer = new SortedFileWriter(environment.fileSystem.create(ledger.path(fileNo)), {
         fileNo,
         compression: descriptor.compression,
         dataBlockEncoding: descriptor.dataBlockEncoding,
@@ -163,7 +163,7 @@ export class BulkLoad implements Interruptible {
   /** As one change: whatever a split or an alteration has made of the regions meanwhile is seen here. */
   private async publish(): Promise<void> {
     const { core, state } = this;
-    if (core.writableTable(state.name) !== state) throw wasReplaced(state.name);
+    if (core.catalog.writableTable(state.name) !== state) throw wasReplaced(state.name);
     // What is in memory is older than what is loaded, and has to be in files as old (HBase does the same).
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
     await core.pressure.holdingWrites(() => this.commit());
@@ -172,7 +172,7 @@ export class BulkLoad implements Interruptible {
   /** While nobody writes: who has written has not seen the load, and who writes behind it sees all of it. */
   private async commit(): Promise<void> {
     const { commits, journal, ledger } = this.core;
-    await commits.settle();
+    await commits.awaitDecided();
     const load = commits.beginLoad();
     let visible: Promise<void> | undefined;
     try {
@@ -193,7 +193,7 @@ export class BulkLoad implements Interruptible {
     await visible;
   }
 
-  /** What is recorded of the load, and which of its files each family takes. */
+  /** The MANIFEST edits of the load, and the files that each family takes. */
   private publication(seq: number): {
     readonly files: readonly CompleteFile[];
     readonly edits: readonly Edit[];

@@ -3,12 +3,7 @@
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { prepareCodecs } from '../compression/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
-import {
-  DEFAULT_NAMESPACE,
-  type NamespaceProperties,
-  parseTableName,
-  type TableDescriptor,
-} from '../table/index.js';
+import { type NamespaceProperties, parseTableName, type TableDescriptor } from '../table/index.js';
 import type { MaintenanceLocks } from './background/maintenance-locks.js';
 import type { StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
@@ -17,6 +12,7 @@ import type { Edit } from './manifest/index.js';
 import type { ChunkPool } from './memstore/arena.js';
 import { FamilyStore } from './region/family-store.js';
 import { Region } from './region/region.js';
+import { noSuchNamespace, SNAPSHOTS, type StoredNamespaces, StoredTables } from './stored-tables.js';
 import { TableState } from './table-state.js';
 import type { WriteThrottle } from './write-throttle.js';
 
@@ -30,8 +26,7 @@ export interface CatalogParts {
   readonly environment: StoreEnvironment;
 }
 
-export class Catalog {
-  private readonly byName = new Map<string, TableState>();
+export class Catalog extends StoredTables {
   private readonly byId = new Map<number, TableState>();
   /** Names that a change under way has taken. */
   private readonly reserved = new Set<string>();
@@ -44,44 +39,25 @@ export class Catalog {
     private readonly parts: CatalogParts,
     tables: readonly TableState[],
   ) {
+    super(parts.lifecycle);
     for (const state of tables) this.add(state);
   }
 
-  /** The table of this canonical name. */
-  find(name: string): TableState | undefined {
-    return isSeen(name) ? this.byName.get(name) : undefined;
+  /** As `openTable`, of a table that takes writes. */
+  writableTable(name: string): TableState {
+    const state = this.openTable(name);
+    if (!state.descriptor.readOnly) return state;
+    throw new RowanError('ERR_READONLY', `The table "${name}" is read-only (READONLY). Alter it to write.`, {
+      details: { table: name },
+    });
   }
 
-  /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
-  get(name: string): TableState {
-    const state = this.find(name);
-    if (state) return state;
-    const known = this.tableNames();
-    throw new RowanError(
-      'ERR_TABLE_NOT_FOUND',
-      `There is no table "${name}". ${known.length > 0 ? `Tables: ${known.slice(0, 10).join(', ')}.` : 'Create it first.'}`,
-      { details: { table: name } },
-    );
-  }
-
-  tables(): IterableIterator<TableState> {
-    return this.byName.values();
-  }
-
-  tableNames(): string[] {
-    return [...this.byName.keys()].filter(isSeen).sort();
+  protected get stored(): StoredNamespaces {
+    return this.parts.journal.manifest.state;
   }
 
   tableOf(region: Region): TableState | undefined {
     return this.byId.get(region.table);
-  }
-
-  hasNamespace(namespace: string): boolean {
-    return this.namespaces().includes(namespace);
-  }
-
-  namespaces(): string[] {
-    return [...new Set([DEFAULT_NAMESPACE, 'hbase', ...this.parts.journal.manifest.state.namespaces])].sort();
   }
 
   /** @throws RowanError `ERR_NAMESPACE_EXISTS`. */
@@ -90,18 +66,11 @@ export class Catalog {
       if (name === SNAPSHOTS) {
         throw new InvalidArgumentError(`The namespace "${name}" is that of snapshots. Choose another name.`);
       }
-      if (this.hasNamespace(name))
-        throw new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${name}" already.`);
+      if (this.hasNamespace(name)) throw namespaceExists(name);
       const edits: Edit[] = [{ type: 'namespaceAdd', name }];
       if (Object.keys(properties).length > 0) edits.push({ type: 'namespaceAlter', name, properties });
       await this.parts.journal.record(edits);
     });
-  }
-
-  /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
-  namespaceProperties(name: string): NamespaceProperties {
-    if (!this.hasNamespace(name)) throw noSuchNamespace(name);
-    return { ...this.parts.journal.manifest.state.namespaceProperties.get(name) };
   }
 
   /** @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
@@ -154,11 +123,6 @@ export class Catalog {
   /** There is one copy of every region, which answers reads of replicas as well. */
   private tellOfCopies({ name: table, regionReplication }: TableDescriptor): void {
     if (regionReplication > 1) this.parts.environment.emit({ kind: 'singleCopy', table, regionReplication });
-  }
-
-  /** A table that nobody sees, of its full name. */
-  hidden(name: string): TableState | undefined {
-    return this.byName.get(name);
   }
 
   /**
@@ -356,13 +320,6 @@ export class Catalog {
   }
 }
 
-/** The namespace of the tables that snapshots are; it is no namespace to anybody. */
-export const SNAPSHOTS = 'rowan_snapshots';
-
-function isSeen(table: string): boolean {
-  return !table.startsWith(`${SNAPSHOTS}:`);
-}
-
 /** The error for work on a table that must be disabled for it. */
 export function disabledTable(table: string, action: string): RowanError {
   return new RowanError(
@@ -372,18 +329,9 @@ export function disabledTable(table: string, action: string): RowanError {
   );
 }
 
-/** The error for a table whose namespace is not there. */
-export function noSuchNamespace(namespace: string): RowanError {
-  return new RowanError(
-    'ERR_NAMESPACE_NOT_FOUND',
-    `There is no namespace "${namespace}". Create it first (createNamespace).`,
-  );
-}
-
-/** The error for reads and writes of a table that is set out of use. */
-export function disabledError(table: string): RowanError {
-  return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
-    details: { table },
+function namespaceExists(namespace: string): RowanError {
+  return new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${namespace}" already.`, {
+    details: { namespace },
   });
 }
 

@@ -27,9 +27,9 @@ const COPY_BYTES = 1 << 20;
  *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */
 export async function checkpoint(core: StoreCore, target: string): Promise<void> {
-  const { fileSystem } = core;
+  const { fileSystem } = core.environment;
   checkFree(fileSystem, target);
-  await core.commits.settle();
+  await core.commits.awaitDecided();
   const partial = `${target}.partial`;
   checkLeftover(fileSystem, partial);
   fileSystem.mkdir(partial);
@@ -74,14 +74,14 @@ function checkLeftover(files: FileSystem, partial: string): void {
 }
 
 function makeCopy(core: StoreCore, partial: string): void {
-  const { fileSystem, directory } = core;
+  const { fileSystem, directory } = core.environment;
   for (const name of fileSystem.readdir(partial)) {
     const kind = parseStoreFileName(name)?.kind;
     if (kind !== 'lock' && kind !== 'checkpoint') fileSystem.unlink(joinPath(partial, name));
   }
   mark(fileSystem, partial);
-  core.wal.flushToOs();
-  const state = core.manifest.state;
+  core.journal.wal.flushToOs();
+  const state = core.journal.manifest.state;
   for (const { number } of liveFiles(state).values()) {
     const name = sortedFileName(number);
     fileSystem.link(joinPath(directory, name), joinPath(partial, name));
@@ -89,7 +89,7 @@ function makeCopy(core: StoreCore, partial: string): void {
   for (const { number, closed } of state.walSegments.values()) {
     const name = walFileName(number);
     if (closed) fileSystem.link(joinPath(directory, name), joinPath(partial, name));
-    else copyFile(core, joinPath(directory, name), joinPath(partial, name));
+    else copyFile(fileSystem, joinPath(directory, name), joinPath(partial, name));
   }
   const number = state.nextFile;
   Manifest.begin(fileSystem, partial, { state, manifest: number, nextNumber: number }, []).abandon();
@@ -117,7 +117,7 @@ async function release(files: FileSystem, lock: DirectoryLock, target: string): 
   if (files.exists(file)) files.unlink(file);
 }
 
-function copyFile({ fileSystem }: StoreCore, from: string, to: string): void {
+function copyFile(fileSystem: FileSystem, from: string, to: string): void {
   const source = fileSystem.openRead(from);
   try {
     const copy = fileSystem.create(to);

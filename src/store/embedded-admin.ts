@@ -1,6 +1,5 @@
 /** Namespaces, tables and regions of an embedded store. */
 
-import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkRow, describe, isRecord } from '../table/checks.js';
 import {
@@ -11,23 +10,25 @@ import {
   DEFAULT_NAMESPACE,
   type NamespaceProperties,
   parseTableName,
-  type RegionInfo,
   type TableDescriptor,
 } from '../table/index.js';
-import { disabledError, disabledTable, noSuchNamespace, tableExists } from './catalog.js';
+import { disabledTable, tableExists } from './catalog.js';
+import { namespaced, ReadAdmin, regionName } from './read-admin.js';
 import type { FamilyStore } from './region/family-store.js';
 import { type Region, regionOf } from './region/region.js';
-import { Snapshots, type TableSnapshot } from './snapshots.js';
+import { Snapshots } from './snapshots.js';
 import type { StoreCore } from './store-core.js';
+import { disabledError, noSuchNamespace } from './stored-tables.js';
 import type { TableState } from './table-state.js';
 
 /** HBase's system namespace: it cannot be made or deleted. */
 const SYSTEM_NAMESPACE = 'hbase';
 
-export class EmbeddedAdmin implements Admin {
+export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
   private readonly snapshots: Snapshots;
 
-  constructor(private readonly core: StoreCore) {
+  constructor(core: StoreCore) {
+    super(core);
     this.snapshots = new Snapshots(core);
   }
 
@@ -36,17 +37,11 @@ export class EmbeddedAdmin implements Admin {
    * @throws InvalidArgumentError when there is one of this name; RowanError `ERR_TABLE_NOT_FOUND`.
    */
   async snapshot(name: string, table: string): Promise<void> {
-    await this.snapshots.take(name, this.table(table));
-  }
-
-  /** In the order of their names. */
-  async listSnapshots(): Promise<TableSnapshot[]> {
-    this.core.checkOpen();
-    return this.snapshots.list();
+    await this.snapshots.take(name, this.stateOf(table));
   }
 
   async deleteSnapshot(name: string): Promise<void> {
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     await this.snapshots.delete(name);
   }
 
@@ -59,20 +54,14 @@ export class EmbeddedAdmin implements Admin {
 
   /** Puts a snapshot's table, which must be disabled, back to what it was. @throws RowanError `ERR_TABLE_ENABLED`. */
   async restoreSnapshot(name: string): Promise<void> {
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     await this.snapshots.restore(name);
   }
 
   async createNamespace(namespace: string, properties: NamespaceProperties = {}): Promise<void> {
     parseTableName(namespaced(namespace));
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     await this.core.catalog.addNamespace(namespace, checkedProperties(namespace, properties));
-  }
-
-  async getNamespace(namespace: string): Promise<NamespaceProperties> {
-    parseTableName(namespaced(namespace));
-    this.core.checkOpen();
-    return this.core.catalog.namespaceProperties(namespace);
   }
 
   async modifyNamespace(namespace: string, properties: NamespaceProperties): Promise<void> {
@@ -88,10 +77,6 @@ export class EmbeddedAdmin implements Admin {
       throw new RowanError('ERR_INVALID_ARGUMENT', `The namespace "${namespace}" is always there.`);
     }
     await this.core.catalog.removeNamespace(namespace);
-  }
-
-  async listNamespaces(): Promise<string[]> {
-    return this.core.catalog.namespaces();
   }
 
   async createTable(asked: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
@@ -117,59 +102,19 @@ export class EmbeddedAdmin implements Admin {
 
   async modifyTable(asked: TableDescriptor): Promise<void> {
     const descriptor = checkedDescriptor(asked);
-    await this.core.catalog.modifyTable(this.table(descriptor.name), descriptor);
+    await this.core.catalog.modifyTable(this.stateOf(descriptor.name), descriptor);
   }
 
   async enableTable(name: string): Promise<void> {
-    const state = this.table(name);
+    const state = this.stateOf(name);
     if (state.enabled) throw new RowanError('ERR_TABLE_ENABLED', `The table "${state.name}" is enabled.`);
     await this.core.catalog.setEnabled(state, true);
   }
 
   async disableTable(name: string): Promise<void> {
-    const state = this.table(name);
+    const state = this.stateOf(name);
     if (!state.enabled) throw disabledError(state.name);
     await this.core.catalog.setEnabled(state, false);
-  }
-
-  async isTableEnabled(name: string): Promise<boolean> {
-    return this.table(name).enabled;
-  }
-
-  async tableExists(name: string): Promise<boolean> {
-    this.core.checkOpen();
-    return this.core.catalog.find(canonicalTableName(name)) !== undefined;
-  }
-
-  async getDescriptor(name: string): Promise<TableDescriptor> {
-    return this.table(name).descriptor;
-  }
-
-  async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
-    this.core.checkOpen();
-    const found = [...new Set(names)].map((name) => this.core.catalog.find(canonicalTableName(name)));
-    return found.flatMap((table) => (table === undefined ? [] : [table.descriptor]));
-  }
-
-  async listTables(): Promise<TableDescriptor[]> {
-    this.core.checkOpen();
-    return this.core.catalog.tableNames().map((name) => this.table(name).descriptor);
-  }
-
-  async getRegions(table: string): Promise<RegionInfo[]> {
-    const state = this.table(table);
-    return state.regions.map((region) => ({
-      table: state.name,
-      startKey: region.startKey,
-      endKey: region.endKey,
-      name: `${state.name},${toStringBinary(region.startKey)},${region.id}`,
-      server: 'embedded',
-      readRequests: region.readRequests,
-      writeRequests: region.writeRequests,
-      storeFiles: region.stores.reduce((sum, store) => sum + store.version.files.length, 0),
-      storeFileSize: region.fileBytes,
-      memstoreSize: region.memstoreBytes,
-    }));
   }
 
   async flush(table: string, family?: string): Promise<void> {
@@ -190,7 +135,31 @@ export class EmbeddedAdmin implements Admin {
     const state = this.enabledTable(table);
     const key = splitKey === undefined ? undefined : checkRow(splitKey);
     const regions = key ? [regionOf(state.regions, key)] : state.regions;
-    for (const region of regions) await this.core.track(this.core.maintenance.split(state, region, key));
+    for (const region of regions)
+      await this.core.lifecycle.track(this.core.maintenance.split(state, region, key));
+  }
+
+  /**
+   * Makes one region of neighbors, which `getRegions` names.
+   * @throws InvalidArgumentError unless they are two or more of one table that stand one beside the other, each given once.
+   */
+  async mergeRegions(regions: readonly string[]): Promise<void> {
+    if (!Array.isArray(regions) || regions.length < 2 || regions.some((name) => typeof name !== 'string')) {
+      throw new InvalidArgumentError(
+        `mergeRegions takes the names of two or more neighboring regions of one table, not ${describe(regions)}.`,
+      );
+    }
+    const name = regions[0]!;
+    const state = this.enabledTable(name.slice(0, Math.max(0, name.indexOf(','))));
+    const found = regions.map((wanted) => {
+      const region = state.regions.find((each) => regionName(state, each) === wanted);
+      if (region !== undefined) return region;
+      throw new InvalidArgumentError(
+        `Table "${state.name}" has no region "${wanted}". List its regions (getRegions), and merge those of one table.`,
+        { details: { table: state.name } },
+      );
+    });
+    await this.core.lifecycle.track(this.core.maintenance.mergeRegions(state, found));
   }
 
   private async forEachStore(
@@ -203,30 +172,25 @@ export class EmbeddedAdmin implements Admin {
     for (const region of state.regions) {
       for (const store of region.stores) {
         if (family !== undefined && store.descriptor.name !== family) continue;
-        await this.core.track(work({ state, region, store }));
+        await this.core.lifecycle.track(work({ state, region, store }));
       }
     }
   }
 
-  private table(name: string): TableState {
-    this.core.checkOpen();
-    return this.core.catalog.get(canonicalTableName(name));
-  }
-
   private enabledTable(name: string): TableState {
-    const state = this.table(name);
+    const state = this.stateOf(name);
     if (!state.enabled) throw disabledError(state.name);
     return state;
   }
 
   private disabled(name: string, action: string): TableState {
-    const state = this.table(name);
+    const state = this.stateOf(name);
     if (!state.enabled) return state;
     throw disabledTable(state.name, action);
   }
 
   private checkNamespace(namespace: string): void {
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     if (!this.core.catalog.hasNamespace(namespace)) throw noSuchNamespace(namespace);
   }
 }
@@ -243,10 +207,4 @@ function checkedProperties(namespace: string, given: unknown): NamespaceProperti
   throw new InvalidArgumentError(
     `The properties of the namespace "${namespace}" are an object of texts, not ${wrong === undefined ? describe(given) : `with "${wrong[0]}" of ${describe(wrong[1])}`}.`,
   );
-}
-
-/** A table's name in the namespace. @throws InvalidArgumentError when it is no text. */
-function namespaced(namespace: string): string {
-  if (typeof namespace === 'string') return `${namespace}:t`;
-  throw new InvalidArgumentError(`A namespace is a text, not ${describe(namespace)}.`);
 }

@@ -12,74 +12,23 @@ import {
   type CheckAndMutateResult,
   type CommitOutcome,
   type Delete,
-  type Get,
   type Increment,
   type OperationOptions,
   type Put,
-  type RawRow,
   Result,
-  type ResultScanner,
   type RowMutation,
   type RowMutations,
   type RowRead,
-  type Scan,
-  type SyncResultScanner,
   type SyncTable,
   type TableChange,
 } from '../table/index.js';
-import {
-  checkAction,
-  checkChange,
-  checkCheck,
-  checkEach,
-  checkGet,
-  checkScan,
-} from '../table/observed-table.js';
+import { checkAction, checkChange, checkCheck, checkEach } from '../table/observed-table.js';
 import { ownCopy } from './commit/preparation.js';
-import { readFirstRow, readRawRow, readRow } from './read/point-read.js';
-import { AsyncScanner, TableScanner } from './read/table-scanner.js';
+import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
-export class EmbeddedTable implements SyncTable {
-  constructor(
-    private readonly core: StoreCore,
-    readonly name: string,
-  ) {}
-
-  getSync(get: Get): Result {
-    checkGet(get);
-    return readRow(this.core, this.core.openTable(this.name), get);
-  }
-
-  getRaw(get: Get, into: RawRow): boolean {
-    return readRawRow(this.core, this.core.openTable(this.name), get, into);
-  }
-
-  firstRaw(prefix: Uint8Array, qualifier: Uint8Array, into: RawRow): boolean | undefined {
-    return readFirstRow(this.core, this.core.openTable(this.name), prefix, qualifier, into);
-  }
-
-  async get(get: Get, options?: OperationOptions): Promise<Result> {
-    if (options?.signal) throwIfAborted(options.signal);
-    checkGet(get);
-    return readRow(this.core, this.core.openTable(this.name), get);
-  }
-
-  async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
-    throwIfAborted(options?.signal);
-    checkEach('getAll', gets, checkGet);
-    const state = this.core.openTable(this.name);
-    const results: Result[] = new Array(gets.length);
-    for (let i = 0; i < gets.length; i++) results[i] = readRow(this.core, state, gets[i]!);
-    return results;
-  }
-
-  async exists(get: Get, options?: OperationOptions): Promise<boolean> {
-    // A get that asks for existence alone answers with the row and no cells.
-    return (await this.get(get, options)).row.length > 0;
-  }
-
+export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
   async put(put: Put, options?: OperationOptions): Promise<void> {
     await this.mutate(put, options);
   }
@@ -89,7 +38,7 @@ export class EmbeddedTable implements SyncTable {
     let waits = this.admission(options);
     const own = waits ? puts.map(ownCopy) : puts;
     for (; waits; waits = this.admission(options)) await waits;
-    const errors = await this.core.writer.putEach(this.core.writableTable(this.name), own);
+    const errors = await this.core.writer.putEach(this.core.catalog.writableTable(this.name), own);
     for (let i = 0; i < errors.length; i++) if (errors[i] !== undefined) throw errors[i];
   }
 
@@ -114,7 +63,7 @@ export class EmbeddedTable implements SyncTable {
     let waits = this.admission(options);
     const own = waits ? ownCopy(check) : check;
     for (; waits; waits = this.admission(options)) await waits;
-    return this.core.writer.checkAndMutate(this.core.writableTable(this.name), own);
+    return this.core.writer.checkAndMutate(this.core.catalog.writableTable(this.name), own);
   }
 
   async batch(given: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
@@ -126,7 +75,7 @@ export class EmbeddedTable implements SyncTable {
     for (; waits; waits = this.admission(options)) await waits;
     if (options?.atomic) return this.atomicBatch(actions);
     if (!actions.every(isGet)) {
-      const state = this.core.writableTable(this.name);
+      const state = this.core.catalog.writableTable(this.name);
       if (actions.every(isPut)) return this.putEach(state, actions as readonly Put[]);
     }
     const outcomes: Promise<BatchOutcome>[] = [];
@@ -144,10 +93,11 @@ export class EmbeddedTable implements SyncTable {
   ): Promise<readonly CommitOutcome[]> {
     let waits = this.admission(options);
     for (; waits; waits = this.admission(options)) await waits;
-    const state = this.core.writableTable(this.name);
+    const state = this.core.catalog.writableTable(this.name);
     const stateOf = (table: string): TableState =>
-      table === this.name ? state : this.core.writableTable(table);
-    const read: RowRead = (get, table = this.name) => this.core.rowReader(stateOf(table), get.row).read(get);
+      table === this.name ? state : this.core.catalog.writableTable(table);
+    const read: RowRead = (get, table = this.name) =>
+      this.core.reads.rowReader(stateOf(table), get.row).read(get);
     // From here to the append of the record nothing is awaited.
     const groups = decide(read).map((group) =>
       group.map(({ table, change, settled }) => ({ state: stateOf(table), change, settled })),
@@ -158,16 +108,7 @@ export class EmbeddedTable implements SyncTable {
   async atomic<T>(decide: (step: AtomicStep) => T, options?: OperationOptions): Promise<T> {
     let waits = this.admission(options);
     for (; waits; waits = this.admission(options)) await waits;
-    return this.core.writer.step(this.core.writableTable(this.name), decide);
-  }
-
-  scan(scan: Scan, options?: OperationOptions): ResultScanner {
-    return new AsyncScanner(this.scanSync(scan), options?.signal);
-  }
-
-  scanSync(scan: Scan): SyncResultScanner {
-    checkScan(scan);
-    return new TableScanner(this.core, this.core.openTable(this.name), scan);
+    return this.core.writer.step(this.core.catalog.writableTable(this.name), decide);
   }
 
   /** Many puts at the price of one write: they share a record of the log. */
@@ -185,7 +126,7 @@ export class EmbeddedTable implements SyncTable {
       if (isGet(action)) return { ok: true, result: await this.get(action, options) };
       // What stands before it in the batch may have been waited for.
       for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
-      const state = this.core.writableTable(this.name);
+      const state = this.core.catalog.writableTable(this.name);
       if (action.kind === 'checkAndMutate') {
         const { success, result } = await this.core.writer.checkAndMutate(state, action);
         return { ok: true, result: result ?? Result.EMPTY, success };
@@ -207,7 +148,7 @@ export class EmbeddedTable implements SyncTable {
       }
       mutations.push(action);
     }
-    const results = await this.core.writer.mutateAll(this.core.writableTable(this.name), mutations);
+    const results = await this.core.writer.mutateAll(this.core.catalog.writableTable(this.name), mutations);
     return results.map((result) => ({ ok: true, result }));
   }
 
@@ -217,14 +158,14 @@ export class EmbeddedTable implements SyncTable {
     let waits = this.admission(options);
     const own = waits ? ownCopy(change) : change;
     for (; waits; waits = this.admission(options)) await waits;
-    return this.core.writer.mutate(this.core.writableTable(this.name), own);
+    return this.core.writer.mutate(this.core.catalog.writableTable(this.name), own);
   }
 
   /** Resolves when a write may begin, which is to ask again in the turn in which it does; undefined when it may. */
   private admission(options: OperationOptions | undefined): Promise<void> | undefined {
     if (options?.signal) throwIfAborted(options.signal);
     if (!this.core.pressure.full) return undefined;
-    this.core.writableTable(this.name);
+    this.core.catalog.writableTable(this.name);
     this.core.journal.checkWritable();
     return this.core.pressure.admit(options?.signal);
   }

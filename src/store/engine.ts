@@ -15,12 +15,13 @@ import { BulkLoad } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
 import { EmbeddedTable } from './embedded-table.js';
+import { type StoreMetric, storeMetrics } from './metrics.js';
 import type { EmbeddedOptions } from './options.js';
 import { openStore } from './recovery.js';
+import { type VerifyReport, verifyStore } from './repair/verify.js';
 import { type StoreStats, storeStats } from './stats.js';
 import type { StoreCore } from './store-core.js';
 import { runTransaction } from './transaction/run-transaction.js';
-import { type VerifyReport, verifyStore } from './verify.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
   atomicBatch: true,
@@ -28,6 +29,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   snapshotScans: true,
   checkpoint: true,
   timelineReads: true,
+  cellTtl: true,
+  deleteMarkers: true,
 });
 
 export class EmbeddedEngine implements Engine {
@@ -40,7 +43,7 @@ export class EmbeddedEngine implements Engine {
   private readonly tables = new Map<string, EmbeddedTable>();
 
   constructor(private readonly core: StoreCore) {
-    this.place = core.directory;
+    this.place = core.environment.directory;
     this.maxCellSize = core.settings.maxCellSize;
     this.admin = new EmbeddedAdmin(core);
     this.commits = {
@@ -61,11 +64,11 @@ export class EmbeddedEngine implements Engine {
   }
 
   now(): number {
-    return this.core.clock();
+    return this.core.environment.now();
   }
 
   observe(table: string, observer: WriteObserver): () => void {
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     return this.core.observers.add(table, observer);
   }
 
@@ -83,12 +86,12 @@ export class EmbeddedEngine implements Engine {
 
   /** Sizes, counts and loads of tables, regions and families. */
   stats(): StoreStats {
-    this.core.checkOpen();
-    const { catalog, manifest, wal, cache, commits, rowClock, scanners } = this.core;
+    this.core.lifecycle.checkOpen();
+    const { catalog, journal, cache, commits, rowClock, scanners } = this.core;
     return storeStats({
       tables: catalog.tables(),
-      state: manifest.state,
-      openLogBytes: wal.size,
+      state: journal.manifest.state,
+      openLogBytes: journal.wal.size,
       cache,
       lastSeq: commits.lastSeq,
       rowClock,
@@ -96,12 +99,17 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
+  /** Figures of the whole store for monitors: memory, cache, files, flushes, compactions, stalls, log (docs/observing.md). */
+  metrics(): StoreMetric[] {
+    return storeMetrics(this.stats(), this.core.memory.stalls);
+  }
+
   /**
    * Reads every file of the store whole and checks what it must keep to.
    * @throws CorruptionError for the first thing that is wrong, naming file and offset.
    */
   async verify(): Promise<VerifyReport> {
-    this.core.checkOpen();
+    this.core.lifecycle.checkOpen();
     return verifyStore(this.core);
   }
 
@@ -111,7 +119,7 @@ export class EmbeddedEngine implements Engine {
    * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order: nothing is loaded then.
    */
   async bulkLoad(table: string, cells: CellStream): Promise<BulkLoadResult> {
-    return new BulkLoad(this.core, this.core.writableTable(table)).run(cells);
+    return new BulkLoad(this.core, this.core.catalog.writableTable(table)).run(cells);
   }
 
   /**
@@ -119,8 +127,10 @@ export class EmbeddedEngine implements Engine {
    * are linked where the disk has links.
    */
   async checkpoint(path: string): Promise<void> {
-    this.core.checkOpen();
-    await this.core.track(checkpoint(this.core, this.core.fileSystem.absolute?.(path) ?? path));
+    this.core.lifecycle.checkOpen();
+    await this.core.lifecycle.track(
+      checkpoint(this.core, this.core.environment.fileSystem.absolute?.(path) ?? path),
+    );
   }
 
   async close(): Promise<void> {
@@ -130,6 +140,11 @@ export class EmbeddedEngine implements Engine {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** What stands behind an engine: for what serves it to other programs. */
+export function coreOf(engine: EmbeddedEngine): StoreCore {
+  return engine['core'];
 }
 
 /**

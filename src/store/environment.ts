@@ -1,4 +1,4 @@
-/** What every part of an open store is given: its folder, its settings, the clock and the listener. */
+/** The folder, settings, clock and listener of an open store. Every part of it is given these. */
 
 import { InvalidArgumentError } from '../errors.js';
 import type { StoreEvent } from './events.js';

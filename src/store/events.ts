@@ -1,4 +1,4 @@
-/** What a store tells its `onEvent` listener. */
+/** Events that a store hands to its `onEvent` listener. */
 
 import type { RowanError } from '../errors.js';
 
@@ -42,6 +42,13 @@ export type StoreEvent =
       readonly region: number;
       readonly daughters: readonly [number, number];
     }
+  /** Neighboring regions were made one. */
+  | {
+      readonly kind: 'regionsMerged';
+      readonly table: string;
+      readonly regions: readonly number[];
+      readonly region: number;
+    }
   /** A table that asks for several copies of its regions was made, or came to ask for them: the store keeps one. */
   | { readonly kind: 'singleCopy'; readonly table: string; readonly regionReplication: number }
   /**
@@ -55,9 +62,9 @@ export type StoreEvent =
   /** No thread for flushes and compactions could be had: they run in the calling one, in small steps. */
   | { readonly kind: 'inlineWork'; readonly error: RowanError }
   | { readonly kind: 'corruption'; readonly error: RowanError }
-  /** A flush, compaction or split failed; the store tries again at the next occasion. */
+  /** A flush, compaction or split failed, or a look of a read-only store at what is new; it is tried again at the next occasion. */
   | {
       readonly kind: 'backgroundError';
-      readonly work: 'flush' | 'compaction' | 'split';
+      readonly work: 'flush' | 'compaction' | 'split' | 'refresh';
       readonly error: RowanError;
     };

@@ -19,7 +19,7 @@ export class Lifecycle {
   }
 
   checkOpen(): void {
-    if (this.ended) throw new ClosedError('The store is closed. Open it again to go on.');
+    if (this.ended) throw closedStore();
   }
 
   /** Has the end wait for an operation that somebody asked for. */
@@ -49,6 +49,11 @@ export class Lifecycle {
   async ending(): Promise<void> {
     while (this.operations.size > 0) await Promise.all(this.operations);
   }
+}
+
+/** The error for what is asked of a store that was closed. */
+export function closedStore(): ClosedError {
+  return new ClosedError('The store is closed. Open it again to go on.');
 }
 
 /** Runs pieces of work one after the other, in the order in which they came. */

@@ -1,4 +1,4 @@
-/** What an embedded store can be told when it is opened. */
+/** Options of an embedded store, given when it is opened. */
 
 import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
@@ -29,7 +29,7 @@ export interface EmbeddedOptions {
   readonly maxClockSkew?: number;
   /** 0 <= random() < 1; default `Math.random`. Only the random filter uses it. */
   readonly random?: () => number;
-  /** What `USE_DEFAULT` means for tables that say `USE_DEFAULT` themselves; default `FSYNC_WAL`. */
+  /** Durability of writes to tables that say `USE_DEFAULT` themselves; default `FSYNC_WAL`. */
   readonly durability?: Exclude<Durability, 'USE_DEFAULT'>;
   /** `worker`: flushes and compactions run in threads of their own (default); `inline`: in this one, in small steps. */
   readonly background?: 'worker' | 'inline';
@@ -130,7 +130,7 @@ function flushOnClose(given: boolean | FlushOnClose): Required<FlushOnClose> | u
   return { minBytes, maxMilliseconds };
 }
 
-/** What a value ought to be; undefined when it is. */
+/** Says what a value ought to be; undefined when it is right. */
 type Check = (value: unknown) => string | undefined;
 
 const integer =

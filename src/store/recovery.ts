@@ -1,22 +1,17 @@
 import { pathToFileURL } from 'node:url';
 import { prepareCodecs } from '../compression/index.js';
-import { CorruptionError, RowanError } from '../errors.js';
+import { RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
 import { threadFile } from '../threads.js';
 import { InlineExecutor, WorkerExecutor } from './background/executors.js';
 import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache/index.js';
 import { RowClock } from './commit/row-clock.js';
-import {
-  CLOCK_TABLE,
-  type RecordedCell,
-  WriteRecordReader,
-  type WriteRecordSink,
-} from './commit/write-record.js';
 import { StoreEnvironment } from './environment.js';
-import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem, walFileName } from './fs/index.js';
+import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
 import { Journal } from './ledger/journal.js';
+import { Replay } from './log-replay.js';
 import {
   type Edit,
   type FoundStore,
@@ -29,22 +24,31 @@ import {
   type VersionState,
 } from './manifest/index.js';
 import { ChunkPool } from './memstore/arena.js';
-import type { Memstore } from './memstore/memstore.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
-import { FamilyStore } from './region/family-store.js';
-import { Region, regionOf } from './region/region.js';
+import { type FamilyMemory, FamilyStore } from './region/family-store.js';
+import { Region } from './region/region.js';
+import { byAge } from './region/store-file.js';
 import { StoreCore } from './store-core.js';
 import { TableState } from './table-state.js';
-import { type ReplayResult, repairSegment, replayWal, Wal, type WalRecord } from './wal/index.js';
+import { type ReplayResult, repairSegment, replayWal, Wal } from './wal/index.js';
 
-/** The tables that the MANIFEST names, with their files open for reading and nothing in memory yet. */
+/** What is in memory already of the tables that are loaded. */
+export interface KeptMemory {
+  /** Of a family of a region: the writes behind `flushedSeq`; undefined for none. */
+  of(region: RegionEntry, family: number, flushedSeq: number): FamilyMemory | undefined;
+}
 
-/** `maxCellSize`: bytes of the largest cell that they take. @throws CorruptionError when a file is not what was written. */
+/**
+ * The tables that the MANIFEST names, with their files open for reading, and nothing in memory but what is kept.
+ * `maxCellSize`: bytes of the largest cell that they take.
+ * @throws CorruptionError when a file is not what was written.
+ */
 export function loadTables(
   state: VersionState,
   ledger: FileLedger,
   pool: ChunkPool,
   maxCellSize: number,
+  memory?: KeptMemory,
 ): TableState[] {
   const regionsOf = new Map<number, RegionEntry[]>();
   for (const region of state.regions.values()) {
@@ -55,7 +59,7 @@ export function loadTables(
   return [...state.tables.values()].map((table) => {
     const regions = (regionsOf.get(table.id) ?? [])
       .sort((a, b) => Buffer.compare(a.startKey, b.startKey))
-      .map((region) => loadRegion(table, region, ledger, pool));
+      .map((region) => loadRegion(table, region, ledger, pool, memory));
     return new TableState(
       table.id,
       table.descriptor,
@@ -67,14 +71,22 @@ export function loadTables(
   });
 }
 
-function loadRegion(table: TableEntry, entry: RegionEntry, ledger: FileLedger, pool: ChunkPool): Region {
+function loadRegion(
+  table: TableEntry,
+  entry: RegionEntry,
+  ledger: FileLedger,
+  pool: ChunkPool,
+  memory: KeptMemory | undefined,
+): Region {
   const stores = table.descriptor.families.map((family) => {
     const number = table.familyNumbers.get(family.name)!;
     const store = entry.stores.get(number);
     const files = [...(store?.files.values() ?? [])]
-      .sort((a, b) => (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number)
+      .sort(byAge)
       .map((file) => ledger.file(file.number, file.size, file.bulkSeq, family));
-    return new FamilyStore(entry.id, number, family, files, store?.flushedSeq ?? -1, pool);
+    const flushedSeq = store?.flushedSeq ?? -1;
+    const kept = memory?.of(entry, number, flushedSeq);
+    return new FamilyStore(entry.id, number, family, files, flushedSeq, pool, kept);
   });
   return new Region(entry.id, table.id, entry.startKey, entry.endKey, stores);
 }
@@ -99,7 +111,9 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   let lock: DirectoryLock | undefined;
   try {
     lock = await fileSystem.lock(path);
-    return begin(environment, lock, await readStore(environment, files));
+    const core = begin(environment, lock, await readStore(environment, files));
+    await core.desk.open();
+    return core;
   } catch (error) {
     files.closeAll();
     await lock?.release();
@@ -154,7 +168,7 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
 }
 
 /** Those that writing and reading take: files keep the codec they were written with after their family was given another. */
-function codecsOf(tables: readonly TableState[]): Set<Compression> {
+export function codecsOf(tables: readonly TableState[]): Set<Compression> {
   const names = new Set<Compression>();
   for (const table of tables) {
     for (const { descriptor, version } of table.stores()) {
@@ -235,113 +249,4 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
   }
   const executor = (): WorkerExecutor => new WorkerExecutor(file, fileSystem.held, inline(), tell);
   return [executor(), executor()];
-}
-
-/** Puts the writes of the log into the memstores of the tables they belong to. */
-class Replay implements WriteRecordSink {
-  private firstSeq = 0;
-  private table: TableState | undefined;
-  private readonly families = new Map<number, Map<number, string>>();
-
-  private readonly tables: ReadonlyMap<number, TableState>;
-  private unknown = false;
-  private readonly reader = new WriteRecordReader();
-  /** Of the last cell. */
-  private tableId = 0;
-  private family = 0;
-  private store: FamilyStore | undefined;
-  /** It takes every row of its table. */
-  private alone = false;
-  private readonly filled = new Set<Memstore>();
-
-  constructor(
-    private readonly directory: string,
-    tables: readonly TableState[],
-    private readonly rowClock: RowClock,
-    /** The first number that no table or family has been given yet. */
-    private readonly nextId: number,
-    /** The greatest number seen. */
-    public lastSeq: number,
-  ) {
-    this.tables = new Map(tables.map((table) => [table.id, table]));
-  }
-
-  /** @throws CorruptionError when the record is of another making, or of a table that was never made. */
-  take(record: WalRecord): void {
-    this.firstSeq = record.firstSeq;
-    let mutations: number;
-    try {
-      const { payload, offset, length } = record;
-      mutations = this.reader.read(payload, this, offset, offset + length);
-    } catch (cause) {
-      throw this.corruption(
-        record,
-        'has a right checksum but wrong content. Nothing was changed. Restore the store from a copy, and report this.',
-        cause,
-      );
-    }
-    if (this.unknown) {
-      throw this.corruption(
-        record,
-        'is of a table or family that the MANIFEST never named: the MANIFEST has lost its end. Nothing was changed. ' +
-          'Restore the store from a copy, or save what is sound with `rowan store repair`.',
-      );
-    }
-    this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
-  }
-
-  /** All records were taken. */
-  finish(): void {
-    for (const memstore of this.filled) memstore.settle();
-  }
-
-  private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {
-    const file = joinPath(this.directory, walFileName(record.segment));
-    return new CorruptionError(`The record at byte ${record.fileOffset} of the log "${file}" ${what}`, {
-      cause,
-      details: { file, offset: record.fileOffset },
-    });
-  }
-
-  cell(cell: RecordedCell): void {
-    const { table, family } = cell;
-    if (table === CLOCK_TABLE) {
-      this.rowClock.restore(cell.timestamp);
-      return;
-    }
-    // The cells of a row come one after the other, and mostly all of one family.
-    const sameStore = family === this.family && table === this.tableId;
-    const sameRow = sameStore && cell.sameRow;
-    if (!sameRow && !(sameStore && this.alone)) {
-      this.tableId = table;
-      this.family = family;
-      this.store = this.storeOf(table, cell);
-    }
-    const { store } = this;
-    const seq = this.firstSeq + cell.mutation;
-    if (store === undefined || seq <= store.flushedSeq) return;
-    const { active } = store.version;
-    if (active.load(cell, seq, sameRow)) this.filled.add(active);
-  }
-
-  /** Where a cell goes; undefined for a table or family that was deleted after the write. */
-  private storeOf(tableId: number, cell: RecordedCell): FamilyStore | undefined {
-    this.alone = false;
-    if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
-    this.unknown ||= tableId >= this.nextId || cell.family >= this.nextId;
-    const family = this.table && this.familyName(this.table, cell.family);
-    if (!this.table || family === undefined) return undefined;
-    const { regions } = this.table;
-    this.alone = regions.length === 1;
-    return regionOf(regions, cell.row).byFamily.get(family);
-  }
-
-  private familyName(table: TableState, number: number): string | undefined {
-    let names = this.families.get(table.id);
-    if (!names) {
-      names = new Map([...table.familyNumbers].map(([name, id]) => [id, name]));
-      this.families.set(table.id, names);
-    }
-    return names.get(number);
-  }
 }

@@ -7,14 +7,15 @@
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { canonicalTableName, type TableDescriptor, tableDescriptor } from '../table/index.js';
-import { disabledTable, SNAPSHOTS } from './catalog.js';
+import { disabledTable } from './catalog.js';
 import type { StoreCore } from './store-core.js';
+import { SNAPSHOTS } from './stored-tables.js';
 import type { TableState } from './table-state.js';
 
 /** A snapshot, as `listSnapshots` tells of it. */
 export interface TableSnapshot {
   readonly name: string;
-  /** What it was taken of. */
+  /** The table that it was taken of. */
   readonly table: string;
   /** Milliseconds since 1970. */
   readonly creationTime: number;
@@ -38,7 +39,7 @@ export class Snapshots {
         `There is a snapshot "${name}" already. Delete it first, or choose another name.`,
       );
     }
-    const mark = JSON.stringify({ table: state.name, creationTime: this.core.now() });
+    const mark = JSON.stringify({ table: state.name, creationTime: this.core.environment.now() });
     await catalog.copyTable(
       state,
       () => renamed(state.descriptor, hidden, { ...state.descriptor.metadata, [MARK]: mark }),
@@ -57,16 +58,6 @@ export class Snapshots {
     );
   }
 
-  list(): TableSnapshot[] {
-    const found = [...this.core.catalog.tables()].flatMap(({ descriptor }) => {
-      const mark = isHidden(descriptor.name) ? descriptor.metadata[MARK] : undefined;
-      if (mark === undefined) return [];
-      const { table, creationTime } = JSON.parse(mark) as Omit<TableSnapshot, 'name'>;
-      return [{ name: descriptor.name.slice(SNAPSHOTS.length + 1), table, creationTime }];
-    });
-    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
-
   /** Makes a table of the snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
   async clone(name: string, newTable: string): Promise<void> {
     const snapshot = this.find(name);
@@ -78,7 +69,7 @@ export class Snapshots {
   /** Puts the table of the snapshot, which must be disabled, back to what it was; it stays disabled. */
   async restore(name: string): Promise<void> {
     const snapshot = this.find(name);
-    const { table } = this.list().find((each) => each.name === name)!;
+    const { table } = listSnapshots(this.core.catalog.tables()).find((each) => each.name === name)!;
     const replaced = this.core.catalog.find(table);
     if (replaced?.enabled) throw disabledTable(table, 'restore');
     await this.core.catalog.copyTable(snapshot, () => unmarked(snapshot.descriptor, table), {
@@ -94,12 +85,23 @@ export class Snapshots {
   private find(name: string): TableState {
     const state = this.core.catalog.hidden(hiddenName(name));
     if (state !== undefined) return state;
-    const known = this.list().map((each) => each.name);
+    const known = listSnapshots(this.core.catalog.tables()).map((each) => each.name);
     throw new RowanError(
       'ERR_INVALID_ARGUMENT',
       `There is no snapshot "${name}". ${known.length === 0 ? 'Take one first.' : `Snapshots: ${known.join(', ')}.`}`,
     );
   }
+}
+
+/** The snapshots among all tables of a store, in the order of their names. */
+export function listSnapshots(tables: Iterable<TableState>): TableSnapshot[] {
+  const found = [...tables].flatMap(({ descriptor }) => {
+    const mark = isHidden(descriptor.name) ? descriptor.metadata[MARK] : undefined;
+    if (mark === undefined) return [];
+    const { table, creationTime } = JSON.parse(mark) as Omit<TableSnapshot, 'name'>;
+    return [{ name: descriptor.name.slice(SNAPSHOTS.length + 1), table, creationTime }];
+  });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function isHidden(table: string): boolean {

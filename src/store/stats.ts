@@ -1,4 +1,4 @@
-/** What a store knows of itself, for people and monitors. */
+/** Statistics of a store, for people and monitors. */
 
 import type { BlockCache, BlockCacheStats } from './cache/index.js';
 import type { RowClock } from './commit/row-clock.js';
@@ -49,7 +49,7 @@ export interface StoreStats {
   readonly openScanners: number;
 }
 
-/** What of a store is counted. */
+/** The parts of a store that are counted. */
 export interface CountedStore {
   readonly tables: Iterable<TableState>;
   readonly state: VersionState;

@@ -1,4 +1,4 @@
-/** What an open store knows of one table. */
+/** The state of one table in an open store. */
 
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -20,7 +20,7 @@ export class TableState {
     /** The number of each family in the log; a family made anew has another. */
     public familyNumbers: ReadonlyMap<string, number>,
     public enabled: boolean,
-    /** In key order, without gaps. Replaced as a whole when a region is split. */
+    /** In key order, without gaps. Replaced as a whole when one is split, or some are merged. */
     public regions: readonly Region[],
     /** Bytes of the largest cell that is taken. */
     private readonly maxCellSize: number,

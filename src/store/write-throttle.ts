@@ -20,7 +20,7 @@ export interface WriteThrottleActions {
   clock(): number;
 }
 
-/** What is written between two looks at the totals, so that a put costs two additions. */
+/** Writes, or bytes, between two checks of the totals, so that a put costs two additions. */
 const LOOK_EVERY_WRITES = 64;
 const LOOK_EVERY_BYTES = 1 << 20;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RowanError } from '../../src/errors.js';
-import { repairStore } from '../../src/store/repair.js';
+import { repairStore } from '../../src/store/repair/repair.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { makeStore, open, readAll } from './sample-store.js';

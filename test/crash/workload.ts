@@ -147,7 +147,7 @@ export class Workload {
     else if (choice < 0.82) await this.engine.admin.flush('t');
     else if (choice < 0.85) await this.engine.admin.compact('t');
     else if (choice < 0.88) await this.engine.admin.majorCompact('t');
-    else if (choice < 0.91) await this.engine.admin.split('t');
+    else if (choice < 0.91) await this.splitOrMerge();
     else if (choice < 0.93) await this.alter();
     else if (choice < 0.96) await this.otherTable();
     else if (choice < 0.97) await this.bulkLoad();
@@ -291,6 +291,13 @@ export class Workload {
           { atomic: true },
         ),
     );
+  }
+
+  private async splitOrMerge(): Promise<void> {
+    const { admin } = this.engine;
+    const names = (await admin.getRegions('t')).map(({ name }) => name);
+    if (names.length > 2) await admin.mergeRegions(names.slice(0, 2));
+    else await admin.split('t');
   }
 
   private async alter(): Promise<void> {

@@ -77,7 +77,7 @@ test('a snapshot holds one moment, of all rows and families, beside a writer and
   await engine.close();
 });
 
-test('any order of writes, snapshots, clones, restores, deletes, compactions, splits and crashes', async () => {
+test('any order of writes, snapshots, clones, restores, deletes, compactions, splits, merges and crashes', async () => {
   for (let seed = 1; seed <= scaled(4, 30, 300); seed++) {
     const random = new Random(seed);
     let fileSystem = new MemoryFileSystem();
@@ -140,6 +140,11 @@ test('any order of writes, snapshots, clones, restores, deletes, compactions, sp
           () => admin.flush(name),
           () => admin.majorCompact(name),
           () => admin.split(name),
+          async () => {
+            const regions = (await admin.getRegions(name)).map((each) => each.name);
+            if (regions.length > 1) await admin.mergeRegions(regions);
+            else await admin.split(name);
+          },
         ])();
       } else if (kind === 8 && random.chance(0.5)) {
         if (random.chance(0.5)) {

@@ -3,7 +3,7 @@
  * oldest first; only neighbors are merged, so that the order of files stays the order of their writes.
  */
 
-/** What the policy knows of a file. */
+/** The facts about a file that the policy decides by. */
 export interface CompactionCandidate {
   /** Bytes on disk. */
   readonly size: number;

@@ -56,15 +56,15 @@ export interface JobExecutor {
   close(): Promise<void>;
 }
 
-/** What the store and its workers tell each other. */
+/** Messages between the store and its workers. */
 
-/** What a worker is sent. */
+/** A message to a worker. */
 export interface WorkerRequest {
   readonly id: number;
   readonly job: Job;
 }
 
-/** What it answers; first of all that it is ready to work. */
+/** A worker's answer. Its first says that it is ready to work. */
 export type WorkerReply =
   | { readonly ready: true }
   | { readonly id: number; readonly result: JobResult }

@@ -1,4 +1,4 @@
-/** What runs on which family: one flush and one compaction at a time, and none while its region is being changed. */
+/** Locks of families: one flush and one compaction at a time, and none while the region is being changed. */
 
 import type { FamilyStore } from '../region/family-store.js';
 

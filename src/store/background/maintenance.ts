@@ -12,7 +12,7 @@ import type { Memstore } from '../memstore/memstore.js';
 import type { Retention, ScannerRegistry } from '../read/scanner-registry.js';
 import type { FamilyStore } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
-import { splitRegion } from '../region/split.js';
+import { mergedRegion, neighbors, notThere, splitRegion } from '../region/reshape.js';
 import { fileEntry, type StoreFile } from '../region/store-file.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
@@ -20,7 +20,7 @@ import { selectFiles } from './compaction-policy.js';
 import type { JobExecutor, JobInput } from './job.js';
 import type { MaintenanceLocks } from './maintenance-locks.js';
 
-/** What the MANIFEST is told of flushes and compactions. */
+/** MANIFEST edits of flushes and compactions. */
 
 export function flushEdits(
   region: Region,
@@ -51,7 +51,7 @@ function entryOf({ meta, size, footerCrc }: WrittenFile): FileEntry {
 }
 
 /**
- * Flushes, compactions and splits: when each is due, one at a time for a family, and how its outcome becomes part of
+ * Flushes, compactions, splits and merges of regions: when each is due, one at a time for a family, and how its outcome becomes part of
  * the store. Every outcome is one edit of the manifest, on the disk before readers see it. It holds that:
  *
  * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
@@ -67,7 +67,7 @@ interface Place {
   readonly store: FamilyStore;
 }
 
-/** The parts of the store that flushes, compactions and splits have to do with. */
+/** The parts of the store that flushes, compactions, splits and merges have to do with. */
 export interface MaintenanceParts {
   readonly environment: StoreEnvironment;
   readonly journal: Journal;
@@ -144,7 +144,7 @@ export class Maintenance {
     if (!memstore) return;
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
     // Nothing may be in a file that a crash could take back from the log.
-    await commits.settle();
+    await commits.awaitDecided();
     invariant(() => memstore.isWithin(commits.readPoint), 'C7');
     if (memstore.size === 0) {
       // The log took none of its writes: there is nothing that could be said to be in files.
@@ -201,7 +201,7 @@ export class Maintenance {
   filesChanged(place: Place): void {
     const { state, region, store } = place;
     const isOff = this.closing || !this.parts.environment.settings.automatic;
-    if (isOff || region.splitting || store.closed || store.version.files.length === 0) return;
+    if (isOff || region.reshaping || store.closed || store.version.files.length === 0) return;
     this.changed.add(store);
     if (this.merging.has(store)) return;
     this.merging.add(store);
@@ -221,29 +221,30 @@ export class Maintenance {
 
   /** As {@link filesChanged}, for every family of these tables. */
   allFilesChanged(tables: Iterable<TableState>): void {
-    for (const state of tables)
-      for (const region of state.regions)
-        for (const store of region.stores) this.filesChanged({ state, region, store });
+    for (const state of tables) this.regionsChanged(state, state.regions);
   }
 
   /** Merges once what the policy finds worth while; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
-    const { region, store } = place;
+    const { store } = place;
     return this.parts.work.compact(store, async () => {
       if (store.closed) return false;
       const dropped = await this.dropExpired(place);
-      const files = store.version.files;
-      const selection = selectFiles(
-        files.map((file) => ({
-          size: file.size,
-          reference: file.isReference(region.startKey, region.endKey),
-        })),
-        this.parts.environment.settings.compaction,
-      );
-      if (!selection) return dropped;
-      await this.merge(place, files.slice(selection.start, selection.end));
+      const selected = this.selectedFiles(place);
+      if (selected.length === 0) return dropped;
+      await this.merge(place, selected);
       return true;
     });
+  }
+
+  /** The files that are worth merging next, those that are shared with another region first. */
+  private selectedFiles({ region: { startKey, endKey }, store }: Place): readonly StoreFile[] {
+    const { files } = store.version;
+    const selection = selectFiles(
+      files.map((file) => ({ size: file.size, reference: file.isReference(startKey, endKey) })),
+      this.parts.environment.settings.compaction,
+    );
+    return selection === undefined ? [] : files.slice(selection.start, selection.end);
   }
 
   /** Flushes, then merges all files of a family into one and drops what is hidden. */
@@ -342,7 +343,7 @@ export class Maintenance {
 
   private requestSplit(state: TableState, region: Region): void {
     const limit = state.descriptor.maxFileSize ?? this.parts.environment.settings.maxFileSize;
-    if (this.closing || region.splitting || !state.descriptor.splitEnabled) return;
+    if (this.closing || region.reshaping || !state.descriptor.splitEnabled) return;
     if (!region.stores.some((store) => store.fileBytes > limit)) return;
     void this.inBackground('split', async () => {
       await this.split(state, region, undefined);
@@ -351,40 +352,99 @@ export class Maintenance {
 
   /** Splits a region at `splitKey`, or at its middle; false when it has none (a single row, or nothing in files). */
   async split(state: TableState, region: Region, splitKey: Uint8Array | undefined): Promise<boolean> {
-    if (region.splitting) {
-      await region.splitting;
-      // Its daughter has the key now.
-      const holder = splitKey && !this.closing ? regionOf(state.regions, splitKey) : region;
-      return splitKey && !holder.retired ? this.split(state, holder, splitKey) : false;
-    }
-    let ended!: () => void;
-    region.splitting = new Promise((resolve) => (ended = resolve));
-    try {
+    const outcome = await this.reshape([region], async () => {
       for (const store of region.stores) {
         await this.flush({ state, region, store });
         await this.parts.work.compacted(store);
       }
       const daughters = await state.changes.run(() =>
         this.parts.work.exclude(region.stores, async () =>
-          region.retired ? undefined : splitRegion(this.parts, state, region, splitKey),
+          region.retired ? 'retired' : splitRegion(this.parts, state, region, splitKey),
         ),
       );
-      if (!daughters) return false;
+      if (daughters === undefined || daughters === 'retired') return daughters;
       this.parts.environment.emit({
         kind: 'split',
         table: state.name,
         region: region.id,
         daughters: [daughters[0].id, daughters[1].id],
       });
-      for (const daughter of daughters) {
-        for (const store of daughter.stores) this.filesChanged({ state, region: daughter, store });
-      }
-      return true;
+      return daughters;
+    });
+    if (outcome === 'retired') {
+      // Another region has the key now.
+      const holder = splitKey && !this.closing ? regionOf(state.regions, splitKey) : region;
+      return splitKey && !holder.retired ? this.split(state, holder, splitKey) : false;
+    }
+    this.regionsChanged(state, outcome ?? []);
+    return outcome !== undefined;
+  }
+
+  /**
+   * Makes one region of neighbors.
+   * @throws InvalidArgumentError when they are none, or one of them was split or merged meanwhile.
+   */
+  async mergeRegions(state: TableState, given: readonly Region[]): Promise<void> {
+    const regions = neighbors(state, given);
+    const merged = await this.reshape(regions, async () => {
+      // Most of the work, while others go on.
+      for (const place of placesOf(state, regions))
+        while (hasShared(place)) if (!(await this.compact(place))) break;
+      return state.changes.run(async () => {
+        const places = placesOf(state, regions);
+        const stores = places.map(({ store }) => store);
+        return this.parts.work.exclude(stores, async () => {
+          if (regions.some((region) => region.retired)) return 'retired';
+          await this.makeMergeable(places);
+          return mergedRegion(this.parts, state, regions);
+        });
+      });
+    });
+    if (merged === 'retired') throw notThere(state, regions);
+    this.parts.environment.emit({
+      kind: 'regionsMerged',
+      table: state.name,
+      regions: regions.map(({ id }) => id),
+      region: merged.id,
+    });
+    this.regionsChanged(state, [merged]);
+  }
+
+  /**
+   * While no other flush or compaction of the families runs: writes what they have in memory at one moment to files (C9), and
+   * merges files that are shared.
+   */
+  private async makeMergeable(places: readonly Place[]): Promise<void> {
+    for (const { store } of places) store.freeze();
+    const frozen = places.map(({ store }) => store.version.frozen);
+    for (const [index, place] of places.entries()) {
+      const { store } = place;
+      while (store.version.frozen.some((memstore) => frozen[index]!.includes(memstore)))
+        await this.flushOldest(place);
+      while (hasShared(place)) await this.merge(place, this.selectedFiles(place));
+    }
+  }
+
+  /**
+   * Runs a split or merge when no other of these regions runs. 'retired' without it when one of them is gone by then.
+   */
+  private async reshape<T>(regions: readonly Region[], change: () => Promise<T>): Promise<T | 'retired'> {
+    for (let busy = reshaped(regions); busy !== undefined; busy = reshaped(regions)) await busy.reshaping;
+    if (regions.some((region) => region.retired)) return 'retired';
+    let ended!: () => void;
+    const reshaping = new Promise<void>((resolve) => (ended = resolve));
+    for (const region of regions) region.reshaping = reshaping;
+    try {
+      return await change();
     } finally {
-      region.splitting = undefined;
+      for (const region of regions) region.reshaping = undefined;
       ended();
       this.parts.pressure.relieved();
     }
+  }
+
+  private regionsChanged(state: TableState, regions: readonly Region[]): void {
+    for (const place of placesOf(state, regions)) this.filesChanged(place);
   }
 
   private retention(): Retention {
@@ -428,13 +488,26 @@ function asRowanError(work: string, cause: unknown): RowanError {
   return new RowanError('ERR_IO', `A ${work} failed: ${String(cause)}`, { cause });
 }
 
-/** Where the rows of a family's region are since it was split; nowhere when its table is gone. */
+/** Where the rows of a family's region are since it was split or merged; nowhere when its table is gone. */
 function heirs({ state, region, store }: Place): Place[] {
   const places: Place[] = [];
   for (const each of state.regions) {
-    const heir = region.contains(each.startKey) ? each.byFamily.get(store.descriptor.name) : undefined;
+    const heir = region.overlaps(each) ? each.byFamily.get(store.descriptor.name) : undefined;
     if (heir && !heir.closed && heir.familyNumber === store.familyNumber)
       places.push({ state, region: each, store: heir });
   }
   return places;
+}
+
+function placesOf(state: TableState, regions: readonly Region[]): Place[] {
+  return regions.flatMap((region) => region.stores.map((store) => ({ state, region, store })));
+}
+
+function reshaped(regions: readonly Region[]): Region | undefined {
+  return regions.find(({ reshaping }) => reshaping !== undefined);
+}
+
+/** Whether a file of the family has rows of another region. */
+function hasShared({ region: { startKey, endKey }, store }: Place): boolean {
+  return !store.closed && store.version.files.some((file) => file.isReference(startKey, endKey));
 }

@@ -1,5 +1,8 @@
-/** How long an entry is to stay in a {@link BlockCache}. `MEMORY`: families with IN_MEMORY, index and bloom blocks. */
-export const CachePriority = { Normal: 0, Memory: 1 } as const;
+/**
+ * How long an entry is to stay in a {@link BlockCache}. `Memory`: families with IN_MEMORY, index and bloom blocks. `Spare`:
+ * what can be read in parts, and is there as a whole only as long as there is room.
+ */
+export const CachePriority = { Normal: 0, Memory: 1, Spare: 2 } as const;
 export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
 
 /** Something that a file has in the cache. Immutable while anybody holds it, but for the bookkeeping here,
@@ -36,11 +39,13 @@ export class CacheSlots<Entry extends CacheEntry> {
 
 /**
  * Blocks in memory, limited by bytes (HBase `LruBlockCache`, with second chances instead of an order by time, so that a
- * hit is one store). Three segments, each a queue:
+ * hit is one store). Four segments, each a queue:
  *
  * - single: blocks read once so far; the first to go.
  * - multi: blocks that were read again while they were in `single`.
  * - memory: blocks of IN_MEMORY families, and of indexes and blooms.
+ * - spare: blocks of which parts can be read alone. They make room before all others, used or not: what is used of them
+ *   comes back as parts, and what a scan has read leaves nothing else without room.
  *
  * When room is needed, the segment that is furthest above its share (25, 50 and 25 per cent) gives up its oldest entry,
  * unless that has been used since it was last looked at: then it goes to the end of its queue, from `single` to `multi`.
@@ -52,9 +57,17 @@ export class CacheSlots<Entry extends CacheEntry> {
 const SINGLE = 0;
 const MULTI = 1;
 const MEMORY = 2;
+const SPARE = 3;
+/** Up to this share of its capacity the cache is said to have room. */
+const ROOM = 7 / 8;
 /** Entries that are remembered after they left, for their memory. */
 const MOST_LEFT = 8;
 
+const SEGMENTS = {
+  [CachePriority.Normal]: SINGLE,
+  [CachePriority.Memory]: MEMORY,
+  [CachePriority.Spare]: SPARE,
+};
 const SHARES: readonly number[] = [0.25, 0.5, 0.25];
 
 export interface BlockCacheStats {
@@ -81,7 +94,8 @@ export class BlockCache {
   /** Of those that made room last, the latest at the end. */
   private readonly left: CacheEntry[] = [];
   private bytes = 0;
-  private readonly segments: readonly [Segment, Segment, Segment] = [
+  private readonly segments: readonly [Segment, Segment, Segment, Segment] = [
+    emptySegment(),
     emptySegment(),
     emptySegment(),
     emptySegment(),
@@ -102,9 +116,14 @@ export class BlockCache {
     entry.slots = slots as unknown as CacheSlots<CacheEntry>;
     entry.slot = slot;
     entry.touched = 0;
-    this.append(entry, priority === CachePriority.Memory ? MEMORY : SINGLE);
+    this.append(entry, SEGMENTS[priority]);
     this.bytes += entry.charge;
     while (this.bytes > this.capacity) this.giveWay();
+  }
+
+  /** Whether `length` bytes more fit in, and others would still. */
+  hasRoom(length: number): boolean {
+    return this.bytes + length <= this.capacity * ROOM;
   }
 
   /**
@@ -122,6 +141,13 @@ export class BlockCache {
     return undefined;
   }
 
+  /** Takes back the memory of an entry that is not in the cache, for {@link takeMemory}. */
+  giveBack(entry: CacheEntry): void {
+    if (entry.memory === null) return;
+    if (this.left.length === MOST_LEFT) this.left.shift();
+    this.left.push(entry);
+  }
+
   /** Takes out everything that is in `slots`. */
   invalidate(slots: CacheSlots<CacheEntry>): void {
     for (const entry of slots.entries) if (entry !== null) this.remove(entry);
@@ -135,9 +161,24 @@ export class BlockCache {
   }
 
   private giveWay(): void {
+    const fullest = this.segments[SPARE].count > 0 ? SPARE : this.fullest();
+    const entry = this.segments[fullest]!.oldest!;
+    if (entry.touched === 0 || fullest === SPARE) {
+      this.remove(entry);
+      this.evictions++;
+      this.giveBack(entry);
+      return;
+    }
+    entry.touched = 0;
+    this.unlink(entry);
+    this.append(entry, fullest === SINGLE ? MULTI : fullest);
+  }
+
+  /** The segment that is furthest above its share. */
+  private fullest(): number {
     let fullest = SINGLE;
     let most = Number.NEGATIVE_INFINITY;
-    for (let i = 0; i < this.segments.length; i++) {
+    for (let i = 0; i < SHARES.length; i++) {
       const segment = this.segments[i]!;
       const excess = segment.bytes - SHARES[i]! * this.capacity;
       if (segment.count > 0 && excess > most) {
@@ -145,18 +186,7 @@ export class BlockCache {
         fullest = i;
       }
     }
-    const entry = this.segments[fullest]!.oldest!;
-    if (entry.touched === 0) {
-      this.remove(entry);
-      this.evictions++;
-      if (entry.memory === null) return;
-      if (this.left.length === MOST_LEFT) this.left.shift();
-      this.left.push(entry);
-      return;
-    }
-    entry.touched = 0;
-    this.unlink(entry);
-    this.append(entry, fullest === SINGLE ? MULTI : fullest);
+    return fullest;
   }
 
   private remove(entry: CacheEntry): void {

@@ -179,12 +179,12 @@ export class CommitQueue implements LogObserver {
   }
 
   /** Resolves when every write so far is acknowledged: for an answer that rests on them. @throws when one is lost. */
-  async confirmed(): Promise<void> {
+  async awaitPrior(): Promise<void> {
     if (this.head < this.waiting.length) await this.barrier('reject');
   }
 
   /** Resolves when every write so far is acknowledged or taken back. @throws when that will never be known. */
-  async settle(): Promise<void> {
+  async awaitDecided(): Promise<void> {
     this.health.checkWritable();
     if (this.head === this.waiting.length) return;
     // Somebody waits for memory, a file or a copy: those with a lower durability need not be hurried for themselves.
@@ -224,7 +224,7 @@ export class CommitQueue implements LogObserver {
     if (!this.log.poisoned) this.advance();
   }
 
-  /** A split has copied cells elsewhere. */
+  /** A split or merge of regions has copied cells elsewhere. */
   moved(cells: MovedCells): void {
     for (let i = this.head; i < this.waiting.length; i++) {
       this.waiting[i]!.cells?.relocate(cells);

@@ -88,7 +88,7 @@ function copyOfCell(cell: MutationCell): MutationCell {
  * row, its value and its time.
  */
 
-/** What of a run stands in one region. */
+/** The part of a batch of puts that falls into one region. */
 interface RunPart {
   readonly region: Region;
   rows: number;
@@ -151,12 +151,14 @@ export function strictest(a: SettledDurability, b: SettledDurability): SettledDu
 /** How far counters with several versions may run ahead of the clock: milliseconds. */
 const MAX_AHEAD = 1_000;
 
-/** What changes are prepared against: the store, or a transaction's view of it. */
+/** The store, or a transaction's view of it, as far as changes are prepared against it. */
 export interface PreparationCore {
   readonly rowClock: RowClock;
   readonly settings: { readonly durability: SettledDurability };
-  /** Reads the row with every write so far. */
-  rowReader(state: TableState, row: Uint8Array): RowReader;
+  readonly reads: {
+    /** Reads the row with every write so far. */
+    rowReader(state: TableState, row: Uint8Array): RowReader;
+  };
 }
 
 export class Preparation {
@@ -244,7 +246,7 @@ export class Preparation {
 
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {
     state.checkCells(del.row, del.cells);
-    const cells = prepareDelete(del, this.core.rowReader(state, del.row), now);
+    const cells = prepareDelete(del, this.core.reads.rowReader(state, del.row), now);
     for (let i = 0; i < cells.length; i++) {
       const { timestamp } = cells[i]!;
       // A version that was found in the future has a timestamp that was given to it: it counts for nobody else.
@@ -260,7 +262,7 @@ export class Preparation {
     const region = regionOf(state.regions, change.row);
     const now = time ?? this.core.rowClock.ofPut(state.id, change.row);
     const timeAfter = (cell: Cell): number => this.timeAfter(state, region, cell, now);
-    const cells = prepareDelta(change, this.core.rowReader(state, change.row), now, timeAfter);
+    const cells = prepareDelta(change, this.core.reads.rowReader(state, change.row), now, timeAfter);
     state.checkCells(change.row, cells);
     return new PreparedRow(
       state,

@@ -137,7 +137,7 @@ function addInt64(
     throw new InvalidArgumentError(
       `Cannot increment ${name}: its value has ${cell.value.length} bytes, a counter has 8 (big-endian int64). ` +
         'Write it with an increment, or with the counter codec.',
-      { details: { family: column.family } },
+      { details: { family: column.family, counterBytes: cell.value.length } },
     );
   }
   const before = new DataView(cell.value.buffer, cell.value.byteOffset, 8).getBigInt64(0);
@@ -145,7 +145,7 @@ function addInt64(
   return out;
 }
 
-/** What a check found. */
+/** The outcome of a check. */
 export interface CheckOutcome {
   readonly matches: boolean;
   /** The timestamp of the cell that was compared, 0 without one (R75). */

@@ -19,11 +19,11 @@ import type { BegunWrite, CommitHealth, SettledDurability } from './commit-queue
 import { applyToMemstore } from './deferred-puts.js';
 import { Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
-import type { WriteRecordBuilder } from './write-record.js';
+import { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
 import { WrittenCells } from './written-cells.js';
 
-/** What several changes that share a record of the log must keep to. */
+/** Checks of changes that share a record of the log. */
 
 /** A change of one row, with its table. */
 export interface StateChange {
@@ -64,20 +64,22 @@ function readsItsRow(mutation: RowMutation | RowMutations): boolean {
  * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
  */
 
-/** What the log can take, and read again, in one record. */
+/** The longest record, in bytes, that the log can write and read again. */
 const MAX_RECORD_BYTES = 2 ** 30;
 
-/** What the writer asks of the store. */
+/** The parts of the store that the writer uses. */
 export interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
   readonly pressure: WriteThrottle;
-  readonly recordBuilder: WriteRecordBuilder;
-  /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
-  appendToLog(first: number, count: number, record: WriteRecordBuilder): void;
+  readonly log: {
+    /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
+    append(first: number, count: number, record: WriteRecordBuilder): void;
+  };
 }
 
 export class TableWriter {
   private readonly preparation: Preparation;
+  private readonly recordBuilder = new WriteRecordBuilder();
   /** The clock of the store as the log has it, unless records were lost since. */
   private clockInLog = 0;
   private losses = 0;
@@ -96,14 +98,14 @@ export class TableWriter {
   }
 
   async checkAndMutate(state: TableState, check: CheckAndMutate): Promise<CheckAndMutateResult> {
-    const reader = this.core.rowReader(state, check.row);
+    const reader = this.core.reads.rowReader(state, check.row);
     if (check.condition.kind === 'column' && !state.familyNumbers.has(check.condition.family)) {
       throw state.noSuchFamily(check.condition.family);
     }
     const outcome = checkRow(check.row, check.condition, reader);
     if (!outcome.matches) {
       // What was compared may not be durable yet; the answer must not outlive it.
-      await this.core.commits.confirmed();
+      await this.core.commits.awaitPrior();
       return { success: false, result: undefined };
     }
     let result: Result;
@@ -182,7 +184,7 @@ export class TableWriter {
       }
     });
     // What was decided on may not be durable yet; the answer must not outlive it.
-    if (rows.length === 0) await this.core.commits.confirmed();
+    if (rows.length === 0) await this.core.commits.awaitPrior();
     else await this.write(rows);
     return outcomes;
   }
@@ -205,7 +207,7 @@ export class TableWriter {
     } catch (error) {
       core.commits.abort(step.begun, error);
       step.end();
-      await core.commits.confirmed();
+      await core.commits.awaitPrior();
       throw error;
     }
     step.end();
@@ -317,7 +319,7 @@ export class TableWriter {
     count: number,
     clock: number | undefined,
   ): void {
-    const builder = this.core.recordBuilder;
+    const { recordBuilder: builder } = this;
     builder.reset();
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
@@ -326,7 +328,7 @@ export class TableWriter {
     }
     if (clock !== undefined) builder.clock(clock);
     if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
-    this.core.appendToLog(first, count, builder);
+    this.core.log.append(first, count, builder);
     if (clock === undefined) return;
     this.clockInLog = clock;
     this.losses = this.core.commits.losses;

@@ -29,7 +29,7 @@ import {
 import type { RowReader } from './row-operations.js';
 import { WrittenCells } from './written-cells.js';
 
-/** What a step of writes changes of recorded tables: the rows as they were, and at its end as it leaves them. */
+/** Rows of recorded tables that a step changes: as they were, and at its end as it leaves them. */
 
 interface Touched {
   readonly state: TableState;
@@ -51,7 +51,7 @@ export class CommitRecording {
     this.touched.set(key, { state, row: row.slice(), before: this.read(state, row) });
   }
 
-  /** What the recorders add. */
+  /** Writes that recorders add. */
   *finish(number: number, durability: SettledDurability): Generator<TableChange> {
     const rows: CommittedRow[] = [];
     for (const { state, row, before } of this.touched.values()) {
@@ -96,15 +96,19 @@ function isSame(a: Result, b: Result): boolean {
  * with numbers that no reader's read point has reached; what is taken back leaves nothing behind.
  */
 
-/** What steps ask of the store. */
+/** The parts of the store that steps use. */
 export interface StepCore extends PreparationCore {
   readonly commits: CommitQueue;
   readonly observers: WriteObservers;
   readonly recorders: CommitRecorders;
-  /** @throws RowanError when there is no such table, or none that takes writes now. */
-  writableTable(name: string): TableState;
-  /** The rows of a scan with every write so far, durable or not. */
-  scanUncommitted(state: TableState, scan: Scan): Result[];
+  readonly catalog: {
+    /** @throws RowanError when there is no such table, or none that takes writes now. */
+    writableTable(name: string): TableState;
+  };
+  readonly reads: PreparationCore['reads'] & {
+    /** The rows of a scan with every write so far, durable or not. */
+    scanUncommitted(state: TableState, scan: Scan): Result[];
+  };
 }
 
 /** Observers that answer each other's changes for ever are stopped here. */
@@ -143,14 +147,18 @@ export class WriteStep implements AtomicStep {
     this.begun = core.commits.begin(this.cells, this.upserts);
   }
 
+  get time(): number {
+    return this.core.rowClock.time;
+  }
+
   readonly read = (get: Get, table?: string): Result => {
     this.checkRunning();
-    return this.core.rowReader(this.lookedAt(table), get.row).read(get);
+    return this.core.reads.rowReader(this.lookedAt(table), get.row).read(get);
   };
 
   readonly scan = (scan: Scan, table?: string): readonly Result[] => {
     this.checkRunning();
-    return this.core.scanUncommitted(this.lookedAt(table), scan);
+    return this.core.reads.scanUncommitted(this.lookedAt(table), scan);
   };
 
   apply({ table, change, settled }: TableChange): Result {
@@ -251,7 +259,7 @@ export class WriteStep implements AtomicStep {
   }
 
   private note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
-    this.recording ??= new CommitRecording((table, key) => this.core.rowReader(table, key));
+    this.recording ??= new CommitRecording((table, key) => this.core.reads.rowReader(table, key));
     this.recording.note(state, row, recorders);
   }
 
@@ -300,7 +308,7 @@ export class WriteStep implements AtomicStep {
   }
 
   private stateOf(table: string | undefined): TableState {
-    return table === undefined || table === this.own.name ? this.own : this.core.writableTable(table);
+    return table === undefined || table === this.own.name ? this.own : this.core.catalog.writableTable(table);
   }
 
   private checkRunning(): void {

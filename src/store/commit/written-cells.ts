@@ -3,7 +3,7 @@
 import type { CellRef } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 
-/** Cells that a split has copied to the memstores of the daughters. */
+/** Cells that a split or merge of regions has copied to the memstores of others. */
 export type MovedCells = Map<Memstore, Map<CellRef, { readonly memstore: Memstore; readonly ref: CellRef }>>;
 
 /** Cells in the order in which they were put in: runs of places, each run of one memstore. */
@@ -73,7 +73,7 @@ export class WrittenCells {
     });
   }
 
-  /** Takes the places that a split has given to some of them. */
+  /** Takes the places that a split or merge has given to some of them. */
   relocate(moved: MovedCells): void {
     if (!this.memstores.some((memstore) => moved.has(memstore))) return;
     const { memstores, starts, refs } = this;

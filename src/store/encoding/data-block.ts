@@ -55,7 +55,7 @@ export abstract class BlockDecoder {
   abstract close(): void;
 }
 
-/** What a decoder without a block looks at. */
+/** The view of a decoder that has no block. */
 export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
 
 const TWO_32 = 0x100000000;
@@ -83,6 +83,16 @@ export abstract class BlockEncoder {
    * @param sharedQualifier the same for the qualifiers
    */
   abstract append(cursor: CellCursor, sharedRow: number, sameRow: boolean, sharedQualifier: number): void;
+
+  /** Whether a run of its cells can be read without the rest of the block. */
+  get hasParts(): boolean {
+    return false;
+  }
+
+  /** Whether such a run can begin at the next cell; `sameRow`: it is of the row of the cell before. */
+  canBeginPart(_sameRow: boolean): boolean {
+    return false;
+  }
 
   /** Adds the tables that end the block. The payload is then `bytes` up to `length`, until `reset`. */
   abstract finish(): void;
@@ -118,7 +128,7 @@ export abstract class BlockEncoder {
   }
 }
 
-/** What a block costs besides its bytes: its objects, roughly. */
+/** Rough memory of a block's objects, in bytes, beside its contents. */
 const OBJECT_BYTES = 400;
 
 /**
@@ -130,7 +140,6 @@ const LOOKS_FOR_SLOTS = 8;
 
 /** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
 export class DataBlock extends CacheEntry {
-  readonly view: DataView;
   /** Where the block was read from: for errors. */
   path = '';
   offset = 0;
@@ -143,6 +152,7 @@ export class DataBlock extends CacheEntry {
 
   constructor(
     readonly bytes: Uint8Array,
+    readonly view: DataView,
     /** The first byte of the payload. */
     readonly start: number,
     /** The byte after the last cell: where the tables begin. */
@@ -153,20 +163,21 @@ export class DataBlock extends CacheEntry {
     readonly groups: number,
     /** Bytes that all its rows begin with. */
     readonly sharedRow: number,
+    /** A part of a block: so few cells that a table of them would spare nothing. */
+    private readonly isPart = false,
   ) {
-    const entries = Math.max(count, groups);
+    const entries = isPart ? 0 : Math.max(count, groups);
     super(bytes.length + PrefixIndex.bytes(entries) + RowHashIndex.bytes(entries) + OBJECT_BYTES);
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
   /** Counts a search; whether it is one of so many that a table pays. The first looks are searches too, and wait for slots. */
   isSearchedOften(): boolean {
-    return ++this.searches - this.looks > SEARCHES_FOR_TABLE;
+    return !this.isPart && ++this.searches - this.looks > SEARCHES_FOR_TABLE;
   }
 
   /** Counts a look for a single row; whether it is one of so many that slots pay. */
   isLookedIntoOften(): boolean {
-    return ++this.looks >= LOOKS_FOR_SLOTS;
+    return !this.isPart && ++this.looks >= LOOKS_FOR_SLOTS;
   }
 }
 

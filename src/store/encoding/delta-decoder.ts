@@ -94,7 +94,7 @@ export class DeltaKey {
   }
 }
 
-/** What reading the encodings PREFIX, DIFF and FAST_DIFF has in common; see delta-format.ts. */
+/** The common part of the decoders of PREFIX, DIFF and FAST_DIFF; see delta-format.ts. */
 
 /** Checks the table of a payload. The cells are checked when they are decoded. */
 export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {
@@ -110,7 +110,7 @@ export function parseDelta(bytes: Uint8Array, start: number, end: number): DataB
       throw badPayload(`restart ${i} is out of place`, cellsEnd + 4 * i - start);
     before = restart;
   }
-  return new DataBlock(bytes, start, cellsEnd, count, restarts, 0);
+  return new DataBlock(bytes, view, start, cellsEnd, count, restarts, 0);
 }
 
 export abstract class DeltaDecoder extends BlockDecoder {

@@ -4,8 +4,13 @@ import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.
 import type { BlockDecoder, BlockEncoder, DataBlock } from './data-block.js';
 import { DiffDecoder, FastDiffDecoder, PrefixDecoder, parseDelta } from './delta-decoder.js';
 import { DiffEncoder, FastDiffEncoder, PrefixEncoder } from './delta-encoder.js';
-import { PlainDecoder, PlainEncoder, parsePlain } from './plain.js';
-import { parseRowIndex, RowIndexDecoder } from './row-index-decoder.js';
+import { PlainDecoder, PlainEncoder, parsePlain, parsePlainPart, plainPartMemory } from './plain.js';
+import {
+  parseRowIndex,
+  parseRowIndexPart,
+  RowIndexDecoder,
+  rowIndexPartMemory,
+} from './row-index-decoder.js';
 
 /** The codes that stand in block headers: FROZEN. */
 export const ENCODING_IDS: Readonly<Record<DataBlockEncoding, number>> = {
@@ -64,6 +69,24 @@ export function parseBlock(
     default:
       return parseDelta(bytes, start, end);
   }
+}
+
+/** Bytes of memory for a part of a block: more than its cells, for what {@link parsePart} puts behind them. */
+export function partMemoryBytes(encoding: DataBlockEncoding, length: number, cells: number): number {
+  return encoding === 'NONE' ? plainPartMemory(length, cells) : rowIndexPartMemory(length, cells);
+}
+
+/**
+ * A part of a block, `cells` cells in the first `length` bytes of `bytes`, as a block, its structure checked.
+ * @throws CorruptionError when it is not of this encoding.
+ */
+export function parsePart(
+  encoding: DataBlockEncoding,
+  bytes: Uint8Array,
+  length: number,
+  cells: number,
+): DataBlock {
+  return encoding === 'NONE' ? parsePlainPart(bytes, length, cells) : parseRowIndexPart(bytes, length, cells);
 }
 
 /** The encoding of a code in a block header; undefined when there is none. */

@@ -34,7 +34,7 @@ export const FLAG_TTL = 1;
 export const FLAG_SAME_ROW = 2;
 export const TTL_BYTES = 8;
 
-/** What a cell takes in the encoding NONE: the measure of block sizes. */
+/** Bytes of a cell in the encoding NONE, by which blocks are measured. */
 export function plainCellBytes(
   rowLength: number,
   qualifierLength: number,
@@ -57,6 +57,14 @@ export class PlainEncoder extends BlockEncoder {
 
   constructor(private readonly rowIndex: boolean) {
     super();
+  }
+
+  override get hasParts(): boolean {
+    return true;
+  }
+
+  override canBeginPart(sameRow: boolean): boolean {
+    return !this.rowIndex || !sameRow;
   }
 
   override append(cursor: CellCursor, _sharedRow: number, sameRow: boolean): void {
@@ -125,10 +133,47 @@ export function parsePlain(bytes: Uint8Array, start: number, end: number): DataB
   const count = end - start >= 4 ? view.getUint32(end - 4, true) : 0;
   const cellsEnd = end - 4 - 4 * count;
   if (count === 0 || cellsEnd < start) throw badPayload(`it has no room for ${count} cells`, end - start);
+  checkCells(view, start, cellsEnd, count, false);
+  return new DataBlock(
+    bytes,
+    view,
+    start,
+    cellsEnd,
+    count,
+    0,
+    sharedRowOf(bytes, view, start, cellsEnd, count),
+  );
+}
+
+/** Bytes of memory for a part of the encoding NONE: its cells, and the table of their places. */
+export function plainPartMemory(length: number, cells: number): number {
+  return length + 4 * cells;
+}
+
+/** The cells at the beginning of `bytes`, a part of a block, as a block: checked, the table of their places put behind them. */
+export function parsePlainPart(bytes: Uint8Array, cellsEnd: number, count: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  checkCells(view, 0, cellsEnd, count, true);
+  return new DataBlock(
+    bytes,
+    view,
+    0,
+    cellsEnd,
+    count,
+    0,
+    sharedRowOf(bytes, view, 0, cellsEnd, count),
+    true,
+  );
+}
+
+/** Checks cells and the table of their places behind them; `lay`: the table is not there yet, and is written. */
+function checkCells(view: DataView, start: number, cellsEnd: number, count: number, lay: boolean): void {
   let at = start;
   for (let i = 0; i < count; i++) {
     const next = at + CELL_HEADER_BYTES;
-    if (next > cellsEnd || view.getUint32(cellsEnd + 4 * i, true) !== at - start)
+    if (next > cellsEnd) throw badPayload(`cell ${i} runs over the end`, at - start);
+    if (lay) view.setUint32(cellsEnd + 4 * i, at - start, true);
+    else if (view.getUint32(cellsEnd + 4 * i, true) !== at - start)
       throw badPayload(`cell ${i} is not where the table says`, at - start);
     const word = view.getUint32(at + 24, true);
     if ((word & 0xffff) === 0 || word >>> 24 > FLAG_TTL)
@@ -137,8 +182,18 @@ export function parsePlain(bytes: Uint8Array, start: number, end: number): DataB
     if (word >>> 24 === FLAG_TTL) at += TTL_BYTES;
   }
   if (at !== cellsEnd) throw badPayload('its cells do not end where the table begins', at - start);
+}
+
+/** How many bytes all rows of a block begin with. */
+function sharedRowOf(
+  bytes: Uint8Array,
+  view: DataView,
+  start: number,
+  cellsEnd: number,
+  count: number,
+): number {
   const last = start + view.getUint32(cellsEnd + 4 * (count - 1), true);
-  const shared = sharedPrefix(
+  return sharedPrefix(
     bytes,
     start + CELL_HEADER_BYTES,
     view.getUint16(start + 24, true),
@@ -146,7 +201,6 @@ export function parsePlain(bytes: Uint8Array, start: number, end: number): DataB
     last + CELL_HEADER_BYTES,
     view.getUint16(last + 24, true),
   );
-  return new DataBlock(bytes, start, cellsEnd, count, 0, shared);
 }
 
 /** Cells of a row that are looked at one by one before a search. */

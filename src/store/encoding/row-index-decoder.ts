@@ -24,23 +24,56 @@ export function parseRowIndex(bytes: Uint8Array, start: number, end: number): Da
   const tail = end - start >= TAIL_BYTES;
   const count = tail ? view.getUint32(end - 4, true) : 0;
   const rows = tail ? view.getUint32(end - 8, true) : 0;
-  const rowTable = end - TAIL_BYTES - 4 * rows;
-  const cellsEnd = rowTable - 4 * count;
+  const cellsEnd = end - TAIL_BYTES - 4 * (rows + count);
   if (count === 0 || rows === 0 || rows > count || cellsEnd < start)
     throw badPayload(`it has no room for ${count} cells in ${rows} rows`, end - start);
+  return parseCells(bytes, view, { start, cellsEnd, count, rows });
+}
+
+/** Bytes of memory for a part of the encoding ROW_INDEX_V1: its cells, and the tables of their places and of rows. */
+export function rowIndexPartMemory(length: number, cells: number): number {
+  return length + 8 * cells;
+}
+
+/** The cells at the beginning of `bytes`, a part of a block, as a block: checked, the tables put behind them. */
+export function parseRowIndexPart(bytes: Uint8Array, cellsEnd: number, count: number): DataBlock {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return parseCells(bytes, view, { start: 0, cellsEnd, count, rows: undefined });
+}
+
+interface CellsPlace {
+  readonly start: number;
+  /** Where the tables are. */
+  readonly cellsEnd: number;
+  readonly count: number;
+  /** Undefined: the tables are not there yet, and are written. */
+  readonly rows: number | undefined;
+}
+
+/** Checks cells and the tables behind them. */
+function parseCells(
+  bytes: Uint8Array,
+  view: DataView,
+  { start, cellsEnd, count, rows }: CellsPlace,
+): DataBlock {
+  const rowTable = cellsEnd + 4 * count;
+  const lay = rows === undefined;
   let at = start;
   let row = 0;
   let rowLength = 0;
   let lastRowAt = start;
   for (let i = 0; i < count; i++) {
     let next = at + CELL_HEADER_BYTES;
-    if (next > cellsEnd || view.getUint32(cellsEnd + 4 * i, true) !== at - start)
+    if (next > cellsEnd) throw badPayload(`cell ${i} runs over the end`, at - start);
+    if (lay) view.setUint32(cellsEnd + 4 * i, at - start, true);
+    else if (view.getUint32(cellsEnd + 4 * i, true) !== at - start)
       throw badPayload(`cell ${i} is not where the table says`, at - start);
     const word = view.getUint32(at + 24, true);
     const flags = word >>> 24;
     if (flags > (FLAG_SAME_ROW | FLAG_TTL)) throw badPayload(`cell ${i} has a bad header`, at - start);
     if ((flags & FLAG_SAME_ROW) === 0) {
-      if (row === rows || view.getUint32(rowTable + 4 * row, true) !== i)
+      if (lay) view.setUint32(rowTable + 4 * row, i, true);
+      else if (row === rows || view.getUint32(rowTable + 4 * row, true) !== i)
         throw badPayload(`the row of cell ${i} is not in the table`, at - start);
       row++;
       rowLength = word & 0xffff;
@@ -52,7 +85,7 @@ export function parseRowIndex(bytes: Uint8Array, start: number, end: number): Da
     at = next + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
     if ((flags & FLAG_TTL) !== 0) at += TTL_BYTES;
   }
-  if (at !== cellsEnd || row !== rows)
+  if (at !== cellsEnd || (!lay && row !== rows))
     throw badPayload('its cells do not end where the tables begin', at - start);
   const shared = sharedPrefix(
     bytes,
@@ -62,7 +95,7 @@ export function parseRowIndex(bytes: Uint8Array, start: number, end: number): Da
     lastRowAt + CELL_HEADER_BYTES,
     rowLength,
   );
-  return new DataBlock(bytes, start, cellsEnd, count, rows, shared);
+  return new DataBlock(bytes, view, start, cellsEnd, count, row, shared, lay);
 }
 
 /** Reads blocks of the encoding ROW_INDEX_V1 in place: the row first, then the cell in it. */

@@ -4,7 +4,9 @@ import type { CachedFile } from '../cache/file-handle-cache.js';
 
 /** The constants of sorted files. FROZEN: see docs/formats.md. */
 
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
+/** Files of it are read: they know nothing of parts of blocks. */
+export const OLDEST_FORMAT_VERSION = 1;
 /** The last eight bytes of every sorted file: "ROWANSST". */
 export const MAGIC: Uint8Array = Uint8Array.of(0x52, 0x4f, 0x57, 0x41, 0x4e, 0x53, 0x53, 0x54);
 
@@ -12,7 +14,7 @@ export const MAGIC: Uint8Array = Uint8Array.of(0x52, 0x4f, 0x57, 0x41, 0x4e, 0x5
 export const BLOCK_HEADER_BYTES = 16;
 export const FOOTER_BYTES = 64;
 
-/** What a block holds. */
+/** The kind of a block. */
 export const BlockType = {
   Data: 1,
   LeafIndex: 2,
@@ -20,6 +22,8 @@ export const BlockType = {
   BloomChunk: 4,
   BloomIndex: 5,
   Meta: 6,
+  PartGroup: 7,
+  PartIndex: 8,
 } as const;
 export type BlockType = (typeof BlockType)[keyof typeof BlockType];
 

@@ -1,6 +1,5 @@
-import { compareSlices } from '../../bytes/index.js';
 import { CacheEntry } from '../cache/block-cache.js';
-import type { CellCursor, SeekKey } from '../cursor.js';
+import type { SeekKey } from '../cursor.js';
 import { readU64, sharedPrefix } from '../encoding/data-block.js';
 import {
   ABSENT,
@@ -11,7 +10,15 @@ import {
   type RowNumbersMaker,
   type RowPlace,
 } from '../encoding/row-lookup.js';
-import { KeyKind } from './block-frame.js';
+import {
+  type IndexKey,
+  isKeyAtOrBefore,
+  keyBytes,
+  keyEnd,
+  keyHeaderBytes,
+  putKey,
+  putU64,
+} from './index-key.js';
 
 /**
  * Numbers for rows that are few and far from each other, as those of an index are: unlike in {@link InterpolationKey} a byte counts
@@ -119,16 +126,8 @@ export class RankCode implements RowNumbers {
 const HEAD_BYTES = 4;
 /** offset u64, length u32, first data block u32, key offset u32. */
 export const ENTRY_BYTES = 20;
-/** kind u8, row length u16, and by kind: qualifier length u32, timestamp u64, type u8; then row and qualifier. */
-const ROW_KEY_BYTES = 3;
-const COLUMN_KEY_BYTES = 7;
-const CELL_KEY_BYTES = 16;
 /** With what numbers its rows: some 8 KiB. */
 const OBJECT_BYTES = 9000;
-
-export function keyHeaderBytes(kind: number): number {
-  return kind === KeyKind.Row ? ROW_KEY_BYTES : kind === KeyKind.Column ? COLUMN_KEY_BYTES : CELL_KEY_BYTES;
-}
 
 export class BlockIndex extends CacheEntry {
   readonly count: number;
@@ -185,16 +184,9 @@ export class BlockIndex extends CacheEntry {
     this.firstBlocks[i] = view.getUint32(at + 12, true);
     const key = keysStart + view.getUint32(at + 16, true);
     this.keys[i] = key;
-    const kind = key < bytes.length ? bytes[key]! : -1;
-    const header = keyHeaderBytes(kind);
-    if (kind < 0 || kind > KeyKind.Cell || key + header > bytes.length)
-      throw new RangeError(`entry ${i} of an index has no key`);
-    const rowLength = view.getUint16(key + 1, true);
-    const qualifierLength = kind === KeyKind.Row ? 0 : view.getUint32(key + 3, true);
-    if (key + header + rowLength + qualifierLength > bytes.length)
-      throw new RangeError(`the key of entry ${i} of an index runs over its end`);
-    this.rows[i] = key + header;
-    this.rowLengths[i] = rowLength;
+    if (keyEnd(bytes, view, key) > bytes.length) throw new RangeError(`entry ${i} of an index has no key`);
+    this.rows[i] = key + keyHeaderBytes(bytes[key]!);
+    this.rowLengths[i] = view.getUint16(key + 1, true);
   }
 
   /** The last entry whose key is at or before `target`, -1 when there is none. */
@@ -219,70 +211,20 @@ export class BlockIndex extends CacheEntry {
    * it: cells that differ in nothing but their seq may end the block before.
    */
   isAtOrBefore(i: number, target: SeekKey): boolean {
-    const { view, bytes } = this;
-    const rowAt = this.rows[i]!;
-    const rowLength = this.rowLengths[i]!;
-    let difference = compareSlices(bytes, rowAt, rowLength, target.row, target.rowOffset, target.rowLength);
-    if (difference !== 0) return difference < 0;
-    const key = this.keys[i]!;
-    const kind = bytes[key]!;
-    if (kind === KeyKind.Row) return true;
-    difference = compareSlices(
-      bytes,
-      rowAt + rowLength,
-      view.getUint32(key + 3, true),
-      target.qualifier,
-      target.qualifierOffset,
-      target.qualifierLength,
+    return isKeyAtOrBefore(
+      this.bytes,
+      this.view,
+      this.keys[i]!,
+      this.rows[i]!,
+      this.rowLengths[i]!,
+      0,
+      target,
     );
-    if (difference !== 0) return difference < 0;
-    if (kind === KeyKind.Column) return true;
-    const timestamp = readU64(view, key + 7);
-    if (timestamp !== target.timestamp) return timestamp > target.timestamp;
-    return view.getUint8(key + 15) > target.type;
   }
 
   /** The row of the key of entry `i`, which may be only the beginning of a row. */
   keyRow(i: number): Uint8Array {
     return this.bytes.subarray(this.rows[i]!, this.rows[i]! + this.rowLengths[i]!);
-  }
-}
-
-const TWO_32 = 0x100000000;
-
-/** The key of a block in an index: the shortest that tells its first cell from the cell before. */
-export class IndexKey {
-  kind: KeyKind = KeyKind.Row;
-  row: Uint8Array = new Uint8Array(0);
-  qualifier: Uint8Array = new Uint8Array(0);
-  timestamp = 0;
-  type = 0;
-
-  /** The parameters are those of `BlockEncoder.append`. */
-  static between(
-    first: CellCursor,
-    sharedRow: number,
-    sameRow: boolean,
-    sharedQualifier: number,
-    sameColumn: boolean,
-  ): IndexKey {
-    const key = new IndexKey();
-    const rowLength = sameRow ? first.rowLength : Math.min(sharedRow + 1, first.rowLength);
-    key.row = first.key.slice(first.rowOffset, first.rowOffset + rowLength);
-    if (!sameRow) return key;
-    const length = sameColumn ? first.qualifierLength : sharedQualifier + 1;
-    key.qualifier = first.key.slice(first.qualifierOffset, first.qualifierOffset + length);
-    key.kind = sameColumn ? KeyKind.Cell : KeyKind.Column;
-    key.timestamp = first.timestamp;
-    key.type = first.type;
-    return key;
-  }
-
-  /** The key of a file's first block: its whole row. */
-  static ofFirst(first: CellCursor): IndexKey {
-    const key = new IndexKey();
-    key.row = first.key.slice(first.rowOffset, first.rowOffset + first.rowLength);
-    return key;
   }
 }
 
@@ -316,7 +258,7 @@ export class IndexBuilder {
   finish(): Uint8Array {
     const entriesEnd = 4 + this.keys.length * ENTRY_BYTES;
     let length = entriesEnd;
-    for (const key of this.keys) length += keyHeaderBytes(key.kind) + key.row.length + key.qualifier.length;
+    for (const key of this.keys) length += keyBytes(key);
     const bytes = new Uint8Array(length);
     const view = new DataView(bytes.buffer);
     view.setUint32(0, this.keys.length, true);
@@ -335,24 +277,4 @@ export class IndexBuilder {
     this.firstBlocks.length = 0;
     return bytes;
   }
-}
-
-function putKey(bytes: Uint8Array, view: DataView, at: number, key: IndexKey): number {
-  view.setUint8(at, key.kind);
-  view.setUint16(at + 1, key.row.length, true);
-  if (key.kind !== KeyKind.Row) view.setUint32(at + 3, key.qualifier.length, true);
-  if (key.kind === KeyKind.Cell) {
-    putU64(view, at + 7, key.timestamp);
-    view.setUint8(at + 15, key.type);
-  }
-  const rowAt = at + keyHeaderBytes(key.kind);
-  bytes.set(key.row, rowAt);
-  bytes.set(key.qualifier, rowAt + key.row.length);
-  return rowAt + key.row.length + key.qualifier.length;
-}
-
-/** Writes an integer of 0..2^53-1 in eight bytes. */
-export function putU64(view: DataView, at: number, value: number): void {
-  view.setUint32(at, value % TWO_32, true);
-  view.setUint32(at + 4, value / TWO_32, true);
 }

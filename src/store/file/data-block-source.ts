@@ -45,8 +45,11 @@ export class DataBlockSource {
    * @param reuse where to read it to when it is not kept
    */
   block(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
-    const cached = this.cached(index, i);
-    if (cached !== null) return cached;
+    return this.cached(index, i) ?? this.read(index, i, keep, reuse);
+  }
+
+  /** As `block`, of one that is not in the cache. */
+  read(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
     const number = index.firstBlocks[i]!;
     this.cache.misses++;
     const kept = keep && this.policy.keep;
@@ -55,6 +58,16 @@ export class DataBlockSource {
     block.offset = index.offsets[i]!;
     if (kept) this.cache.insert(this.slots, number, block, this.policy.priority);
     return block;
+  }
+
+  /** Whether a block that is read for one row is to be read as a whole: while the cache has room it is there for the next ones. */
+  readsWhole(index: BlockIndex, i: number, keep: boolean): boolean {
+    return keep && this.policy.keep && this.cache.hasRoom(index.lengths[i]!);
+  }
+
+  /** Takes back a block that only one reader had, and has done with. */
+  giveBack(block: DataBlock): void {
+    this.cache.giveBack(block);
   }
 
   /** The block of entry `i`, if it is in the cache; null otherwise. */

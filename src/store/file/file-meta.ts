@@ -9,7 +9,7 @@ import {
   type DataBlockEncoding,
 } from '../../table/index.js';
 
-/** What is known of a sorted file without reading its cells. Kept in the file itself, and in the MANIFEST. */
+/** Facts about a sorted file that are known without reading its cells. They are kept in the file itself, and in the MANIFEST. */
 
 export interface FileMeta {
   /** The number under which the file was written: every checksum in it is tied to it. */

@@ -4,7 +4,7 @@
  *     0   meta offset u64, length u32
  *     12  root index offset u64, length u32
  *     24  bloom index offset u64, length u32 (0: no bloom filter)
- *     36  0 u32
+ *     36  length of the index of part groups u32, which stands before the root index (0: blocks have no parts)
  *     40  file number u64
  *     48  format version u32
  *     52  crc u32 of the 52 bytes before, seeded as a block's
@@ -15,9 +15,16 @@ import { crc32, equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import type { CachedFile } from '../cache/file-handle-cache.js';
 import { readU64 } from '../encoding/data-block.js';
-import { checksumSeed, corruption, FOOTER_BYTES, FORMAT_VERSION, MAGIC } from './block-frame.js';
-import { putU64 } from './block-index.js';
+import {
+  checksumSeed,
+  corruption,
+  FOOTER_BYTES,
+  FORMAT_VERSION,
+  MAGIC,
+  OLDEST_FORMAT_VERSION,
+} from './block-frame.js';
 import type { BlockPlace } from './file-output.js';
+import { putU64 } from './index-key.js';
 
 const CRC_AT = 52;
 const MAGIC_AT = 56;
@@ -26,6 +33,8 @@ export interface Footer {
   readonly meta: BlockPlace;
   readonly root: BlockPlace;
   readonly bloom: BlockPlace;
+  /** Directly before the root index. */
+  readonly parts: BlockPlace;
   readonly fileNo: number;
 }
 
@@ -45,6 +54,7 @@ export function writeFooter(footer: Footer, offset: number): Uint8Array {
   place(0, footer.meta);
   place(12, footer.root);
   place(24, footer.bloom);
+  view.setUint32(36, footer.parts.length, true);
   putU64(view, 40, footer.fileNo);
   view.setUint32(48, FORMAT_VERSION, true);
   view.setUint32(CRC_AT, crc32(bytes, 0, CRC_AT, checksumSeed(footer.fileNo, offset)), true);
@@ -74,10 +84,10 @@ export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
   if (crc32(bytes, 0, CRC_AT, checksumSeed(writtenAs, offset)) !== view.getUint32(CRC_AT, true))
     throw corruption(file.path, offset, 'its footer does not fit its checksum');
   const version = view.getUint32(48, true);
-  if (version !== FORMAT_VERSION) {
+  if (version < OLDEST_FORMAT_VERSION || version > FORMAT_VERSION) {
     throw new RowanError(
       'ERR_FORMAT_VERSION',
-      `"${file.path}" has format version ${version}; this version of Rowan reads version ${FORMAT_VERSION}. Open the store with the version that wrote it, or a later one.`,
+      `"${file.path}" has format version ${version}; this version of Rowan reads versions ${OLDEST_FORMAT_VERSION} to ${FORMAT_VERSION}. Open the store with the version that wrote it, or a later one.`,
       { details: { file: file.path, version } },
     );
   }
@@ -87,7 +97,10 @@ export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
     offset: readU64(view, at),
     length: view.getUint32(at + 8, true),
   });
-  return { meta: place(0), root: place(12), bloom: place(24), fileNo, crc: footerCrc(bytes) };
+  const root = place(12);
+  const partsLength = view.getUint32(36, true);
+  const parts = { offset: root.offset - partsLength, length: partsLength };
+  return { meta: place(0), root, bloom: place(24), parts, fileNo, crc: footerCrc(bytes) };
 }
 
 /** The number under which a file was written, whatever its name: for files that come from elsewhere. */

@@ -1,4 +1,4 @@
-/** What sorted files are written and read with. */
+/** Options of writers and readers of sorted files. */
 
 import type { BloomFilter, Compression, DataBlockEncoding } from '../../table/index.js';
 import type { BlockCache } from '../cache/block-cache.js';
@@ -14,13 +14,15 @@ export interface SortedFileWriterOptions {
   readonly bloomFilter: BloomFilter;
   /** Bytes of cells, before encoding, at which a block is closed. */
   readonly blockSize: number;
+  /** Bytes of cells at which a part of a block ends. Default 2048. */
+  readonly partBytes?: number;
   /** Default false. */
   readonly majorCompacted?: boolean;
   /** Default false. */
   readonly bulkLoaded?: boolean;
 }
 
-/** What all readers of a store share. */
+/** Caches and settings that all readers of a store share. */
 export interface FileContext {
   readonly files: FileHandleCache;
   readonly cache: BlockCache;
@@ -43,4 +45,6 @@ export interface FileCursorOptions {
    * next move of the cursor. For compactions. Default false: bytes given out stay as they are.
    */
   readonly transient?: boolean;
+  /** True: blocks are read part by part, however many. For tests of what a file says of itself. Default false. */
+  readonly inParts?: boolean;
 }

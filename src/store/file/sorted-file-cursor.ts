@@ -12,17 +12,24 @@ import type { BlockIndex } from './block-index.js';
 import { type DataBlockSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './file-meta.js';
 import type { FileCursorOptions } from './options.js';
+import { PartPosition, type PartSource } from './part-source.js';
 
 /** Cells that `reseek` tries one by one before it searches. */
 const WALK = 3;
+/** Parts that a cursor reads in one when it moves on from the one that it was sent to; behind them it reads what is left of the block. */
+const PARTS_AHEAD = 4;
+/** Parts that a cursor reads before it reads whole blocks. */
+const MOST_PARTS_READ = 8;
 
-/** What a cursor asks of the file it stands in. */
+/** The part of a file's reader that its cursors use. */
 export interface CursorFile {
   readonly meta: FileMeta;
   readonly seq: number;
   readonly root: BlockIndex;
   readonly twoLevels: boolean;
   readonly source: DataBlockSource;
+  /** Null when blocks have no parts. */
+  readonly parts: PartSource | null;
   leaf(number: number): BlockIndex;
   /** Takes back a cursor that was closed. */
   recycle(cursor: SortedFileCursor): void;
@@ -45,6 +52,15 @@ export class SortedFileCursor extends CellCursor {
   private inUse = false;
   /** The block that it stands in. */
   private held: DataBlock | null = null;
+  /** The part of the block that it stands in, */
+  readonly part = new PartPosition();
+  /** if it is in a part and not in a whole block; */
+  private inPart = false;
+  /** and how many parts it has come through since it was last sent somewhere. */
+  private passed = 0;
+  /** The block that it stands in, if that is a run of parts. */
+  private run: DataBlock | null = null;
+  private onlyParts = false;
 
   constructor(private readonly reader: CursorFile) {
     super();
@@ -59,6 +75,7 @@ export class SortedFileCursor extends CellCursor {
     this.valid = false;
     this.order = 0;
     this.keep = options.cacheBlocks ?? true;
+    this.onlyParts = (options.inParts ?? false) && this.reader.parts !== null;
     this.reuse = options.transient ? (this.reuse ?? new ReadBuffer()) : undefined;
   }
 
@@ -81,7 +98,8 @@ export class SortedFileCursor extends CellCursor {
     this.leafNumber = 0;
     this.index = this.reader.twoLevels ? this.reader.leaf(0) : this.reader.root;
     this.entry = 0;
-    this.openBlock();
+    this.inPart = false;
+    this.openNext();
     this.decoder.first(this);
     return this.settled();
   }
@@ -89,19 +107,19 @@ export class SortedFileCursor extends CellCursor {
   override seek(target: SeekKey): boolean {
     this.valid = false;
     this.locate(target);
-    this.openBlock();
+    this.openFor(target);
     if (this.decoder.seek(this, target)) return this.settled();
-    return this.firstOfNextBlock();
+    return this.firstBehind();
   }
 
   /** As `seek`, if what it comes to is a cell of the target's row, whose hash is `hash`; false otherwise. */
   seekInRow(target: SeekKey, hash: number): boolean {
     this.valid = false;
     this.locate(target);
-    this.openBlock();
+    this.openFor(target);
     const found = this.decoder.seekInRow(this, target, hash);
     if (found === FOUND) return this.settled();
-    if (found === ABSENT || !this.firstOfNextBlock()) return false;
+    if (found === ABSENT || !this.firstBehind()) return false;
     this.valid = isRowAt(this.key, this.rowOffset, this.rowLength, target);
     return this.valid;
   }
@@ -124,7 +142,7 @@ export class SortedFileCursor extends CellCursor {
       return true;
     }
     this.valid = false;
-    return this.firstOfNextBlock();
+    return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstBehind();
   }
 
   override visitRow(taker: PutTaker): boolean {
@@ -134,7 +152,8 @@ export class SortedFileCursor extends CellCursor {
   /** To the first cell of the block behind, also behind one that could not be read. */
   nextBlock(): boolean {
     this.valid = false;
-    return this.firstOfNextBlock();
+    this.inPart = false;
+    return this.firstBehind();
   }
 
   override seekToPreviousRow(row: Uint8Array | null): boolean {
@@ -156,8 +175,9 @@ export class SortedFileCursor extends CellCursor {
     this.key = EMPTY_BYTES;
     this.value = EMPTY_BYTES;
     this.decoder.close();
-    if (this.held !== null) this.held.holders--;
-    this.held = null;
+    this.letGo();
+    this.part.letGo();
+    this.inPart = false;
     this.reader.recycle(this);
   }
 
@@ -203,19 +223,107 @@ export class SortedFileCursor extends CellCursor {
     this.entry = entry < 0 ? 0 : entry;
   }
 
-  private openBlock(): DataBlock {
-    const block = this.reader.source.block(this.index, this.entry, this.keep, this.reuse);
+  /** Opens the block for what is sought in it: as a whole when it is in the cache or has room there, else a part alone. */
+  private openFor(target: SeekKey): void {
+    const cached = this.reader.source.cached(this.index, this.entry) ?? this.heldWhole();
+    this.passed = 0;
+    if (cached === null || this.onlyParts) {
+      this.read(target);
+      return;
+    }
+    this.inPart = false;
+    this.stand(cached);
+  }
+
+  /** Reads the block, or the part of it that `target` is in; without a target the first one. */
+  private read(target: SeekKey | null): void {
+    const { source, parts } = this.reader;
+    const { index, entry, keep } = this;
+    this.inPart = parts !== null && (this.onlyParts || !source.readsWhole(index, entry, keep));
+    if (!this.inPart) {
+      this.stand(source.read(index, entry, keep, this.reuse));
+      return;
+    }
+    this.part.locate(parts!, index.firstBlocks[entry]!, index.offsets[entry]!, target);
+    this.stand(parts!.part(this.part, keep));
+  }
+
+  /** Opens the block for what is in it from its beginning on. */
+  private openNext(): void {
+    const readsOn = this.inPart && this.passed < MOST_PARTS_READ;
+    const cached = readsOn ? this.reader.source.cached(this.index, this.entry) : null;
+    if (this.onlyParts || (readsOn && cached === null)) this.read(null);
+    else this.openBlock();
+  }
+
+  private openBlock(): void {
+    this.inPart = false;
+    const { index, entry } = this;
+    this.stand(this.heldWhole() ?? this.reader.source.block(index, entry, this.keep, this.reuse));
+  }
+
+  /** The block that the cursor stands in, if it is the one to be opened: it need not be in the cache. */
+  private heldWhole(): DataBlock | null {
+    const { held, reuse } = this;
+    // A part never begins where a block does. In a buffer that is used again the block may be half of another.
+    if (held === null || reuse !== undefined) return null;
+    return held.offset === this.index.offsets[this.entry] ? held : null;
+  }
+
+  private stand(block: DataBlock): void {
     const { held } = this;
     if (held !== block) {
-      if (held !== null) held.holders--;
+      this.letGo();
       block.holders++;
       this.held = block;
     }
     this.decoder.open(this, block);
-    return block;
   }
 
-  private firstOfNextBlock(): boolean {
+  /** Of the block that it stands in. */
+  private letGo(): void {
+    const { held, run } = this;
+    if (held === null) return;
+    held.holders--;
+    this.held = null;
+    if (run === null) return;
+    this.run = null;
+    this.reader.source.giveBack(run);
+  }
+
+  /** To the first cell of the part behind, some more parts being read with it: a scan wants them next. */
+  private firstOfNextParts(): boolean {
+    const { part, passed } = this;
+    const parts = this.reader.parts!;
+    const { left } = part;
+    part.part++;
+    const cached = this.onlyParts ? parts.part(part, false) : parts.cached(part);
+    if (cached !== null) {
+      this.passed++;
+      this.stand(cached);
+    } else {
+      const count = passed > 0 ? left : Math.min(PARTS_AHEAD, left);
+      const run = parts.run(part, count);
+      this.stand(run);
+      this.run = run;
+      part.part += count - 1;
+      this.passed += count;
+    }
+    this.decoder.first(this);
+    return this.settled();
+  }
+
+  /** To the first cell behind the block, or the part of one, that the cursor stands in. */
+  private firstBehind(): boolean {
+    if (this.inPart) {
+      this.passed++;
+      if (this.part.left > 0) {
+        this.part.part++;
+        this.stand(this.reader.parts!.part(this.part, this.keep));
+        this.decoder.first(this);
+        return this.settled();
+      }
+    }
     if (this.entry + 1 < this.index.count) {
       this.entry++;
     } else {
@@ -225,7 +333,7 @@ export class SortedFileCursor extends CellCursor {
       this.index = reader.leaf(this.leafNumber);
       this.entry = 0;
     }
-    this.openBlock();
+    this.openNext();
     this.decoder.first(this);
     return this.settled();
   }

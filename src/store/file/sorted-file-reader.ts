@@ -16,6 +16,7 @@ import { DataBlockSource } from './data-block-source.js';
 import { type FileMeta, fileMetaFromJson } from './file-meta.js';
 import { type Footer, readFooter } from './footer.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
+import { PartSource } from './part-source.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 
 /** Cursors kept for their next use: a point read needs one for a microsecond. */
@@ -36,6 +37,8 @@ export class SortedFileReader {
   /** The cursors' own. */
   readonly blocks: CacheSlots<DataBlock>;
   readonly source: DataBlockSource;
+  /** The parts of its blocks; null when blocks have none. */
+  readonly parts: PartSource | null;
   private readonly leaves: CacheSlots<BlockIndex>;
   /** Where the chunks of the bloom filter are; undefined without one. */
   readonly bloomIndex: BlockIndex | undefined;
@@ -103,10 +106,14 @@ export class SortedFileReader {
     this.bloomChunks = new CacheSlots(this.bloomIndex?.count ?? 0);
     this.leaves = new CacheSlots(this.twoLevels ? this.root.count : 0);
     this.blocks = new CacheSlots(meta.dataBlocks);
-    this.source = new DataBlockSource(file, meta, context.cache, this.blocks, {
-      keep: options.cacheBlocks ?? true,
-      priority: options.inMemory ? CachePriority.Memory : CachePriority.Normal,
-    });
+    const keep = options.cacheBlocks ?? true;
+    const priority = options.inMemory ? CachePriority.Memory : CachePriority.Normal;
+    this.parts =
+      footer.parts.length === 0
+        ? null
+        : new PartSource(file, meta, footer.parts, context.cache, { keep, priority });
+    const whole = this.parts === null || options.inMemory ? priority : CachePriority.Spare;
+    this.source = new DataBlockSource(file, meta, context.cache, this.blocks, { keep, priority: whole });
   }
 
   /** A cursor, before its first seek. `close` it, and do not use it after. */
@@ -193,6 +200,7 @@ export class SortedFileReader {
   close(): void {
     const { cache } = this.context;
     cache.invalidate(this.blocks as unknown as CacheSlots<CacheEntry>);
+    this.parts?.close();
     cache.invalidate(this.leaves as unknown as CacheSlots<CacheEntry>);
     cache.invalidate(this.bloomChunks as unknown as CacheSlots<CacheEntry>);
     this.spare.length = 0;

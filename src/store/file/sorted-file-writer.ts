@@ -5,13 +5,16 @@ import type { CellCursor } from '../cursor.js';
 import { type BlockEncoder, createEncoder, ENCODING_IDS, plainCellBytes } from '../encoding/index.js';
 import type { FileHandle } from '../fs/file-system.js';
 import { BlockType, LEAF_ENTRIES } from './block-frame.js';
-import { IndexBuilder, IndexKey } from './block-index.js';
+import { IndexBuilder } from './block-index.js';
 import { BloomBuilder, BloomKey, CHUNK_KEYS } from './bloom-filter.js';
 import { type FileMeta, fileMetaToJson, type WrittenFile } from './file-meta.js';
 import { type BlockPlace, FileOutput } from './file-output.js';
 import { footerCrc, writeFooter } from './footer.js';
+import { IndexKey } from './index-key.js';
 import { LastKey } from './last-key.js';
 import type { SortedFileWriterOptions } from './options.js';
+import { PART_BYTES } from './part-index.js';
+import { PartWriter } from './part-writer.js';
 
 /** The bloom filter of a file that is being written: chunks between the data blocks, and their index. */
 export class BloomWriter {
@@ -163,6 +166,7 @@ export class SortedFileWriter {
   private readonly codec: BlockCodec | undefined;
   private readonly facts: MetaCollector;
   private readonly bloom: BloomWriter | undefined;
+  private readonly parts: PartWriter | undefined;
   private readonly last = new LastKey();
   private readonly leaf = new IndexBuilder();
   private readonly root = new IndexBuilder();
@@ -184,6 +188,12 @@ export class SortedFileWriter {
     this.facts = new MetaCollector(options);
     this.bloom =
       options.bloomFilter === 'NONE' ? undefined : new BloomWriter(this.output, options.bloomFilter);
+    const { blockSize, partBytes = PART_BYTES } = options;
+    // Of a compressed block there is nothing to be read for itself.
+    this.parts =
+      this.codec === undefined && this.encoder.hasParts && blockSize > partBytes
+        ? new PartWriter(this.output, options.fileNo, { blockSize, partBytes })
+        : undefined;
   }
 
   /** Cells written so far. */
@@ -205,10 +215,10 @@ export class SortedFileWriter {
     if (!last.advance(cursor)) this.refuse(cursor);
     if (encoder.count === 0 || this.blockBytes >= this.options.blockSize) {
       if (encoder.count > 0) this.closeBlock();
-      this.blockKey =
-        this.blocks === 0
-          ? IndexKey.ofFirst(cursor)
-          : IndexKey.between(cursor, last.sharedRow, last.sameRow, last.sharedQualifier, last.sameColumn);
+      this.blockKey = this.blocks === 0 ? IndexKey.ofFirst(cursor) : this.keyOf(cursor);
+      this.parts?.begin(this.blockKey, 0, 0);
+    } else if (this.parts?.isFull(encoder.length) && encoder.canBeginPart(last.sameRow)) {
+      this.parts.begin(this.keyOf(cursor), encoder.length, encoder.count);
     }
     encoder.append(cursor, last.sharedRow, last.sameRow, last.sharedQualifier);
     const bytes = plainCellBytes(cursor.rowLength, cursor.qualifierLength, cursor.valueLength, cursor.ttl);
@@ -230,12 +240,13 @@ export class SortedFileWriter {
     if (encoder.count > 0) this.closeBlock();
     const bloom = this.bloom?.finish() ?? { offset: 0, length: 0 };
     if (root.count > 0) this.closeLeaf();
+    const parts = this.parts?.finish() ?? { offset: 0, length: 0 };
     const index = root.count > 0 ? root.finish() : leaf.finish();
     const rootPlace = output.block(BlockType.RootIndex, index, index.length);
     const meta = facts.finish(this.last, this.blocks, this.bloom?.keys ?? 0);
     const json = Buffer.from(JSON.stringify(fileMetaToJson(meta)), 'latin1');
     const metaPlace = output.block(BlockType.Meta, json, json.length);
-    const footer = { meta: metaPlace, root: rootPlace, bloom, fileNo: this.options.fileNo };
+    const footer = { meta: metaPlace, root: rootPlace, bloom, parts, fileNo: this.options.fileNo };
     const footerBytes = writeFooter(footer, output.offset);
     output.bytes(footerBytes);
     output.flush();
@@ -251,6 +262,7 @@ export class SortedFileWriter {
 
   private closeBlock(): void {
     const { encoder, codec, output, options } = this;
+    const cellsEnd = encoder.length;
     encoder.finish();
     let payload = encoder.bytes;
     const rawLength = encoder.length;
@@ -265,12 +277,20 @@ export class SortedFileWriter {
       }
     }
     const encodingId = ENCODING_IDS[options.dataBlockEncoding];
+    this.parts?.closeBlock(payload, cellsEnd, encoder.count);
     const place = output.block(BlockType.Data, payload, length, codecId, encodingId, rawLength);
     this.facts.dataBytes += place.length;
     if (this.leaf.count === LEAF_ENTRIES) this.closeLeaf();
     this.leaf.add(this.blockKey, place.offset, place.length, this.blocks++);
+    this.parts?.closeGroup();
     encoder.reset();
     this.blockBytes = 0;
+  }
+
+  /** What tells the cell at `cursor` from the one before. */
+  private keyOf(cursor: CellCursor): IndexKey {
+    const { sharedRow, sameRow, sharedQualifier, sameColumn } = this.last;
+    return IndexKey.between(cursor, sharedRow, sameRow, sharedQualifier, sameColumn);
   }
 
   private closeLeaf(): void {

@@ -1,7 +1,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import { compressionOfId } from '../../compression/index.js';
 import { CellType, type Compression, type DataBlockEncoding } from '../../table/index.js';
-import { SeekKey } from '../cursor.js';
+import { compareCursors, SeekKey } from '../cursor.js';
 import { encodingOfId, plainCellBytes } from '../encoding/index.js';
 import { BlockType, corruption, FOOTER_BYTES, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
@@ -12,9 +12,18 @@ import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';
 import { MetaCollector } from './sorted-file-writer.js';
 
-/** What blocks a sorted file is made of, for support tools. */
+/** Lists the blocks of a sorted file, for support tools. */
 
-export type BlockKind = 'data' | 'leafIndex' | 'rootIndex' | 'bloomChunk' | 'bloomIndex' | 'meta' | 'footer';
+export type BlockKind =
+  | 'data'
+  | 'leafIndex'
+  | 'rootIndex'
+  | 'bloomChunk'
+  | 'bloomIndex'
+  | 'partGroup'
+  | 'partIndex'
+  | 'meta'
+  | 'footer';
 
 export interface BlockDescription {
   readonly kind: BlockKind;
@@ -33,6 +42,8 @@ const KINDS: Readonly<Record<number, BlockKind>> = {
   [BlockType.RootIndex]: 'rootIndex',
   [BlockType.BloomChunk]: 'bloomChunk',
   [BlockType.BloomIndex]: 'bloomIndex',
+  [BlockType.PartGroup]: 'partGroup',
+  [BlockType.PartIndex]: 'partIndex',
   [BlockType.Meta]: 'meta',
 };
 
@@ -69,6 +80,11 @@ export function blockPlaces(reader: SortedFileReader): { offset: number; length:
   const places = [...entries(root), footer.root, footer.meta];
   if (reader.twoLevels) for (let i = 0; i < root.count; i++) places.push(...entries(reader.leaf(i)));
   if (bloomIndex) places.push(...entries(bloomIndex), footer.bloom);
+  if (reader.parts !== null) {
+    const { offsets, lengths } = reader.parts.groupPlaces;
+    for (const [i, offset] of offsets.entries()) places.push({ offset, length: lengths[i]! });
+    places.push(footer.parts);
+  }
   return places;
 }
 
@@ -81,20 +97,21 @@ function entries(index: BlockIndex): { offset: number; length: number }[] {
 
 /** Reads a whole sorted file and holds it against everything that it says of itself. */
 
-/** What was looked at. */
+/** Counts of a verification. */
 export interface VerifiedFile {
   readonly cells: number;
   readonly blocks: number;
   readonly bytes: number;
 }
 
-/** What is looked at between two steps: so many cells, or bytes of blocks or cells. */
+/** Cells, or bytes of blocks or cells, that are verified between two steps. */
 const CELLS_PER_STEP = 2000;
 const BYTES_PER_STEP = 512 * 1024;
 
 /**
- * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order; that
- * index keys part the blocks; that the bloom filter knows every key; that the facts are those of the cells.
+ * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order, and the
+ * same when blocks are read part by part; that keys part the blocks and their parts; that the bloom filter knows every
+ * key; that the facts are those of the cells.
  * In steps of a millisecond or so, between which the caller may see to others.
  * @throws CorruptionError naming the file, the offset and the rule that is broken.
  */
@@ -142,6 +159,8 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   const bloom = new BloomKey();
   const cursor = reader.cursor({ cacheBlocks: false });
   const lastSeek = new SeekKey();
+  const inParts = reader.parts === null ? undefined : reader.cursor({ cacheBlocks: false, inParts: true });
+  inParts?.seekToFirst();
   let cells = 0;
   let bytes = 0;
   for (cursor.seekToFirst(); cursor.valid; cursor.next()) {
@@ -151,6 +170,7 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
     facts.add(cursor, last.sameRow, last.sameColumn, size);
     verifyBloom(reader, cursor, bloom);
     if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, facts.cells > 1 ? lastSeek : undefined);
+    if (inParts !== undefined) verifyPart(reader, cursor, inParts, facts.cells > 1 ? lastSeek : undefined);
     copyKey(cursor, lastSeek);
     cells++;
     bytes += size;
@@ -160,6 +180,7 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
     bytes = 0;
   }
   cursor.close();
+  inParts?.close();
   const found = facts.finish(last, meta.dataBlocks, meta.bloomKeys);
   for (const field of Object.keys(found) as (keyof FileMeta)[]) {
     const isBulkSeq = reader.seq >= 0 && (field === 'minSeq' || field === 'maxSeq');
@@ -193,12 +214,8 @@ function verifyIndexKey(
   cursor: SortedFileCursor,
   before: SeekKey | undefined,
 ): void {
-  const first = new SeekKey();
-  copyKey(cursor, first);
   const { index, entry } = cursor.indexPosition;
-  // The key of a whole cell counts as behind a target equal to it, so the target is taken after all cells like it.
-  first.type--;
-  if (!index.isAtOrBefore(entry, first))
+  if (!index.isAtOrBefore(entry, behind(cursor)))
     throw corruption(reader.path, cursor.blockOffset, 'the index key of a block is behind its first cell');
   if (before !== undefined && index.isAtOrBefore(entry, before))
     throw corruption(
@@ -206,6 +223,36 @@ function verifyIndexKey(
       cursor.blockOffset,
       'the index key of a block is not behind the block before',
     );
+}
+
+/** The cell that the blocks give at `cursor` is what their parts give, and the key of a part that begins with it is in its place. */
+function verifyPart(
+  reader: SortedFileReader,
+  cursor: SortedFileCursor,
+  inParts: SortedFileCursor,
+  before: SeekKey | undefined,
+): void {
+  if (!inParts.valid || compareCursors(cursor, inParts) !== 0)
+    throw corruption(reader.path, cursor.blockOffset, 'the parts of a block have other cells than it');
+  if (inParts.isFirstOfBlock) {
+    const { group, part } = inParts.part;
+    const isAtOrBefore = (key: SeekKey): boolean => group!.isAtOrBefore(part, key);
+    if (!isAtOrBefore(behind(cursor)) || (before !== undefined && isAtOrBefore(before)))
+      throw corruption(
+        reader.path,
+        cursor.blockOffset,
+        'the key of a part of a block does not part its cells',
+      );
+  }
+  inParts.next();
+}
+
+/** Behind all cells like the one at `cursor`: the key of a whole cell counts as behind a target equal to it. */
+function behind(cursor: SortedFileCursor): SeekKey {
+  const key = new SeekKey();
+  copyKey(cursor, key);
+  key.type--;
+  return key;
 }
 
 function copyKey(cursor: SortedFileCursor, key: SeekKey): void {

@@ -7,7 +7,7 @@ import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js
 
 export const LOCK_FILE = 'LOCK';
 
-/** What the LOCK file holds, as JSON. */
+/** The contents of the LOCK file, as JSON. */
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
@@ -28,8 +28,8 @@ export function lockedError(directory: string, cause?: unknown): RowanError {
         : `process ${holder.pid} on ${holder.host}`;
   return new RowanError(
     'ERR_LOCKED',
-    `The store in "${directory}" is in use by ${who}. Close it there first, or ask that process for the data: ` +
-      'one opener at a time has a store.',
+    `The store in "${directory}" is in use by ${who}. Close it there first, or read beside it with ` +
+      'readOnly: true: one process at a time writes a store.',
     { cause, retryable: true, details: { file: directory, pid: holder?.pid, host: holder?.host } },
   );
 }
@@ -44,7 +44,7 @@ function readHolder(path: string): LockHolder | undefined {
   }
 }
 
-/** What this process writes into the LOCK file. */
+/** The contents that this process writes into the LOCK file. */
 export function thisProcess(): LockHolder {
   const bootId = readProc('/proc/sys/kernel/random/boot_id');
   // The name in parentheses may hold spaces; the start time is field 22, the 20th after it.
@@ -74,7 +74,7 @@ const EXCLUSIVE_LOCK: Partial<Record<NodeJS.Platform, number>> = {
   win32: 0x10000000,
 };
 
-/** What the systems answer when the lock is taken. */
+/** Errors by which operating systems say that the lock is taken. */
 const TAKEN_ON_BSD = new Set(['EAGAIN', 'EWOULDBLOCK']);
 const TAKEN_ON_WINDOWS = new Set(['EBUSY', 'EPERM', 'EACCES']);
 

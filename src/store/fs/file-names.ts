@@ -41,12 +41,12 @@ export function walTemporaryName(number: number): string {
   return `${walFileName(number)}.tmp`;
 }
 
-/** What a name in a store's folder stands for; undefined when no store gives such a name. */
+/** The kind and number of a file by its name; undefined when no store gives such a name. */
 export function parseStoreFileName(name: string): StoreFileName | undefined {
   if (name === CURRENT_FILE) return { kind: 'current', number: 0 };
   if (name === CURRENT_TEMPORARY_FILE) return { kind: 'temporary', number: 0 };
   if (name === CHECKPOINT_FILE) return { kind: 'checkpoint', number: 0 };
-  if (name === 'LOCK' || name === 'LOCK.sock') return { kind: 'lock', number: 0 };
+  if (name === 'LOCK' || name === 'LOCK.sock' || name === 'READERS.sock') return { kind: 'lock', number: 0 };
   if (name.endsWith('.wal.tmp')) {
     const log = parseStoreFileName(name.slice(0, -4));
     return log && { kind: 'temporary', number: log.number };

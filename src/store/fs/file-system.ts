@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { RowanError } from '../../errors.js';
 
 /**
@@ -88,6 +89,13 @@ export interface FileSystem {
    * @throws RowanError `ERR_LOCKED`, naming the holder, when another opener (of any process, or this one) has it.
    */
   lock(directory: string): Promise<DirectoryLock>;
+  /**
+   * Meets the readers of a store that this process has locked, until `release`; undefined where they cannot come. Left out
+   * where nobody else sees the files.
+   */
+  receive?(directory: string, greet: (reader: Duplex) => void): Promise<DirectoryLock | undefined>;
+  /** Calls the process that has the store in a folder open: nobody has it, or it receives nobody. */
+  call?(directory: string): Promise<Duplex | 'nobody' | 'unreachable'>;
   /** The path from the root, whatever the working directory becomes. Left out where paths are such already. */
   absolute?(path: string): string;
   /**

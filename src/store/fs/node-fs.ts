@@ -1,13 +1,15 @@
 import * as fs from 'node:fs';
 import { resolve } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
 import { type DirectoryLock, errnoOf, type FileHandle, type FileSystem, ioError } from './file-system.js';
+import { callOpener, receiveCallers } from './meeting.js';
 
-/** What a hard link cannot do on some disks and a copy can. */
+/** Errors of hard links on disks where a copy succeeds. */
 const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EMLINK']);
 
-/** What a folder's fsync answers on systems that have no such thing. */
+/** Errors of a folder's fsync on systems that have no such call. */
 const DIRECTORY_SYNC_REFUSED = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EISDIR', 'EBADF']);
 
 /** A folder that is held: its name when it was opened, and what it is known by since. */
@@ -135,6 +137,14 @@ export class NodeFileSystem implements FileSystem {
 
   lock(directory: string): Promise<DirectoryLock> {
     return lockDirectory(directory, this.at(directory));
+  }
+
+  receive(directory: string, greet: (reader: Duplex) => void): Promise<DirectoryLock | undefined> {
+    return receiveCallers(directory, this.at(directory), greet);
+  }
+
+  call(directory: string): Promise<Duplex | 'nobody' | 'unreachable'> {
+    return callOpener(directory, this.at(directory));
   }
 
   /** Where the system finds `path`: in the held folder by its descriptor, whatever its name is by now. */

@@ -44,6 +44,8 @@ export class FileLedger {
     private readonly environment: StoreEnvironment,
     private readonly handles: FileHandleCache,
     private readonly cache: BlockCache,
+    /** Told of each file that nobody holds any more. */
+    private readonly onUnused?: (fileNo: number) => void,
   ) {}
 
   /** From now on files may be made and taken away. */
@@ -127,6 +129,7 @@ export class FileLedger {
   private unused(file: StoreFile): void {
     this.open.delete(file.fileNo);
     file.reader.close();
+    this.onUnused?.(file.fileNo);
     const manifest = this.journal?.manifest;
     if (manifest === undefined || manifest.poisoned !== undefined || this.drafts.has(file.fileNo)) return;
     if (!namesFile(manifest.state, file.fileNo)) this.unlink(file.path);

@@ -56,7 +56,7 @@ export class Journal {
   }
 }
 
-/** What every change is answered once the disk has failed in a way that leaves unknown what is on it. */
+/** The error of every change once a disk failure has left it unknown what is on the disk. */
 export function readOnlyError(cause: RowanError): RowanError {
   return new RowanError(
     'ERR_READONLY',

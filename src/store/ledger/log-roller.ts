@@ -22,6 +22,12 @@ import type { Journal } from './journal.js';
 /** A segment is read as a whole: with the record that fills it up it must be shorter than 2^31 bytes. */
 const LONGEST = 2 ** 31 - 2 ** 24;
 
+/** A record in the first `length` bytes of a buffer. */
+export interface LogRecord {
+  readonly buffer: Uint8Array;
+  readonly length: number;
+}
+
 export class LogRoller {
   /** Ready, and named in the MANIFEST. */
   private next: PreparedSegment | undefined;
@@ -40,6 +46,15 @@ export class LogRoller {
     /** A segment was closed: some may not be needed any more. */
     private readonly onClosed: () => void,
   ) {}
+
+  /**
+   * Stages a record with `count` writes from number `first`.
+   * @throws RowanError when the log cannot take it; see {@link makeRoom}.
+   */
+  append(first: number, count: number, { buffer, length }: LogRecord): void {
+    this.makeRoom(length);
+    this.journal.wal.append(first, count, buffer, 0, length);
+  }
 
   /**
    * Called before a record of so many bytes is appended.
@@ -67,7 +82,7 @@ export class LogRoller {
     await this.leaving;
   }
 
-  /** What the MANIFEST is to record when the log is closed, and the segments that are not needed then. */
+  /** Edits for the MANIFEST when the log is closed, and the segments that are not needed then. */
   finish(): { readonly edits: readonly Edit[]; readonly unneeded: readonly number[] } {
     const edits: Edit[] = this.unrecorded.map((segment) => ({ type: 'walClosed', ...segment }));
     const { next } = this;
@@ -137,7 +152,7 @@ export class LogRoller {
 
 /** Removes segments of the log whose every write is in files, and has those flushed who hold on to old ones. */
 
-/** What else is to be recorded when the log is closed, and the segments that this leaves. */
+/** Further edits to record when the log is closed, and the segments that this leaves unneeded. */
 export interface LogEnd {
   readonly edits: readonly Edit[];
   readonly unneeded: readonly number[];

@@ -70,7 +70,7 @@ export const FILE_HEADER_PAYLOAD = 10;
 /** Where the first record of a file begins. */
 export const FILE_HEADER_END = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
 
-/** What the checks of one file start from. */
+/** The seed of the checksums of one file. */
 export function fileSeed(kind: LogKind, fileNumber: number): number {
   return (kind.seed ^ Math.imul(fileNumber, 0x9e3779b1)) >>> 0;
 }

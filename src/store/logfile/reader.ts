@@ -93,17 +93,42 @@ export class ChunkReader {
   private scratchLength = 0;
   private inRecord = false;
   private version = 0;
+  /** Where `bytes` begin in the file: with a block. */
+  private base = 0;
+
+  /** Goes on in a log of the latest version that was read up to `position`. `bytes` are its blocks from that of `position` on. */
+  static resumed(
+    bytes: Uint8Array,
+    position: number,
+    kind: LogKind,
+    fileNumber: number,
+    path: string,
+  ): ChunkReader {
+    return new ChunkReader(bytes, kind, fileNumber, path, position);
+  }
 
   /**
    * @throws CorruptionError when the file does not begin as a log of this kind, number and a known version does;
    *   RowanError `ERR_FORMAT_VERSION` when its version is newer.
    */
-  constructor(bytes: Uint8Array, kind: LogKind, fileNumber: number, path: string) {
+  constructor(bytes: Uint8Array, kind: LogKind, fileNumber: number, path: string, resumedAt?: number) {
     this.bytes = bytes;
     this.kind = kind;
     this.path = path;
     this.seed = fileSeed(kind, fileNumber);
-    this.readFileHeader();
+    if (resumedAt === undefined) {
+      this.readFileHeader();
+      return;
+    }
+    this.base = blockOf(resumedAt);
+    this.version = kind.version;
+    this.position = resumedAt - this.base;
+    this.goodEnd = this.position;
+  }
+
+  /** Where the last whole record or mark ends in the file. */
+  get goodOffset(): number {
+    return this.base + this.goodEnd;
   }
 
   /** To the next record. False at the end, clean or `broken`. */
@@ -131,7 +156,7 @@ export class ChunkReader {
 
   /** A CorruptionError about this file. */
   corruption(what: string, offset: number): CorruptionError {
-    return logCorruption(this.kind, this.path, what, offset);
+    return logCorruption(this.kind, this.path, what, this.base + offset);
   }
 
   private readFileHeader(): void {
@@ -187,12 +212,12 @@ export class ChunkReader {
   private checkChunk(at: number): BreakReason | undefined {
     const { bytes } = this;
     if (at + CHUNK_HEADER_SIZE > bytes.length) return 'cut header';
-    if (readUint32(bytes, at) !== headerCheck(bytes, at, this.seed, at)) return 'bad header';
+    if (readUint32(bytes, at) !== headerCheck(bytes, at, this.seed, this.base + at)) return 'bad header';
     const length = bytes[at + 8]! | (bytes[at + 9]! << 8);
     if (length > BLOCK_SIZE - (at % BLOCK_SIZE) - CHUNK_HEADER_SIZE)
       throw this.corruption(`a chunk of ${length} bytes leaves its block`, at);
     const synced = readUint48(bytes, at + 11);
-    if (synced > at) throw this.corruption('a chunk says that bytes after it were synced', at);
+    if (synced > this.base + at) throw this.corruption('a chunk says that bytes after it were synced', at);
     if (at + CHUNK_HEADER_SIZE + length > bytes.length) return 'cut payload';
     if (crc32(bytes, at + CHUNK_HEADER_SIZE, length) !== readUint32(bytes, at + 4)) return 'bad payload';
     if (synced > this.syncedOffset) this.syncedOffset = synced;
@@ -243,6 +268,11 @@ export class ChunkReader {
     this.broken = { reason, offset };
     return false;
   }
+}
+
+/** Where the block begins that has a byte of the file. */
+export function blockOf(offset: number): number {
+  return offset - (offset % BLOCK_SIZE);
 }
 
 /** Whether all bytes from `at` on are zeros. */

@@ -1,4 +1,4 @@
-/** What is in a folder: a store, nothing yet, or something else. */
+/** Tells whether a folder holds a store, nothing yet, or something else. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
 import {
@@ -21,7 +21,7 @@ const FRESH_LENGTH =
   CHUNK_HEADER_SIZE +
   encodeEdits(snapshotEdits(applyEdits(emptyState(), [{ type: 'counters', nextFile: 2 }]))).length;
 
-/** What operating systems put into every folder. */
+/** Files that operating systems put into every folder. */
 const IGNORED = /^(\..*|lost\+found|Thumbs\.db|desktop\.ini)$/;
 
 /**

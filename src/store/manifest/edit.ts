@@ -1,7 +1,7 @@
 import { CorruptionError, RowanError } from '../../errors.js';
 import { type NamespaceProperties, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
-/** What changes in the set of tables, regions and files of a store. Several edits logged together happen together. */
+/** One change to the set of tables, regions and files of a store. Edits that are logged together take effect together. */
 
 /** A sorted file of one store. After a split two stores may have the same file. */
 export interface FileEntry {
@@ -40,7 +40,7 @@ export type Edit =
       readonly familyNumbers: ReadonlyMap<string, number>;
       readonly enabled: boolean;
     }
-  /** What is left out stays as it is. The stores of families that are no longer numbered go, with their files. */
+  /** Fields that are left out stay as they are. The stores of families that are no longer numbered go, with their files. */
   | {
       readonly type: 'tableAlter';
       readonly id: number;

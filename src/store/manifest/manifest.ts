@@ -101,7 +101,7 @@ export class Manifest {
     return new Manifest(files, directory, state, number, writer, rollSize);
   }
 
-  /** What the store consists of, as it is on the disk. */
+  /** The tables, regions and files of the store, as the disk has them. */
   get state(): VersionState {
     return this.durable;
   }
@@ -109,6 +109,11 @@ export class Manifest {
   /** The number of the file that is written to. */
   get number(): number {
     return this.fileNumber;
+  }
+
+  /** Bytes of that file that make {@link state}. */
+  get durableLength(): number {
+    return this.writer.syncedOffset;
   }
 
   /** A number for a new file; each is given once. One that no edit names may be given again after a restart. */

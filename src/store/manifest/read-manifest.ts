@@ -37,6 +37,39 @@ export function readManifest(
     throw logCorruption(MANIFEST_KIND, path, what, bytes.length);
   }
   const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
+  const state = stateOf(reader, path, onRecord);
+  const { broken } = reader;
+  if (broken === undefined) return { state, number, tornBytes: 0 };
+  const verdict = judgeBreak(bytes, broken, MANIFEST_KIND, number, knownSynced);
+  if (!verdict.torn) throw reader.corruption(`${broken.reason}; ${verdict.why}`, broken.offset);
+  return { state, number, tornBytes: bytes.length - reader.goodEnd };
+}
+
+/**
+ * The state by the first `length` bytes of a MANIFEST, which whoever writes it vouches for.
+ * @throws CorruptionError when they are damaged, or the file has been replaced.
+ */
+export function readManifestTo(
+  files: FileSystem,
+  directory: string,
+  { number, length }: { readonly number: number; readonly length: number },
+): VersionState {
+  const path = joinPath(directory, manifestFileName(number));
+  const bytes = readLog(files, path);
+  if (bytes.length < length)
+    throw logCorruption(MANIFEST_KIND, path, `it has ${bytes.length} bytes of ${length}`, bytes.length);
+  const reader = new ChunkReader(bytes.subarray(0, length), MANIFEST_KIND, number, path);
+  const state = stateOf(reader, path);
+  const { broken } = reader;
+  if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);
+  return state;
+}
+
+function stateOf(
+  reader: ChunkReader,
+  path: string,
+  onRecord?: (edits: readonly Edit[], offset: number) => void,
+): VersionState {
   let state = emptyState();
   while (reader.next()) {
     const record = reader.payload.subarray(reader.offset, reader.offset + reader.length);
@@ -44,11 +77,7 @@ export function readManifest(
     onRecord?.(edits, reader.recordStart);
     state = applyRead(state, edits, path, reader.recordStart);
   }
-  const { broken } = reader;
-  if (broken === undefined) return { state, number, tornBytes: 0 };
-  const verdict = judgeBreak(bytes, broken, MANIFEST_KIND, number, knownSynced);
-  if (!verdict.torn) throw reader.corruption(`${broken.reason}; ${verdict.why}`, broken.offset);
-  return { state, number, tornBytes: bytes.length - reader.goodEnd };
+  return state;
 }
 
 function applyRead(state: VersionState, edits: readonly Edit[], file: string, offset: number): VersionState {
@@ -63,7 +92,7 @@ function applyRead(state: VersionState, edits: readonly Edit[], file: string, of
   }
 }
 
-/** What a folder holds, found out without changing anything in it. */
+/** The contents of a folder, read without changing anything in it. */
 
 export interface FoundStore {
   readonly state: VersionState;
@@ -96,7 +125,7 @@ export function findStore(files: FileSystem, directory: string): FoundStore {
 export interface SalvagedManifest {
   readonly state: VersionState;
   readonly number: number;
-  /** What could not be read; undefined when the MANIFEST is whole. */
+  /** The damage; undefined when the MANIFEST is whole. */
   readonly lost: string | undefined;
 }
 

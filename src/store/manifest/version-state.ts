@@ -34,7 +34,7 @@ export interface WalSegmentEntry {
     | undefined;
 }
 
-/** What a store consists of at one moment. Never changed: {@link applyEdits} makes the next one. */
+/** The tables, regions and files of a store at one moment. It never changes: {@link applyEdits} makes the next one. */
 export interface VersionState {
   /** All but the default one, which is always there. */
   readonly namespaces: ReadonlySet<string>;

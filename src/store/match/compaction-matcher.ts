@@ -1,4 +1,4 @@
-/** What flushes and compactions keep (HBase `CompactionScanQueryMatcher` and its kinds, R13, R42-R46, R59-R63). */
+/** Decides which cells flushes and compactions keep (HBase `CompactionScanQueryMatcher` and its kinds, R13, R42-R46, R59-R63). */
 
 import { CellType, type KeepDeletedCells } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
@@ -59,7 +59,7 @@ abstract class CompactionMatcher extends Matcher {
     return keepDeletedCells === 'TTL' && marker.timestamp < oldestUnexpired;
   }
 
-  /** What becomes of a marker that all readers have seen. */
+  /** Decides on a delete marker that all readers have seen. */
   protected matchMarker(marker: CellCursor): MatchCode {
     const { kind, timeToPurgeDeletes, now, keepDeletedCells, oldestUnexpired } = this.rules;
     if (kind !== 'major') return INCLUDE;

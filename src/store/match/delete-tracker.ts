@@ -4,7 +4,7 @@ import { ColumnBytes } from './matcher.js';
 
 /** Which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
 
-/** What hides a put, by what it means for the rest of the column. */
+/** How a put is hidden, and what follows for the rest of its column. */
 export const NOT_DELETED = 0;
 /** This version only. */
 export const VERSION_DELETED = 1;
@@ -81,7 +81,7 @@ export class DeleteTracker {
  * those later does not bring it back.
  */
 
-/** What has become of a put. */
+/** The fate of a put. */
 export const ALIVE = 0;
 /** A marker has hidden it. */
 export const DELETED = 1;

@@ -1,7 +1,7 @@
 import { copySlice } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 
-/** What a matcher tells a scanner to do with a cell and where to go on (HBase `ScanQueryMatcher.MatchCode`). */
+/** Codes by which a matcher tells a scanner whether to give a cell, and where to go on (HBase `ScanQueryMatcher.MatchCode`). */
 
 /** Give the cell, go on with the next. */
 export const INCLUDE = 0;
@@ -29,7 +29,7 @@ export type MatchCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 export abstract class Matcher {
   /** Forgets what it knew of the last row. */
   abstract startRow(): void;
-  /** What to do with the cell under the cursor. */
+  /** Decides on the cell under the cursor. */
   abstract match(cell: CellCursor): MatchCode;
   /** After SEEK_NEXT_COLUMN or INCLUDE_NEXT_COLUMN: the only column still wanted next, or null for the next there is. */
   abstract nextColumn(): Uint8Array | null;

@@ -28,7 +28,7 @@ import {
   SKIP,
 } from './matcher.js';
 
-/** What a get or a scan sees of one family (HBase `UserScanQueryMatcher` and its kinds). */
+/** Decides which cells of one family a get or a scan sees (HBase `UserScanQueryMatcher` and its kinds). */
 
 export interface UserMatch {
   readonly family: FilterFamily;
@@ -40,7 +40,7 @@ export interface UserMatch {
   readonly versionsAfterFilter: number;
 }
 
-/** What all reads share: the time range, columns and versions, then the filter. */
+/** The common part of all reads: the time range, columns and versions, then the filter. */
 export abstract class UserMatcher extends Matcher {
   protected readonly columns: ColumnTracker;
   protected readonly filter: FilterEvaluator | undefined;

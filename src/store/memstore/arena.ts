@@ -96,7 +96,7 @@ export interface CellBytes {
 export class CellArena {
   readonly chunks: Chunk[] = [];
   private used = 0;
-  /** What the chunks before the last one hold. */
+  /** Bytes in use in all chunks but the last. */
   private full = 0;
   /** Where the last cell begins in the last chunk; -1 when there is none. */
   private last = -1;

@@ -54,7 +54,7 @@ export class RowIndex {
     return this.entries.byteLength;
   }
 
-  /** What is known of a row, for `isRun` and `placeOf`; {@link NO_ROW} when there is no such row. */
+  /** The entry of a row, for `isRun` and `placeOf`; {@link NO_ROW} when there is no such row. */
   find(hash: number, row: Uint8Array, offset: number, length: number): number {
     const entry = this.search(hash, row, offset, length);
     return entry === NO_ROW && this.lacks ? LEFT_OUT : entry;

@@ -3,13 +3,14 @@
  * and files that can have it, and families and some of their columns by {@link PlainRow}.
  */
 
-import { CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
+import { type FamilyDescriptor, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-filter.js';
 import type { FamilyStore } from '../region/family-store.js';
 import type { Region } from '../region/region.js';
 import type { StoreFile } from '../region/store-file.js';
-import { isPlainFamily, isPlainQuery, PlainRow, RowRun } from '../scan/plain-row.js';
+import { HIDDEN, isPlainFamily, isPlainQuery, NewestPut, ROW_UNDECIDED, SHOWN } from '../scan/newest-put.js';
+import { PlainRow, RowRun } from '../scan/plain-row.js';
 import { CellMaker, RowBuilder } from '../scan/row-builder.js';
 import { copyRowAhead, dropRow } from '../scan/row-copy.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
@@ -17,6 +18,11 @@ import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 /** Tells the time by which cells have expired. */
 export interface ReadClock {
   now(): number;
+}
+
+/** As `oldestUnexpired`, without asking the clock where nothing expires. */
+export function oldestSeen(family: FamilyDescriptor, clock: ReadClock): number {
+  return family.ttl === FOREVER ? 0 : oldestUnexpired(family, clock.now());
 }
 
 /** Cells that are walked over in search of markers at the head of a row. */
@@ -27,6 +33,7 @@ const target = new SeekKey();
 const bloomKey = new BloomKey();
 const plainRow = new PlainRow();
 const rowRun = new RowRun();
+const rule = new NewestPut();
 const out = new RowBuilder();
 const makers = new Map<string, CellMaker>();
 
@@ -61,10 +68,10 @@ function plainFamilies(
   const { stores } = region;
   const { row } = get;
   const all = get.asksForAll;
-  plainRow.readPoint = readPoint;
+  plainRow.rule.readPoint = readPoint;
   plainRow.raw = raw;
   plainRow.out = out;
-  rowRun.readPoint = readPoint;
+  rowRun.rule.readPoint = readPoint;
   out.count = 0;
   // A result outlives the get, whose bytes are the caller's.
   let own: Uint8Array | undefined;
@@ -79,7 +86,7 @@ function plainFamilies(
     if (head === undefined) continue;
     const fresh = raw === null && own === undefined;
     if (fresh) own = copyRowAhead(head);
-    const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
+    const oldest = oldestSeen(descriptor, clock);
     if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
     const before = raw === null ? 0 : raw.count;
     if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
@@ -133,13 +140,7 @@ function seekFile(file: StoreFile): boolean {
   return file.reader.mayContain(bloomKey) && file.pointCursor.seekInRow(target, bloomKey.row1);
 }
 
-/** The newest marker of the whole family that was found in the row. */
-let familyTimestamp = -1;
-
-/**
- * The newest cell of a column says it all: if it is a put, it is the answer unless a marker of the family hides it; if
- * it is a marker of the column, it hides everything behind it.
- */
+/** Reads one column: the first of its cells in their order, over all memstores and files, decides it. */
 function plainColumn(
   store: FamilyStore,
   get: Get,
@@ -153,7 +154,8 @@ function plainColumn(
   if (!isPlainFamily(descriptor, get.maxVersions) || qualifier.length === 0) return undefined;
   const { row } = get;
   const { active, frozen, files } = store.version;
-  familyTimestamp = -1;
+  rule.readPoint = readPoint;
+  rule.begin(oldestSeen(descriptor, clock));
   target.setColumn(row, qualifier);
   const rowStart = bloomKey.target;
   let best: CellCursor | undefined;
@@ -163,16 +165,16 @@ function plainColumn(
     const cursor = memstore.pointCursor;
     const marked = memstore.familyMarkers > 0;
     if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
-    const place = marked ? passMarkers(cursor, row, qualifier, readPoint) : IN_ROW;
+    const place = marked ? passMarkers(cursor, row, qualifier) : IN_ROW;
     if (place === UNTOLD) return undefined;
-    if (place !== GONE) best = newer(cursor, place === IN_ROW, row, qualifier, readPoint, best);
+    if (place !== GONE) best = newer(cursor, place === IN_ROW, row, qualifier, best);
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {
     const { meta, reader, pointCursor } = files[i]!;
     // What the file has is older than what was found, or hidden.
     if (best !== undefined && meta.maxTimestamp < best.timestamp) continue;
-    if (meta.maxTimestamp <= familyTimestamp) continue;
+    if (meta.maxTimestamp <= rule.familyTimestamp) continue;
     if (!hashed && meta.bloomFilter === 'ROWCOL') {
       bloomKey.setColumn(qualifier);
       hashed = true;
@@ -180,15 +182,13 @@ function plainColumn(
     if (!reader.mayContain(bloomKey)) continue;
     const marked = meta.deleteFamilyCount > 0;
     if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
-    const place = marked ? passMarkers(pointCursor, row, qualifier, readPoint) : IN_ROW;
+    const place = marked ? passMarkers(pointCursor, row, qualifier) : IN_ROW;
     if (place === UNTOLD) return undefined;
-    if (place !== GONE) best = newer(pointCursor, place === IN_ROW, row, qualifier, readPoint, best);
+    if (place !== GONE) best = newer(pointCursor, place === IN_ROW, row, qualifier, best);
   }
   if (best === undefined) return Result.EMPTY;
-  const { type, timestamp } = best;
-  if (best.ttl !== 0 || (type !== CellType.Put && type !== CellType.DeleteColumn)) return undefined;
-  if (type !== CellType.Put || timestamp <= familyTimestamp) return Result.EMPTY;
-  if (descriptor.ttl !== FOREVER && timestamp < oldestUnexpired(descriptor, clock.now())) return Result.EMPTY;
+  const verdict = rule.judge(best);
+  if (verdict !== SHOWN) return verdict === HIDDEN ? Result.EMPTY : undefined;
   const maker = makerOf(descriptor.name);
   if (raw !== null) {
     raw.begin(row);
@@ -206,15 +206,10 @@ const GONE = 2;
 const UNTOLD = 3;
 
 /** Looks at the family's markers at the head of the row, where the cursor stands, and goes on to the column. */
-function passMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array, readPoint: number): number {
+function passMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): number {
   for (let i = 0; cursor.qualifierLength === 0; i++) {
     if (i === MOST_MARKERS) return UNTOLD;
-    if (cursor.seq <= readPoint) {
-      const { type, timestamp, ttl } = cursor;
-      if (type === CellType.DeleteFamilyVersion || (type === CellType.DeleteFamily && ttl !== 0))
-        return UNTOLD;
-      if (type === CellType.DeleteFamily && timestamp > familyTimestamp) familyTimestamp = timestamp;
-    }
+    if (rule.sees(cursor) && rule.judge(cursor) === ROW_UNDECIDED) return UNTOLD;
     if (!cursor.nextInRow(row)) return GONE;
   }
   // Mostly there is no other column before.
@@ -231,12 +226,11 @@ function newer(
   inRow: boolean,
   row: Uint8Array,
   qualifier: Uint8Array,
-  readPoint: number,
   best: CellCursor | undefined,
 ): CellCursor | undefined {
   for (let known = inRow; ; known = false) {
     if (!cursor.valid || !isInColumn(cursor, qualifier) || !(known || isInRow(cursor, row))) return best;
-    if (cursor.seq <= readPoint) break;
+    if (rule.sees(cursor)) break;
     cursor.next();
   }
   if (best === undefined) return cursor;
@@ -249,7 +243,7 @@ function newer(
 /** Says that there is something in the raw row. */
 const SOMETHING: Result = new Result(new Uint8Array(0), []);
 
-/** What makes the cells of a family: reads that end before the next begins share it. */
+/** The maker of a family's cells. Reads that end before the next begins share it. */
 export function makerOf(family: string): CellMaker {
   let maker = makers.get(family);
   if (maker === undefined) {

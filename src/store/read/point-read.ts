@@ -1,14 +1,14 @@
 import { startsWithBytes } from '../../bytes/index.js';
-import { CellType, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
+import { type Get, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, compareRows, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import type { StoreVersion } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
-import { isPlainFamily, PlainRow } from '../scan/plain-row.js';
+import { isPlainFamily, type NewestPut, SHOWN } from '../scan/newest-put.js';
+import { PlainRow } from '../scan/plain-row.js';
 import { RegionScanner } from '../scan/region-scanner.js';
-import { oldestUnexpired } from '../scan/store-read.js';
-import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
-import { makerOf, plainGet, type ReadClock } from './plain-get.js';
+import { makerOf, oldestSeen, plainGet, type ReadClock } from './plain-get.js';
+import type { StoreReads } from './store-reads.js';
 
 /**
  * The short way to the first row of a prefix that has a column, such as an entry of an index: by the cursors that gets read by,
@@ -40,15 +40,17 @@ export function firstRow(
   let count = gather(version, prefix);
   plainRow.raw = raw;
   plainRow.out = null;
-  plainRow.readPoint = readPoint;
-  const oldest = descriptor.ttl === FOREVER ? 0 : oldestUnexpired(descriptor, clock.now());
+  const { rule } = plainRow;
+  rule.readPoint = readPoint;
+  const oldest = oldestSeen(descriptor, clock);
   const maker = makerOf(descriptor.name);
   let passed = 0;
   for (; count > 0 && passed < MOST_PASSED; passed++) {
     const first = leastOf(count);
     raw.clear();
     const row = raw.setRow(first.key, first.rowOffset, first.rowLength);
-    if (count === 1 && isAnswer(first, qualifier, readPoint, oldest)) {
+    rule.begin(oldest);
+    if (count === 1 && isAnswer(first, qualifier, rule)) {
       maker.makeRaw(first, raw, 0);
       letGo(0, count);
       return true;
@@ -92,15 +94,8 @@ function gather({ active, frozen, files }: StoreVersion, prefix: Uint8Array): nu
  * Whether the first cell of a row, of which nothing else has any, is the newest of the column, and none hides it: markers
  * would stand before it. What stands behind it need not be looked at.
  */
-function isAnswer(cell: CellCursor, qualifier: Uint8Array, readPoint: number, oldest: number): boolean {
-  return (
-    cell.type === CellType.Put &&
-    cell.qualifierLength > 0 &&
-    cell.ttl === 0 &&
-    cell.seq <= readPoint &&
-    cell.timestamp >= oldest &&
-    isInColumn(cell, qualifier)
-  );
+function isAnswer(cell: CellCursor, qualifier: Uint8Array, rule: NewestPut): boolean {
+  return qualifier.length > 0 && isInColumn(cell, qualifier) && rule.sees(cell) && rule.judge(cell) === SHOWN;
 }
 
 function leastOf(count: number): CellCursor {
@@ -134,36 +129,36 @@ function begins({ key, rowOffset, rowLength }: CellCursor, prefix: Uint8Array): 
 
 /** Reading one row: by a short way where there is one, else through a scanner of the region. */
 
-export function readRow(core: StoreCore, state: TableState, get: Get): Result {
+export function readRow(reads: StoreReads, state: TableState, get: Get): Result {
   const region = regionFor(state, get);
   return (
-    plainGet(region, get, core.commits.readPoint, core, null) ??
-    scanRow(core, region, get, null) ??
+    plainGet(region, get, reads.commits.readPoint, reads, null) ??
+    scanRow(reads, region, get, null) ??
     Result.EMPTY
   );
 }
 
 /** As `readRow`, into `raw`; false when there is nothing. */
-export function readRawRow(core: StoreCore, state: TableState, get: Get, raw: RawRow): boolean {
+export function readRawRow(reads: StoreReads, state: TableState, get: Get, raw: RawRow): boolean {
   const region = regionFor(state, get);
   raw.clear();
-  const plain = plainGet(region, get, core.commits.readPoint, core, raw);
+  const plain = plainGet(region, get, reads.commits.readPoint, reads, raw);
   if (plain !== undefined) return raw.count > 0;
   raw.clear();
-  const result = scanRow(core, region, get, raw);
+  const result = scanRow(reads, region, get, raw);
   return result !== undefined && (!result.isEmpty || raw.count > 0);
 }
 
 /** The first row that begins with `prefix` and has the column, that cell alone, into `raw`; false when there is none, undefined when a scan must tell. */
 export function readFirstRow(
-  core: StoreCore,
+  reads: StoreReads,
   state: TableState,
   prefix: Uint8Array,
   qualifier: Uint8Array,
   raw: RawRow,
 ): boolean | undefined {
   const region = regionOf(state.regions, prefix);
-  const found = firstRow(region, prefix, qualifier, core.commits.readPoint, core, raw);
+  const found = firstRow(region, prefix, qualifier, reads.commits.readPoint, reads, raw);
   if (found !== undefined) region.readRequests++;
   return found;
 }
@@ -175,11 +170,11 @@ function regionFor(state: TableState, get: Get): Region {
   return region;
 }
 
-function scanRow(core: StoreCore, region: Region, get: Get, raw: RawRow | null): Result | undefined {
-  const scanner = RegionScanner.forGet(core.sourcesOf(region, get), get, {
-    readPoint: core.commits.readPoint,
-    now: core.now(),
-    random: core.settings.random,
+function scanRow(reads: StoreReads, region: Region, get: Get, raw: RawRow | null): Result | undefined {
+  const scanner = RegionScanner.forGet(reads.sourcesOf(region, get), get, {
+    readPoint: reads.commits.readPoint,
+    now: reads.now(),
+    random: reads.settings.random,
   });
   try {
     return raw === null ? scanner.next() : scanner.nextRaw(raw);

@@ -7,7 +7,7 @@ import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 import { plainGet } from './plain-get.js';
 
-/** What is asked of the store. */
+/** The parts of the store that readers of rows use. */
 export interface RowReaderCore {
   readonly settings: { readonly random: () => number };
   /** Writes up to this number are seen; default: all. */

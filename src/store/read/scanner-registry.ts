@@ -39,7 +39,7 @@ export interface IdleReader extends RegisteredReader {
   used: boolean;
   /** Sweeps since the last call. */
   idle: number;
-  /** Who reads: undefined once only its reader knows it. */
+  /** The reader; undefined while nothing but the reader itself refers to it. */
   owner: object | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface IdleReader extends RegisteredReader {
 const SWEEPS = 4;
 
 export class ScannerRegistry {
-  /** Those that are open, each at its slot. */
+  /** The open readers, each at its slot. */
   private readonly readers: RegisteredReader[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
   private readonly abandoned = new FinalizationRegistry<IdleReader>((reader) => reader.cutOff('expired'));

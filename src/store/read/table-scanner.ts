@@ -14,7 +14,7 @@ import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.
  * and the read point. Flushes, compactions, splits and later writes do not change its results (R53).
  */
 
-/** What scans ask of the store. */
+/** The parts of the store that scans use. */
 export interface ScannerCore {
   readonly commits: { readonly readPoint: number };
   readonly settings: { readonly random: () => number; readonly scannerIdleTimeout: number };
@@ -22,10 +22,14 @@ export interface ScannerCore {
   now(): number;
 }
 
-/** What a scan looks at, where that is not the store as it is now. */
+/** The view that a scan reads, where that is not the store as it is now. */
 export interface ScanView {
   readonly readPoint: number;
   readonly now: number;
+  /** Of the table; undefined: those that it has now. */
+  readonly regions?: readonly Region[];
+  /** Told of each read. */
+  readonly touch?: () => void;
   hold(store: FamilyStore): VersionSource;
 }
 
@@ -45,7 +49,7 @@ interface HeldRegion {
   readonly sources: readonly VersionSource[];
 }
 
-/** What a scan holds, apart from who reads it: it is given back when the reader is forgotten, too. */
+/** The resources of a scan, apart from its reader: they are given back when the reader is garbage, too. */
 class ScanHold implements IdleReader {
   readonly readPoint: number;
   readonly time: number;
@@ -109,12 +113,22 @@ export class TableScanner implements SyncResultScanner {
   private readonly scan: Scan;
   private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
   private remaining: number | undefined;
+  /**
+   * Rows of which nothing is given that `next` may still pass over: at 0 it answers undefined though there may be more, so that
+   * whoever reads can see to others, set it again and go on.
+   */
+  patience = Number.MAX_SAFE_INTEGER;
+  /** The row at which its patience was at an end. */
+  pausedAt: Uint8Array | undefined;
+  private seenEnough = false;
 
   constructor(
     private readonly core: ScannerCore,
     private readonly state: TableState,
     scan: Scan,
-    view?: ScanView,
+    private readonly view?: ScanView,
+    /** Read alone of the table's regions. */
+    only?: Region,
   ) {
     state.checkQuery(scan);
     this.scan = scan.copy();
@@ -126,8 +140,8 @@ export class TableScanner implements SyncResultScanner {
     };
     this.filter = RegionScanner.filterOf(scan, this.context, scan.reversed);
     this.hold = new ScanHold(core.scanners, this.context, this);
-    const { regions } = state;
-    const range = bounds(scan);
+    const regions = only === undefined ? (view?.regions ?? state.regions) : [only];
+    const range = boundsOf(scan);
     for (let i = 0; i < regions.length; i++) {
       const region = regions[scan.reversed ? regions.length - 1 - i : i]!;
       if (overlaps(region, range)) this.hold.held.push({ region, sources: sourcesOf(region, scan, view) });
@@ -143,6 +157,11 @@ export class TableScanner implements SyncResultScanner {
   /** Whether it has given as many rows as it was to give. */
   get isFull(): boolean {
     return this.remaining === 0;
+  }
+
+  /** Whether a filter has ended the scan: it finds nothing in other regions either. */
+  get filterDone(): boolean {
+    return this.seenEnough;
   }
 
   /** A scan that fails is closed: it would else hold what it reads for ever. */
@@ -167,6 +186,7 @@ export class TableScanner implements SyncResultScanner {
     const { hold } = this;
     if (hold.end !== undefined) return this.ended(hold.end);
     hold.used = true;
+    this.view?.touch?.();
     const { held } = hold;
     while (this.remaining !== 0 && hold.position < held.length) {
       if (!hold.current) {
@@ -177,15 +197,22 @@ export class TableScanner implements SyncResultScanner {
           PlainScanner.open(sources, part, this.context) ??
           RegionScanner.forScan(sources, part, this.context, this.filter);
       }
-      const result = raw === null ? hold.current.next() : hold.current.nextRaw(raw);
+      const { current } = hold;
+      current.patience = this.patience;
+      const result = raw === null ? current.next() : current.nextRaw(raw);
+      this.patience = current.patience;
       if (result) {
         if (this.remaining !== undefined && !result.partial) this.remaining--;
         return result;
       }
-      const done = hold.current.filterDone;
+      if (this.patience <= 0) {
+        this.pausedAt = current.pausedAt;
+        return undefined;
+      }
+      this.seenEnough = current.filterDone;
       hold.pass();
       // A filter that has seen enough ends the scan, not only its part in this region.
-      if (done) break;
+      if (this.seenEnough) break;
     }
     this.close();
     return undefined;
@@ -194,16 +221,7 @@ export class TableScanner implements SyncResultScanner {
   /** A scan that was ended from outside has more rows: whoever reads on is told. */
   private ended(end: ReaderEnd | 'closed'): undefined {
     if (end === 'closed') return undefined;
-    if (end === 'store closed') {
-      throw new ClosedError('The store was closed while this scan was open: it has more rows.');
-    }
-    const { scannerIdleTimeout } = this.core.settings;
-    throw new RowanError(
-      'ERR_SCANNER_EXPIRED',
-      `Nobody read this scan of "${this.state.name}" on for ${scannerIdleTimeout} ms, so it was ended: it has more rows. ` +
-        'Begin a new one behind the last row, read in pages, or set scannerIdleTimeout.',
-      { details: { table: this.state.name } },
-    );
+    throw endedReader(end, this.core, this.state);
   }
 
   nextBatch(count: number): Result[] {
@@ -229,6 +247,19 @@ export class TableScanner implements SyncResultScanner {
   }
 }
 
+/** The error of a read that goes on after its reader was ended from outside. */
+export function endedReader(end: ReaderEnd, core: ScannerCore, { name }: TableState): RowanError {
+  if (end === 'store closed') {
+    return new ClosedError('The store was closed while this scan was open: it has more rows.');
+  }
+  return new RowanError(
+    'ERR_SCANNER_EXPIRED',
+    `Nobody read this scan of "${name}" on for ${core.settings.scannerIdleTimeout} ms, so it was ended: it has more rows. ` +
+      'Begin a new one behind the last row, read in pages, or set scannerIdleTimeout.',
+    { details: { table: name } },
+  );
+}
+
 function sourcesOf(region: Region, scan: Scan, view: ScanView | undefined): VersionSource[] {
   const all = scan.asksForAll;
   const sources: VersionSource[] = [];
@@ -241,19 +272,19 @@ function sourcesOf(region: Region, scan: Scan, view: ScanView | undefined): Vers
   return sources;
 }
 
-function held({ descriptor, version, known }: FamilyStore): VersionSource {
+export function held({ descriptor, version, known }: FamilyStore): VersionSource {
   return new VersionSource(descriptor, version.retain(), known);
 }
 
-/** What a scan spans, whatever its direction. */
-interface Bounds {
+/** The range of rows of a scan, whatever its direction. */
+export interface Bounds {
   readonly low: Uint8Array;
   readonly includeLow: boolean;
   readonly high: Uint8Array;
   readonly includeHigh: boolean;
 }
 
-function overlaps(region: Region, { low, includeLow, high, includeHigh }: Bounds): boolean {
+export function overlaps(region: Region, { low, includeLow, high, includeHigh }: Bounds): boolean {
   if (low.length > 0 && region.endKey.length > 0 && compareBytes(region.endKey, low) <= 0) return false;
   if (high.length > 0) {
     const difference = compareBytes(region.startKey, high);
@@ -267,7 +298,7 @@ function overlaps(region: Region, { low, includeLow, high, includeHigh }: Bounds
   return true;
 }
 
-function bounds(scan: Scan): Bounds {
+export function boundsOf(scan: Scan): Bounds {
   const { startRow, includeStartRow, stopRow, includeStopRow } = scan;
   return scan.reversed
     ? { low: stopRow, includeLow: includeStopRow, high: startRow, includeHigh: includeStartRow }
@@ -281,7 +312,7 @@ function within(scan: Scan, region: Region, limit: number | undefined): Scan {
   const part = scan.copy();
   part.limit = limit;
   const { startKey, endKey } = region;
-  const { low, high } = bounds(scan);
+  const { low, high } = boundsOf(scan);
   if (startKey.length > 0 && compareBytes(startKey, low) > 0) {
     if (scan.reversed) part.withStopRow(startKey, true);
     else part.withStartRow(startKey, true);

@@ -58,6 +58,9 @@ export class StoreVersion {
   }
 }
 
+/** Memstores that a family begins with: those of one before it. */
+export type FamilyMemory = Pick<StoreVersion, 'active' | 'frozen'>;
+
 /** A version held for a scan, as the source of its family. */
 export class VersionSource implements FamilySource {
   constructor(
@@ -78,7 +81,7 @@ export class VersionSource implements FamilySource {
 export class FamilyStore implements FamilySource {
   version: StoreVersion;
   readonly known = new KnownColumns();
-  /** Its region was split, or it was dropped: what was its own is another's now, or nobody's. */
+  /** Its region was split or merged, or it was dropped: what was its own is another's now, or nobody's. */
   closed = false;
   /** Bytes that flushes and compactions have written since the store was opened. */
   bytesFlushed = 0;
@@ -92,8 +95,9 @@ export class FamilyStore implements FamilySource {
     /** Every write up to this number is in the files. */
     public flushedSeq: number,
     private readonly pool: ChunkPool,
+    memory?: FamilyMemory,
   ) {
-    this.version = new StoreVersion(new Memstore(pool), [], files);
+    this.version = new StoreVersion(memory?.active ?? new Memstore(pool), memory?.frozen ?? [], files);
   }
 
   openCursors(hint: ReadHint): CellCursor[] {

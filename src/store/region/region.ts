@@ -6,9 +6,9 @@ import type { FamilyStore } from './family-store.js';
 export class Region {
   readRequests = 0;
   writeRequests = 0;
-  /** Resolves when the split that is under way has ended; no compaction is begun unasked meanwhile. */
-  splitting: Promise<void> | undefined;
-  /** It was split, or its table is gone: its families are another's now. */
+  /** Resolves when the split or merge that is under way has ended; no compaction is begun unasked meanwhile. */
+  reshaping: Promise<void> | undefined;
+  /** It was split or merged, or its table is gone: its families are another's now. */
   retired = false;
 
   constructor(
@@ -38,6 +38,14 @@ export class Region {
     return (
       compareBytes(row, this.startKey) >= 0 &&
       (this.endKey.length === 0 || compareBytes(row, this.endKey) < 0)
+    );
+  }
+
+  /** Whether a row can be in both. */
+  overlaps({ startKey, endKey }: Region): boolean {
+    return (
+      (this.endKey.length === 0 || compareBytes(startKey, this.endKey) < 0) &&
+      (endKey.length === 0 || compareBytes(this.startKey, endKey) < 0)
     );
   }
 

@@ -73,6 +73,11 @@ export class StoreFile {
   }
 }
 
+/** Oldest first, as the files of a family stand. */
+export function byAge(a: FileEntry, b: FileEntry): number {
+  return (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number;
+}
+
 /** What the manifest keeps of a file. */
 export function fileEntry(
   meta: FileMeta,

@@ -1,5 +1,5 @@
 import { compareBytes, compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
-import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
+import { CellType, type RawRow } from '../../table/index.js';
 import {
   type CellCursor,
   compareInRow,
@@ -9,6 +9,7 @@ import {
   SeekKey,
   TYPE_MINIMUM,
 } from '../cursor.js';
+import { COLUMN_UNDECIDED, FAMILY_MARKED, NewestPut, ROW_UNDECIDED, SHOWN } from './newest-put.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
 /** With more columns rows have little in common, and to look for one of them costs more than it saves. */
@@ -52,8 +53,8 @@ export class KnownColumns {
 }
 
 /**
- * The newest cells of one row as memstores and files have them: what the matchers come to where nothing is asked but the
- * newest version of every column. One reader for gets, scans and raw rows.
+ * Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} from cursors, {@link RowRun} from the bytes of
+ * cells. They find cells; what is seen of them {@link NewestPut} says.
  */
 
 /** Cells of older versions of a row that are walked over where none can be skipped; where there are more a scanner is quicker. */
@@ -63,26 +64,6 @@ const FEW_OLDER = 8;
 /** Cells of columns that are not asked for; where there are more a scanner is quicker. */
 export const MOST_PASSED = 64;
 
-/** Whether a query asks for nothing but cells as they are now, however many of each column. */
-export function isPlainQuery(query: Query): boolean {
-  return (
-    query.filter === undefined &&
-    query.timeRange.isAll &&
-    query.familyTimeRanges.size === 0 &&
-    query.maxResultsPerColumnFamily === undefined &&
-    query.rowOffsetPerColumnFamily === 0
-  );
-}
-
-/** Whether a plain query of so many versions sees the newest put of each column that no marker hides, and no other. */
-export function isPlainFamily(family: FamilyDescriptor, maxVersions: number): boolean {
-  return (
-    (maxVersions === 1 || family.versions === 1) &&
-    !family.newVersionBehavior &&
-    (family.ttl === FOREVER || family.minVersions === 0)
-  );
-}
-
 /** Reads the cells of one family and row after another. */
 export class PlainRow {
   /** Where the cells go: into `raw`, or when it is null into `out`. */
@@ -90,16 +71,13 @@ export class PlainRow {
   out: RowBuilder | null = null;
   /** Every cell goes into `out` as it is stored, markers among them: what a raw scan of all versions sees (R47). */
   stored = false;
-  /** Cells of later writes are not seen. */
-  readPoint = 0;
+  /** Says what is seen. Its read point is set before rows are read. */
+  readonly rule = new NewestPut();
   /** The cursors that stand in the row, `count` of them, in the order of their cells. Of others none is kept: they hold blocks. */
   private readonly cursors: (CellCursor | undefined)[] = [];
   private count = 0;
   private maker: CellMaker | undefined;
   private row: Uint8Array | undefined;
-  private oldestUnexpired = 0;
-  /** The newest marker of the whole family. */
-  private familyTimestamp = -1;
   /** Nothing more of this column is to be seen; of a stored row: the column of the last cell. */
   private done: Uint8Array | undefined;
   /** Of the last cell of a stored row. */
@@ -112,7 +90,7 @@ export class PlainRow {
   private before = 0;
   private passed = 0;
   private fresh = false;
-  /** What is left of the column that the present cell is of is not to be seen. */
+  /** Whether the rest of the present cell's column is not seen. */
   private skips = false;
   /** Behind that column. */
   private readonly behind = new SeekKey();
@@ -153,8 +131,7 @@ export class PlainRow {
   ): boolean {
     this.maker = maker;
     this.row = row;
-    this.oldestUnexpired = oldestUnexpired;
-    this.familyTimestamp = -1;
+    this.rule.begin(oldestUnexpired);
     this.done = undefined;
     this.made = 0;
     this.older = 0;
@@ -171,7 +148,7 @@ export class PlainRow {
     const cursor = this.cursors[0]!;
     this.begin();
     do {
-      if (cursor.seq <= this.readPoint && !this.take(cursor)) return false;
+      if (this.rule.sees(cursor) && !this.take(cursor)) return false;
       this.fresh = false;
     } while (this.advance(cursor, row));
     return true;
@@ -183,7 +160,7 @@ export class PlainRow {
     this.count = 0;
     while (count > 0) {
       const top = cursors[0]!;
-      if (top.seq <= this.readPoint && !this.take(top)) {
+      if (this.rule.sees(top) && !this.take(top)) {
         this.begin();
         return false;
       }
@@ -227,19 +204,14 @@ export class PlainRow {
   /** False when it takes a matcher. */
   private take(cell: CellCursor): boolean {
     if (this.stored) return this.takeStored(cell);
-    const { type, timestamp } = cell;
-    if (cell.ttl !== 0 || type === CellType.DeleteFamilyVersion) return false;
-    if (type === CellType.DeleteFamily) {
-      if (timestamp > this.familyTimestamp) this.familyTimestamp = timestamp;
-      return true;
-    }
+    const verdict = this.rule.judge(cell);
+    if (verdict === FAMILY_MARKED) return true;
+    if (verdict === ROW_UNDECIDED) return false;
     if (this.columns !== null && !this.isWanted(cell, this.columns)) return ++this.passed <= MOST_PASSED;
     const { done } = this;
     if (done !== undefined && isInColumn(cell, done)) return this.passOlder(cell);
     const maker = this.maker!;
-    if (type === CellType.Put) {
-      // Whatever hides or expires a put does so to the older ones of its column.
-      if (timestamp <= this.familyTimestamp || timestamp < this.oldestUnexpired) return this.passOlder(cell);
+    if (verdict === SHOWN) {
       if (this.raw !== null) {
         this.done = maker.makeRaw(cell, this.raw, this.made++);
       } else {
@@ -249,8 +221,9 @@ export class PlainRow {
       }
       return true;
     }
-    if (type !== CellType.DeleteColumn) return false;
-    // Of the puts of a column those behind its marker are all that it hides.
+    if (verdict === COLUMN_UNDECIDED) return false;
+    // Older puts are hidden each by itself, which costs less than to keep the column of a put that nobody is given.
+    if (cell.type === CellType.Put) return this.passOlder(cell);
     this.done = maker.qualifierOf(cell, this.made);
     return true;
   }
@@ -315,15 +288,14 @@ export interface RunFamily {
  * most rows are puts of columns that rows before had. Any other is for a {@link PlainRow}, which gives the same of these.
  */
 export class RowRun implements PutTaker {
-  /** Cells of later writes are not seen. */
-  readPoint = 0;
+  /** Says what is seen. Its read point is set before rows are read. */
+  readonly rule = new NewestPut();
   private raw: RawRow | undefined;
   private family = '';
   private columns: readonly Uint8Array[] = [];
   /** The columns are those that are asked for, of others that there may be. */
   private only = false;
-  private oldestUnexpired = 0;
-  /** What is said of each column: the same bytes. */
+  /** The qualifiers that rows are given, one for each column: the same bytes, shared. */
   private given: readonly Uint8Array[] = [];
   /** The place behind the last column that the row has had. */
   private place = 0;
@@ -341,7 +313,7 @@ export class RowRun implements PutTaker {
     this.columns = columns ?? known.columns;
     this.given = columns ?? known.given;
     this.only = columns !== null;
-    this.oldestUnexpired = oldestUnexpired;
+    this.rule.begin(oldestUnexpired);
     this.place = 0;
     this.older = 0;
     this.passed = 0;
@@ -349,6 +321,10 @@ export class RowRun implements PutTaker {
     if (cursor.visitRow(this)) return true;
     raw.count = count;
     return false;
+  }
+
+  get readPoint(): number {
+    return this.rule.readPoint;
   }
 
   take(bytes: Uint8Array, at: number, length: number, timestamp: number, valueLength: number): boolean {
@@ -362,7 +338,7 @@ export class RowRun implements PutTaker {
         break;
       }
       this.place = place + 1;
-      if (timestamp < this.oldestUnexpired) return ++this.older <= MOST_OLDER;
+      if (!this.rule.showsPut(timestamp)) return ++this.older <= MOST_OLDER;
       this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
       return true;
     }

@@ -15,7 +15,8 @@ import {
 } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
-import { isPlainFamily, isPlainQuery, PlainRow, RowRun, type RunFamily } from './plain-row.js';
+import { isPlainFamily, isPlainQuery } from './newest-put.js';
+import { PlainRow, RowRun, type RunFamily } from './plain-row.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
 import { CellMaker, RowBuilder } from './row-builder.js';
 import { copyRowAhead, dropRow } from './row-copy.js';
@@ -53,7 +54,10 @@ export class PlainScanner {
   private readonly out = new RowBuilder();
   private left: number;
   private matched = 0;
-  /** What is not at its end, by row and family. */
+  /** As {@link RegionScanner.patience}. */
+  patience = Number.MAX_SAFE_INTEGER;
+  pausedAt: Uint8Array | undefined;
+  /** The sources that are not at their end, by row and family. */
   private readonly order: PlainSource[] = [];
   /** Reads what comes next instead of this one. */
   private rest: RegionScanner | undefined;
@@ -126,14 +130,14 @@ export class PlainScanner {
   }
 
   private step(raw: RawRow | null): Result | undefined {
-    if (this.rest !== undefined) return readRest(this.rest, raw);
+    if (this.rest !== undefined) return this.readOn(this.rest, raw);
     const { out, order } = this;
     const stored = this.scan.raw;
     plainRow.stored = stored;
     plainRow.raw = raw;
     plainRow.out = out;
-    plainRow.readPoint = this.context.readPoint;
-    rowRun.readPoint = this.context.readPoint;
+    plainRow.rule.readPoint = this.context.readPoint;
+    rowRun.rule.readPoint = this.context.readPoint;
     while (this.left > 0 && order.length > 0) {
       const first = order[0]!.cursor;
       if (this.isBeyondStop(first)) break;
@@ -143,8 +147,9 @@ export class PlainScanner {
       const row =
         raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
       if ((stored && raw !== null) || !this.readPlain(row)) {
-        if (stored || this.matched++ >= MOST_MATCHED) return readRest(this.handOver(row), raw);
+        if (stored || this.matched++ >= MOST_MATCHED) return this.readOn(this.handOver(row), raw);
         const result = this.readMatched(row, raw);
+        if (result === undefined && --this.patience <= 0) return this.pause(row);
         if (result === undefined) continue;
         this.left--;
         return result;
@@ -153,10 +158,24 @@ export class PlainScanner {
         this.left--;
         return out.take(row, false);
       }
+      if (--this.patience <= 0) return this.pause(row);
       if (raw === null) dropRow(row);
     }
     this.left = 0;
     return undefined;
+  }
+
+  /** As `readRest`, of the one that has taken over. */
+  private readOn(rest: RegionScanner, raw: RawRow | null): Result | undefined {
+    rest.patience = this.patience;
+    const result = readRest(rest, raw);
+    this.patience = rest.patience;
+    this.pausedAt = rest.pausedAt;
+    return result;
+  }
+
+  private pause(row: Uint8Array): undefined {
+    this.pausedAt = row.slice();
   }
 
   private isBeyondStop(cursor: CellCursor): boolean {
@@ -256,7 +275,7 @@ export class PlainScanner {
     return result;
   }
 
-  /** What the scan asks for, of one row. */
+  /** The query of the scan, for one row. */
   private getOf(row: Uint8Array): Get {
     const get = new Get(row);
     for (const [family, columns] of this.scan.families) {

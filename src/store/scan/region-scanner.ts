@@ -43,6 +43,10 @@ export class RegionScanner {
   private finished = false;
   /** The row that a batch has broken off; its next cell is in `out` already. */
   private openRow: Uint8Array | null = null;
+  /** Rows of which nothing is given that one call may still pass over. */
+  patience = UNLIMITED;
+  /** The row at which its patience was at an end. */
+  pausedAt: Uint8Array | undefined;
 
   private constructor(
     /** In the byte order of their families. */
@@ -143,6 +147,10 @@ export class RegionScanner {
       // A get looks at its row once: a second look would begin behind the family's markers and see what they hide.
       if (this.bounds.row !== null) {
         this.finished = true;
+        return undefined;
+      }
+      if (--this.patience <= 0) {
+        this.pausedAt = row.slice();
         return undefined;
       }
       if (this.out.raw === null) dropRow(row);

@@ -90,7 +90,7 @@ export class RowBuilder {
     this.cells[this.count++] = cell;
   }
 
-  /** What has been gathered as a result; the builder is empty then. */
+  /** Gives the gathered cells as a result, and empties the builder. */
   take(row: Uint8Array, partial: boolean): Result {
     const { cells, count, raw } = this;
     this.count = 0;

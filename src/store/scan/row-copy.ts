@@ -16,7 +16,7 @@ export class ByteSlab {
   private buffer: ArrayBufferLike = new ArrayBuffer(0);
   private bytes: Uint8Array = EMPTY_BYTES;
   private position = 0;
-  /** What was copied ahead behind `position`: from where on, and how many bytes. */
+  /** The bytes that were copied ahead behind `position`: where they begin, and how many they are. */
   private ahead: Uint8Array | null = null;
   private aheadFrom = 0;
   private aheadLength = 0;
@@ -80,7 +80,7 @@ export class ByteSlab {
   }
 }
 
-/** What readers are given is copied here. Scans are synchronous, so one slab serves them all. */
+/** Bytes that readers are given are copied here. Scans are synchronous, so one slab serves them all. */
 export const slab: ByteSlab = new ByteSlab();
 
 /** A copy of the row that a cursor stands in. */

@@ -47,7 +47,7 @@ export interface FamilySource {
   openCursors(hint: ReadHint): CellCursor[];
 }
 
-/** What a read is under, besides the query. */
+/** The conditions of a read beside its query. */
 export interface ScanContext {
   /** Cells of later writes are not seen. */
   readonly readPoint: number;
@@ -59,7 +59,7 @@ export interface ScanContext {
 
 /** From a query and a family to what reads it: which cursors to open, and which matcher decides. */
 
-/** What a query asks of one family. */
+/** A query's demands on one family. */
 export interface FamilyQuery {
   readonly descriptor: FamilyDescriptor;
   readonly family: FilterFamily;

@@ -17,7 +17,7 @@ import { TransactionTables } from './transaction-table.js';
 const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true } as const);
 
 const DEFAULT_ATTEMPTS = 10;
-/** What an open transaction may see is kept for it: it must not stay open for ever. */
+/** Milliseconds after which an open transaction is ended: cells that it may see are kept for it. */
 const DEFAULT_TIMEOUT = 60_000;
 /** Milliseconds waited at most before it is tried again. */
 const LONGEST_PAUSE = 128;
@@ -48,7 +48,7 @@ export async function runTransaction<T>(
       if (attempt > PAUSE_FROM) await limit.wait(pause(attempt, core.settings.random));
       await contender.takeTurns(patience);
       // What was committed at its row and is not acknowledged yet is to be in its snapshot.
-      if (last !== undefined) await core.commits.settle();
+      if (last !== undefined) await core.commits.awaitDecided();
       const transaction = new StoreTransaction(core);
       limit.ends((why) => transaction.cut(why));
       try {

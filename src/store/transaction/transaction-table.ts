@@ -171,6 +171,8 @@ class TransactionTable implements SyncTable {
     throwIfAborted(options?.signal);
     this.transaction.checkRunning();
     const step: AtomicStep = {
+      // Its writes have their times when it commits.
+      time: 0,
       read: this.read,
       scan: (scan, table = this.name) => [...new TransactionTable(this.transaction, table).scanSync(scan)],
       apply: (change) => this.apply(change),
@@ -197,7 +199,7 @@ class TransactionTable implements SyncTable {
   scanSync(scan: Scan): SyncResultScanner {
     const { transaction } = this;
     const state = transaction.stateOf(this.name);
-    const scanner = new TableScanner(transaction.core, state, scan, transaction.viewOf(state));
+    const scanner = new TableScanner(transaction.core.reads, state, scan, transaction.viewOf(state));
     return new TrackedScanner(scanner, transaction, transaction.trackScan(state, scan));
   }
 

@@ -55,16 +55,16 @@ export class StoreTransaction implements RegisteredReader {
   private overtakenAt: { readonly place: ReadRange; readonly written: readonly WrittenRow[] } | undefined;
 
   constructor(readonly core: StoreCore) {
-    core.checkOpen();
+    core.lifecycle.checkOpen();
     this.readPoint = core.commits.readPoint;
-    this.time = core.now();
+    this.time = core.environment.now();
     this.writes = new PrivateWrites(this.readPoint, core.chunkPool);
     const rowClock = new RowClock(() => this.time);
     rowClock.restore(Math.max(core.rowClock.highest, this.time));
     this.preparation = new Preparation({
       rowClock,
       settings: core.settings,
-      rowReader: (state, row) => this.rowReader(state, row),
+      reads: { rowReader: (state, row) => this.rowReader(state, row) },
     });
     core.scanners.opened(this);
   }
@@ -88,7 +88,7 @@ export class StoreTransaction implements RegisteredReader {
   /** @throws RowanError when the transaction is over; SerializationError when the table is no longer what it was. */
   stateOf(name: string): TableState {
     this.checkRunning();
-    const state = this.core.openTable(name);
+    const state = this.core.catalog.openTable(name);
     const { descriptor } = state;
     const known = this.touched.get(name);
     if (known === undefined) {
@@ -101,7 +101,7 @@ export class StoreTransaction implements RegisteredReader {
 
   writableState(name: string): TableState {
     this.stateOf(name);
-    return this.core.writableTable(name);
+    return this.core.catalog.writableTable(name);
   }
 
   now(): number {
@@ -155,7 +155,9 @@ export class StoreTransaction implements RegisteredReader {
   }
 
   private sourcesOf(state: TableState, region: Region, query: Query): readonly FamilySource[] {
-    return this.core.sourcesOf(region, query).map((source) => this.writes.over(state, source as FamilyStore));
+    return this.core.reads
+      .sourcesOf(region, query)
+      .map((source) => this.writes.over(state, source as FamilyStore));
   }
 
   opened(scanner: { close(): void }): void {
@@ -201,7 +203,7 @@ export class StoreTransaction implements RegisteredReader {
       this.checkRunning();
     }
     for (const name of this.touched.keys()) this.stateOf(name);
-    const written = core.writer.step(core.writableTable(first.state.name), (step) => {
+    const written = core.writer.step(core.catalog.writableTable(first.state.name), (step) => {
       const changed = this.reads.changedSince(this.readPoint);
       if (changed !== undefined) {
         this.overtakenAt = { place: changed, written: [...this.writtenRows()] };

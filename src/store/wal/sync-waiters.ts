@@ -1,4 +1,4 @@
-/** Those who wait together for the same sync. */
+/** A group of writers that wait for the same sync. */
 class Group {
   readonly promise: Promise<void>;
   resolve!: () => void;
@@ -18,7 +18,7 @@ class Group {
  */
 export class SyncWaiters {
   private staged: Group | undefined;
-  /** Those who wait only for the write of what is staged. */
+  /** Writers that wait only until staged records are written. */
   private forWrite: Group | undefined;
   private written: Group[] = [];
   private underWay: Group[] = [];

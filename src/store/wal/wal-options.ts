@@ -39,13 +39,13 @@ export interface LogObserver {
   syncBegins(): void;
   /** It has ended; `everything`: what was written while it ran is on the disk, too. */
   syncEnded(everything: boolean): void;
-  /** What was staged is gone. */
+  /** Staged records are lost. */
   onBatchFailed(error: unknown): void;
   /** Nothing more is written, and of what is not synced nobody knows. */
   onLogFailed(error: unknown): void;
 }
 
-/** What the WAL puts before the bytes of a record: first sequence number u48, count u32. */
+/** Bytes that precede each record in the WAL: first sequence number u48, count u32. */
 export const RECORD_HEADER_SIZE = 10;
 
 /** Writes the record header; `firstSeq` is in 0..2^48-1, `count` in 1..2^32-1. */
@@ -54,7 +54,7 @@ export function writeRecordHeader(bytes: Uint8Array, firstSeq: number, count: nu
   writeUint32(bytes, 6, count);
 }
 
-/** What is recorded of a segment that nothing more is written to. */
+/** The MANIFEST's record of a segment that nothing more is written to. */
 export interface ClosedSegment {
   readonly number: number;
   /** Bytes. */

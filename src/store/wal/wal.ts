@@ -88,6 +88,11 @@ export class Wal {
     return this.writer.end;
   }
 
+  /** Bytes of the present segment that are with the operating system: whole records, which others may read. */
+  get writtenLength(): number {
+    return this.writer.writtenLength;
+  }
+
   /** Whether the present segment is long enough for {@link switchTo} another. */
   get full(): boolean {
     return this.writer.end >= this.settings.segmentSize;

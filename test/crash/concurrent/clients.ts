@@ -230,6 +230,17 @@ class Operator extends Actor {
     const { admin } = this.options.engine();
     await this.operate('split', async () => {
       if ((await admin.getRegions('t')).length < 6) await admin.split('t');
+      else await this.merge();
+    });
+  }
+
+  /** Two neighbors, unless another change of the regions comes first. */
+  protected async merge(): Promise<void> {
+    const { admin } = this.options.engine();
+    const names = (await admin.getRegions('t')).map(({ name }) => name);
+    const first = this.choose(names.length - 1);
+    await admin.mergeRegions(names.slice(first, first + 2)).catch((error: unknown) => {
+      if (!(error instanceof RowanError && error.code === 'ERR_INVALID_ARGUMENT')) throw error;
     });
   }
 
@@ -260,6 +271,7 @@ class Splitter extends Operator {
     const { admin } = this.options.engine();
     await this.operate('split', async () => {
       if ((await admin.getRegions('t')).length < 12) await admin.split('t', toBytes(key));
+      else await this.merge();
     });
   }
 }

@@ -16,18 +16,24 @@ class Model {
   readonly single: Entry[] = [];
   readonly multi: Entry[] = [];
   readonly memory: Entry[] = [];
+  readonly spare: Entry[] = [];
   readonly used = new Set<Entry>();
 
   constructor(private readonly capacity: number) {}
 
   get all(): Entry[] {
-    return [...this.single, ...this.multi, ...this.memory];
+    return [...this.single, ...this.multi, ...this.memory, ...this.spare];
   }
 
-  insert(entry: Entry, inMemory: boolean): void {
+  insert(entry: Entry, priority: CachePriority): void {
     if (entry.charge > this.capacity) return;
-    (inMemory ? this.memory : this.single).push(entry);
+    [this.single, this.memory, this.spare][priority]!.push(entry);
     while (sum(this.all) > this.capacity) {
+      const spare = this.spare.shift();
+      if (spare !== undefined) {
+        this.used.delete(spare);
+        continue;
+      }
       const excess = ([segment, share]: [Entry[], number]): number =>
         segment.length === 0 ? -Infinity : sum(segment) - share * this.capacity;
       const shares: [Entry[], number][] = [
@@ -44,7 +50,7 @@ class Model {
   }
 
   remove(gone: (entry: Entry) => boolean): void {
-    for (const segment of [this.single, this.multi, this.memory]) {
+    for (const segment of [this.single, this.multi, this.memory, this.spare]) {
       for (let i = segment.length - 1; i >= 0; i--) if (gone(segment[i]!)) segment.splice(i, 1);
     }
   }
@@ -64,7 +70,7 @@ describe('the block cache', () => {
       file: fc.nat(FILES - 1),
       slot: fc.nat(SLOTS - 1),
       charge: fc.integer({ min: 1, max: 40 }),
-      inMemory: fc.boolean(),
+      priority: fc.constantFrom(...Object.values(CachePriority)),
     });
     fc.assert(
       fc.property(
@@ -74,7 +80,7 @@ describe('the block cache', () => {
           const cache = new BlockCache(capacity);
           const model = new Model(capacity);
           const files = Array.from({ length: FILES }, () => new CacheSlots<Entry>(SLOTS));
-          for (const { kind, file, slot, charge, inMemory } of operations) {
+          for (const { kind, file, slot, charge, priority } of operations) {
             const slots = files[file]!;
             const present = slots.entries[slot]!;
             if (kind === 'invalidate') {
@@ -85,8 +91,8 @@ describe('the block cache', () => {
               model.used.add(present);
             } else {
               const entry = new Entry(charge, `${file}/${slot}`);
-              cache.insert(slots, slot, entry, inMemory ? CachePriority.Memory : CachePriority.Normal);
-              model.insert(entry, inMemory);
+              cache.insert(slots, slot, entry, priority);
+              model.insert(entry, priority);
             }
             const held = files.flatMap(({ entries }) => entries.filter((entry) => entry !== null));
             expect(new Set(held)).toEqual(new Set(model.all));
@@ -96,6 +102,7 @@ describe('the block cache', () => {
               });
             expect(cache.stats()).toMatchObject({ bytes: sum(model.all), entries: model.all.length });
             expect(sum(model.all)).toBeLessThanOrEqual(capacity);
+            expect(cache.hasRoom(charge)).toBe(sum(model.all) + charge <= (capacity * 7) / 8);
           }
         },
       ),

@@ -7,7 +7,7 @@ import type { WrittenCells } from '../../../src/store/commit/written-cells.js';
 import type { LogObserver } from '../../../src/store/wal/index.js';
 import { createTable, memoryStore, put } from '../engine/support.js';
 
-const SETTLE = Object.getOwnPropertyDescriptor(CommitQueue.prototype, 'settle')!;
+const AWAIT_DECIDED = Object.getOwnPropertyDescriptor(CommitQueue.prototype, 'awaitDecided')!;
 
 class FakeLog implements CommitLog {
   observer: LogObserver | undefined;
@@ -113,13 +113,13 @@ test('C7: a flush of what is not acknowledged', async () => {
   const { engine } = await memoryStore();
   const table = await createTable(engine);
   await table.put(put('a', '1'));
-  Object.defineProperty(CommitQueue.prototype, 'settle', { ...SETTLE, value: async () => {} });
+  Object.defineProperty(CommitQueue.prototype, 'awaitDecided', { ...AWAIT_DECIDED, value: async () => {} });
   try {
     const late = table.put(put('b', '2'));
     await expect(engine.admin.flush('t')).rejects.toThrow('C7');
     await late;
   } finally {
-    Object.defineProperty(CommitQueue.prototype, 'settle', SETTLE);
+    Object.defineProperty(CommitQueue.prototype, 'awaitDecided', AWAIT_DECIDED);
   }
   await engine.admin.flush('t');
   await engine.close();
@@ -141,7 +141,7 @@ test('a load is seen when it is committed and what is before it is acknowledged 
   synced(made, 2);
   expect([load.seq, made.readPoint]).toEqual([4, 2]);
   const done = made.commitLoad(load);
-  const answer = made.confirmed();
+  const answer = made.awaitPrior();
   expect(made.readPoint).toBe(2);
   made.onBatchFailed(new Error('full'));
   await done;
@@ -168,8 +168,8 @@ test('who begins to wait while a write is made waits for all of it', async () =>
       (error: Error) => void told.push(`${name}: ${error.message}`),
     );
   const all = [
-    follow('answer', made.confirmed()),
-    follow('flush', made.settle()),
+    follow('answer', made.awaitPrior()),
+    follow('flush', made.awaitDecided()),
     follow('write', made.commit(begun, made.allocate(5) + 4, 'FSYNC_WAL')),
   ];
   expect(made.isWriting).toBe(false);
@@ -184,8 +184,8 @@ test('who begins to wait while a write is made waits for all of it', async () =>
 test('a write that is taken back while it is made takes with it the answers that rest on it, and no one else', async () => {
   const { queue: made, outcomes } = queue();
   const begun = made.begin(CELLS, undefined);
-  const answer = made.confirmed();
-  const flush = made.settle();
+  const answer = made.awaitPrior();
+  const flush = made.awaitDecided();
   made.abort(begun, new Error('refused'));
   await expect(answer).rejects.toThrow('refused');
   let flushed = false;
@@ -200,7 +200,7 @@ test('a write that is taken back while it is made takes with it the answers that
 
 test('a flush waits for the writes that are not lost, too', async () => {
   const { queue: made, outcomes } = queue();
-  const order = made.settle().then(() => outcomes.push('flush'));
+  const order = made.awaitDecided().then(() => outcomes.push('flush'));
   made.recordsWritten(2);
   made.onBatchFailed(new Error('full'));
   await new Promise((resolve) => setImmediate(resolve));

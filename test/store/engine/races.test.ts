@@ -24,6 +24,7 @@ const operations: Operation[] = [
   { name: 'major compaction', run: (engine) => engine.admin.majorCompact('t') },
   { name: 'split', run: (engine) => engine.admin.split('t', Buffer.from('r3')) },
   { name: 'split elsewhere', run: (engine) => engine.admin.split('t', Buffer.from('r5')) },
+  { name: 'merge of regions', run: (engine) => mergeAll(engine) },
   {
     name: 'altering',
     run: (engine) =>
@@ -42,9 +43,12 @@ const operations: Operation[] = [
   { name: 'verification', run: (engine) => engine.verify() },
 ];
 
-async function prepared(): Promise<{ store: TestStore; table: Table; expected: string[] }> {
+async function prepared(
+  splitKeys: readonly string[] = ['r4'],
+): Promise<{ store: TestStore; table: Table; expected: string[] }> {
   const store = await memoryStore();
-  const table = await createTable(store.engine, FAMILIES);
+  const keys = splitKeys.map((key) => Buffer.from(key));
+  const table = await createTable(store.engine, FAMILIES, {}, keys);
   const expected: string[] = [];
   for (let i = 0; i < 8; i++) {
     if (i === 3 || i === 6) await store.engine.admin.flush('t');
@@ -54,6 +58,14 @@ async function prepared(): Promise<{ store: TestStore; table: Table; expected: s
     }
   }
   return { store, table, expected };
+}
+
+/** All regions of the table, unless another change of them comes first. */
+async function mergeAll({ admin }: EmbeddedEngine): Promise<void> {
+  const names = (await admin.getRegions('t')).map(({ name }) => name);
+  await admin.mergeRegions(names).catch((error: unknown) => {
+    if ((error as { code?: string }).code !== 'ERR_INVALID_ARGUMENT') throw error;
+  });
 }
 
 async function microtasks(count: number): Promise<void> {
@@ -98,7 +110,7 @@ test('a split of a table with a family that was never written to: the store open
 });
 
 test('of two splits at once each happens', async () => {
-  const { store } = await prepared();
+  const { store } = await prepared([]);
   const { admin } = store.engine;
   await Promise.all(['r2', 'r6', 'r4'].map((key) => admin.split('t', Buffer.from(key))));
   const starts = (await admin.getRegions('t')).map((region) => Buffer.from(region.startKey).toString());

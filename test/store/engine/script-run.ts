@@ -153,7 +153,8 @@ export class ScriptRun {
     if (dice < 8) await admin.flush('t', family);
     else if (dice < 11) await admin.compact('t', family);
     else if (dice < 13) await admin.majorCompact('t', family);
-    else if (dice < 15) await this.split();
+    else if (dice < 14) await this.split();
+    else if (dice < 15) await this.merge();
     else if (dice < 17) await admin.modifyTable(this.descriptor(this.anyOptions()));
     else if (dice < 18) await this.copy();
     else if (this.open.length === 0) {
@@ -167,6 +168,17 @@ export class ScriptRun {
     const key = `row-${String(this.random(40)).padStart(2, '0')}`;
     // A second split at the same key is refused.
     await this.engine.admin.split('t', Buffer.from(key)).catch((error: { code: string }) => {
+      if (error.code !== 'ERR_INVALID_ARGUMENT') throw error;
+    });
+  }
+
+  private async merge(): Promise<void> {
+    const names = (await this.engine.admin.getRegions('t')).map(({ name }) => name);
+    if (names.length < 2) return;
+    const first = this.random(names.length - 1);
+    const chosen = names.slice(first, first + 2 + this.random(2));
+    // Refused when one of them is split by the store itself meanwhile.
+    await this.engine.admin.mergeRegions(chosen).catch((error: { code: string }) => {
       if (error.code !== 'ERR_INVALID_ARGUMENT') throw error;
     });
   }

@@ -51,6 +51,11 @@ function useAll(bytes: Uint8Array): void {
     cursor.seekToPreviousRow(row);
   }
   cursor.seekToPreviousRow(null);
+  const inParts = reader.cursor({ cacheBlocks: false, inParts: true });
+  for (const { row, qualifier, timestamp, type } of [CELLS[0]!, CELLS[150]!, CELLS[299]!]) {
+    inParts.seek(seekKey(row, qualifier, timestamp, type));
+    if (inParts.valid) inParts.next();
+  }
   verifySortedFile(reader);
 }
 
@@ -75,12 +80,14 @@ const RUNS = scaled(25, 500, 50_000);
 
 describe('a changed byte', () => {
   test.each([
-    ['NONE', 'NONE'],
-    ['FAST_DIFF', 'LZ4'],
+    ['NONE', 'NONE', 4096],
+    ['NONE', 'NONE', 700],
+    ['ROW_INDEX_V1', 'NONE', 700],
+    ['FAST_DIFF', 'LZ4', 4096],
   ] as const)(
-    'anywhere in a file of encoding %s and codec %s is reported',
-    (dataBlockEncoding, compression) => {
-      const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096 });
+    'anywhere in a file of encoding %s and codec %s, parts of %i bytes, is reported',
+    (dataBlockEncoding, compression, partBytes) => {
+      const bytes = fileBytes({ dataBlockEncoding, compression, blockSize: 4096, partBytes });
       useAll(bytes);
       for (let at = 0; at < bytes.length; at += scaled(31, 3, 1)) {
         for (const bit of at % 5 === 0 ? [1, 0x80] : [1 << (at % 8)]) {
@@ -145,7 +152,7 @@ describe('a file that is not what it should be', () => {
   test('a later version of the format', () => {
     const bytes = fileBytes({});
     const footer = bytes.length - 64;
-    bytes[footer + 48] = 2;
+    bytes[footer + 48] = 3;
     new DataView(bytes.buffer).setUint32(
       footer + 52,
       crc32(bytes, footer, 52, checksumSeed(FILE_NO, footer)),
@@ -159,7 +166,7 @@ describe.each(DATA_BLOCK_ENCODINGS)(
   'a file of the encoding %s whose checksums fit, but whose contents do not',
   (dataBlockEncoding) => {
     test('is read with corruption errors only, and ends', () => {
-      const plain = fileBytes({ dataBlockEncoding, blockSize: 2048 });
+      const plain = fileBytes({ dataBlockEncoding, blockSize: 2048, partBytes: 300 });
       const packed = fileBytes({ dataBlockEncoding, blockSize: 2048, compression: 'LZO' });
       fc.assert(
         fc.property(
@@ -187,7 +194,7 @@ describe.each(DATA_BLOCK_ENCODINGS)(
     });
 
     test('is told from a good one by verify, when cells are out of order', () => {
-      const bytes = fileBytes({ dataBlockEncoding, blockSize: 65536, bloomFilter: 'NONE' }, [
+      const bytes = fileBytes({ dataBlockEncoding, blockSize: 4096, partBytes: 4096, bloomFilter: 'NONE' }, [
         cell('aaaa', 'q', 1, 'v'),
         cell('bbbb', 'q', 1, 'w'),
         cell('cccc', 'q', 1, 'x'),
@@ -210,9 +217,10 @@ test('any good file passes verify', () => {
       fc.constantFrom(...DATA_BLOCK_ENCODINGS),
       fc.constantFrom('NONE', 'ROW', 'ROWCOL'),
       fc.constantFrom(64, 1024),
-      (cells, dataBlockEncoding, bloomFilter, blockSize) => {
+      fc.constantFrom(30, 200),
+      (cells, dataBlockEncoding, bloomFilter, blockSize, partBytes) => {
         const files = context();
-        const written = write(files.fs, cells, { dataBlockEncoding, bloomFilter, blockSize });
+        const written = write(files.fs, cells, { dataBlockEncoding, bloomFilter, blockSize, partBytes });
         const verified = verifySortedFile(SortedFileReader.open(files, PATH, FILE_NO));
         expect(verified).toMatchObject({ cells: cells.length, bytes: written.size });
       },

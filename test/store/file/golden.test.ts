@@ -1,7 +1,11 @@
 import murmur from 'murmurhash3js';
 import { describe, expect, test } from 'vitest';
+import { SeekKey } from '../../../src/store/cursor.js';
+import { KeyKind } from '../../../src/store/file/block-frame.js';
 import { BloomBuilder } from '../../../src/store/file/bloom-filter.js';
 import { BloomKey, SortedFileReader } from '../../../src/store/file/index.js';
+import { IndexKey } from '../../../src/store/file/index-key.js';
+import { PartGroup, PartGroupBuilder } from '../../../src/store/file/part-index.js';
 import { DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { goldenBytes } from '../golden.js';
 import { cell, show, shown } from './cells.js';
@@ -14,6 +18,13 @@ const CELLS = [
   cell('bee', 'b', 1000, 'three', { seq: 5, ttl: 60_000 }),
 ];
 const BLOCK_HEADER_BYTES = 16;
+const FOOTER_BYTES = 64;
+
+/** A file without parts, its footer as it was in version 1. */
+function versionOne(bytes: Uint8Array): Uint8Array {
+  const footer = goldenBytes('sorted-file-footer-1');
+  return Buffer.concat([bytes.subarray(0, bytes.length - FOOTER_BYTES), footer]);
+}
 
 describe('the bytes that docs/formats.md shows', () => {
   test('are those of a whole file', () => {
@@ -22,10 +33,12 @@ describe('the bytes that docs/formats.md shows', () => {
     expect(fs.contents(PATH)).toEqual(goldenBytes('sorted-file'));
   });
 
-  test('are read', () => {
+  test.each([
+    ['', goldenBytes('sorted-file')],
+    [' as version 1 wrote them', versionOne(goldenBytes('sorted-file'))],
+  ])('are read%s', (_, bytes) => {
     const files = context();
     const handle = files.fs.create(PATH);
-    const bytes = goldenBytes('sorted-file');
     handle.write(bytes, 0, bytes.length);
     handle.close();
     const cursor = SortedFileReader.open(files, PATH, FILE_NO).cursor();
@@ -43,6 +56,22 @@ describe('the bytes that docs/formats.md shows', () => {
       expect(payload).toEqual(goldenBytes(`sorted-${dataBlockEncoding}`));
     },
   );
+
+  test('are those of the parts of two blocks', () => {
+    const builder = new PartGroupBuilder();
+    const key = (row: string): IndexKey => Object.assign(new IndexKey(), { row: Buffer.from(row) });
+    const column = Object.assign(key('bee'), { kind: KeyKind.Column, qualifier: Buffer.from('q') });
+    builder.addBlock([
+      { key: key('bat'), end: 4100, cells: 30, crc: 0x01020304 },
+      { key: key('be'), end: 7000, cells: 20, crc: 0x05060708 },
+    ]);
+    builder.addBlock([{ key: column, end: 90, cells: 1, crc: 0x090a0b0c }]);
+    const bytes = builder.finish();
+    expect(bytes).toEqual(goldenBytes('part-group'));
+    const group = new PartGroup(bytes);
+    expect([group.firstOf(1), group.endOf(1), group.end(1), group.cells(2)]).toEqual([2, 3, 7000, 1]);
+    expect(group.find(0, new SeekKey().setRow(Buffer.from('bed')))).toBe(1);
+  });
 
   test('are those of a bloom filter', () => {
     const key = new BloomKey().setRow(Buffer.from('ant')).setColumn(Buffer.from('a'));

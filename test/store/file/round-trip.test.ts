@@ -10,8 +10,8 @@ import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.
 
 beforeAll(() => prepareCodecs(COMPRESSIONS));
 
-function readAll(reader: SortedFileReader, transient = false): string[] {
-  const cursor = reader.cursor(transient ? { cacheBlocks: false, transient } : {});
+function readAll(reader: SortedFileReader, transient = false, inParts = false): string[] {
+  const cursor = reader.cursor({ cacheBlocks: !transient, transient, inParts });
   const cells: string[] = [];
   for (cursor.seekToFirst(); cursor.valid; cursor.next()) cells.push(shown(cursor));
   expect(cursor.next()).toBe(false);
@@ -19,17 +19,26 @@ function readAll(reader: SortedFileReader, transient = false): string[] {
   return cells;
 }
 
+/** Parts of a cell or two, of several, and of whole blocks. */
+const partBytes = fc.constantFrom(30, 200, 65536);
+
 describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBlockEncoding) => {
   test.each(COMPRESSIONS)('give back with the codec %s what was appended', (compression) => {
     fc.assert(
-      fc.property(anyCells(60), fc.constantFrom(1024, 4096, 65536), (cells, blockSize) => {
+      fc.property(anyCells(60), fc.constantFrom(1024, 4096, 65536), partBytes, (cells, blockSize, part) => {
         const files = context();
-        const written = write(files.fs, cells, { compression, dataBlockEncoding, blockSize });
+        const written = write(files.fs, cells, {
+          compression,
+          dataBlockEncoding,
+          blockSize,
+          partBytes: part,
+        });
         expect(written.size).toBe(files.fs.fileSize(PATH));
         const reader = SortedFileReader.open(files, PATH, FILE_NO);
         expect(reader.meta).toEqual(written.meta);
         expect(readAll(reader)).toEqual(cells.map(show));
         expect(readAll(reader, true)).toEqual(cells.map(show));
+        expect(readAll(reader, false, true)).toEqual(cells.map(show));
         reader.close();
       }),
       { numRuns: scaled(1, 15, 100) },
@@ -42,9 +51,11 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         anyCells(80),
         anyCells(30),
         fc.constantFrom(64, 1024, 65536),
-        (cells, targets, blockSize) => {
-          const files = context();
-          write(files.fs, cells, { dataBlockEncoding, blockSize, compression: 'LZO' });
+        fc.record({ compression: fc.constantFrom('NONE', 'LZO'), partBytes }),
+        fc.constantFrom(0, 3000, 1 << 24),
+        (cells, targets, blockSize, options, cacheBytes) => {
+          const files = context(undefined, cacheBytes);
+          write(files.fs, cells, { dataBlockEncoding, blockSize, ...options });
           const reader = SortedFileReader.open(files, PATH, FILE_NO);
           const cursor = reader.cursor();
           const walker = reader.cursor({ cacheBlocks: false, transient: true });
@@ -94,8 +105,8 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
   test('walk back row by row, and on from where they land', () => {
     fc.assert(
       fc.property(anyCells(80), anyCells(10), fc.constantFrom(64, 1024), (cells, targets, blockSize) => {
-        const files = context();
-        write(files.fs, cells, { dataBlockEncoding, blockSize });
+        const files = context(undefined, 3000);
+        write(files.fs, cells, { dataBlockEncoding, blockSize, partBytes: 60 });
         const cursor = SortedFileReader.open(files, PATH, FILE_NO).cursor();
         const firsts = cells.filter(
           (cell, i) => i === 0 || Buffer.compare(cells[i - 1]!.row, cell.row) !== 0,

@@ -4,8 +4,8 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
+import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
-import { StoreView } from '../../../src/store/view.js';
 import { contents, createTable, put, withFolder } from '../engine/support.js';
 
 const OPTIONS = { background: 'inline', automatic: false } as const;
@@ -86,18 +86,18 @@ test('a look beside the opener sees every write and changes nothing', () =>
     let done = false;
     void writing.then(() => (done = true));
     while (!done) {
-      const view = await StoreView.open(path);
+      const view = await openReadOnly(path);
       expect(view.stats().tables.length).toBe(1);
-      view.close();
-      await StoreView.verify(path);
+      await view.verify();
+      await view.close();
       looks++;
       await new Promise((resolve) => setImmediate(resolve));
     }
     await writing;
     await engine.quiet();
-    const view = await StoreView.open(path);
+    const view = await openReadOnly(path);
     const [family] = view.stats().tables[0]!.regions[0]!.families;
-    view.close();
+    await view.close();
     expect(family!.cells + family!.memstoreCells).toBe(200);
     expect(looks).toBeGreaterThan(0);
   }));

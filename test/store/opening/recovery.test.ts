@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import type { StoreEvent } from '../../../src/store/events.js';
-import { repairStore } from '../../../src/store/repair.js';
-import { repairStoreClock } from '../../../src/store/repair-clock.js';
+import { repairStore } from '../../../src/store/repair/repair.js';
+import { repairStoreClock } from '../../../src/store/repair/repair-clock.js';
 import { Delete, Get, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';

@@ -3,10 +3,19 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { toBytes } from '../../../src/bytes/index.js';
 import { EmbeddedEngine } from '../../../src/store/engine.js';
 import { openStore } from '../../../src/store/recovery.js';
 import type { StoreCore } from '../../../src/store/store-core.js';
-import { Get, Increment, type ResultScanner, Scan, tableDescriptor } from '../../../src/table/index.js';
+import {
+  Delete,
+  Get,
+  Increment,
+  RawRow,
+  type ResultScanner,
+  Scan,
+  tableDescriptor,
+} from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../../src/testing/index.js';
 import { put } from '../engine/support.js';
@@ -55,6 +64,36 @@ test('an open scan keeps nothing of other tables, and of its own what it reads',
   expect(await scanner.next()).toBeUndefined();
   expect(core.scanners.size).toBe(0);
   await engine.close();
+});
+
+test('a view reads rows and ranges as they were when it was made, whatever comes of the table', async () => {
+  const { core, engine } = await opened();
+  const table = engine.table('a');
+  const view = table.readView!(new Scan().withStartRow('r2').withStopRow('r8'));
+  const other = table.readView!(new Scan());
+  const row = new RawRow();
+  expect(view.getRaw(new Get('r3'), row)).toBe(true);
+  await table.put(put('r3', 'later'));
+  await table.put(put('r35', 'later'));
+  await table.delete(new Delete('r4'));
+  await engine.admin.flush('a');
+  await engine.admin.majorCompact('a');
+  await engine.admin.split('a', toBytes('r5'));
+  await engine.admin.majorCompact('a');
+  for (const name of ['r3', 'r4', 'r7']) {
+    for (const get of [new Get(name), new Get(name).addColumn('f', 'q')]) {
+      expect(view.getRaw(get, row), name).toBe(true);
+      expect(Buffer.from(row.valueAt(0)).toString()).toBe('first');
+    }
+  }
+  expect(view.getRaw(new Get('r35'), row)).toBe(false);
+  const rows = view.scanSync(new Scan().withStartRow('r2').withStopRow('r8')).nextBatch(100);
+  expect(rows.map((each) => Buffer.from(each.row).toString())).toEqual(['r2', 'r3', 'r4', 'r5', 'r6', 'r7']);
+  view.close();
+  view.close();
+  expect(core.scanners.size).toBe(1);
+  await engine.close();
+  expect(() => other.getRaw(new Get('r3'), row)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
 });
 
 test('increments of a row leave a scan of it what it sees', async () => {

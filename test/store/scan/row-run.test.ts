@@ -90,8 +90,8 @@ interface Readers {
 function readers(columns: readonly Uint8Array[] | null): Readers {
   const run = new RowRun();
   const plain = new PlainRow();
-  run.readPoint = READ_POINT;
-  plain.readPoint = READ_POINT;
+  run.rule.readPoint = READ_POINT;
+  plain.rule.readPoint = READ_POINT;
   return { run, plain, maker: new CellMaker('f', undefined), known: new KnownColumns(), columns };
 }
 

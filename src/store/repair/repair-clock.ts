@@ -3,13 +3,13 @@
  * store never goes back by itself (`RowClock`), and the log and the MANIFEST carry it over every opening.
  */
 
-import { CorruptionError } from '../errors.js';
-import { FileHandleCache } from './cache/index.js';
-import { StoreEnvironment } from './environment.js';
-import { type FileSystem, NodeFileSystem } from './fs/index.js';
-import { type Edit, Manifest } from './manifest/index.js';
-import { storeSettings } from './options.js';
-import { openStore, readStore } from './recovery.js';
+import { CorruptionError } from '../../errors.js';
+import { FileHandleCache } from '../cache/index.js';
+import { StoreEnvironment } from '../environment.js';
+import { type FileSystem, NodeFileSystem } from '../fs/index.js';
+import { type Edit, Manifest } from '../manifest/index.js';
+import { storeSettings } from '../options.js';
+import { openStore, readStore } from '../recovery.js';
 
 /** Times are in milliseconds since 1970. */
 export interface ClockRepairReport {

@@ -1,19 +1,19 @@
 /** Saves the sound blocks of a damaged sorted file. */
 
-import { compareBytes, toStringBinary } from '../bytes/index.js';
-import { RowanError } from '../errors.js';
-import { BlockCache, FileHandleCache } from './cache/index.js';
-import type { SortedFileCursor } from './file/sorted-file-cursor.js';
-import { SortedFileReader } from './file/sorted-file-reader.js';
-import { SortedFileWriter } from './file/sorted-file-writer.js';
-import { type FileSystem, joinPath, sortedFileName } from './fs/index.js';
-import type { FileEntry } from './manifest/index.js';
-import { fileEntry } from './region/store-file.js';
+import { compareBytes, toStringBinary } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import { BlockCache, FileHandleCache } from '../cache/index.js';
+import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
+import { SortedFileReader } from '../file/sorted-file-reader.js';
+import { SortedFileWriter } from '../file/sorted-file-writer.js';
+import { type FileSystem, joinPath, sortedFileName } from '../fs/index.js';
+import type { FileEntry } from '../manifest/index.js';
+import { fileEntry } from '../region/store-file.js';
 
 export interface SalvagedFile {
   /** The new file, on the disk. */
   readonly file: FileEntry;
-  /** What was not saved, as sentences about rows. */
+  /** Losses, as sentences about rows. */
   readonly lost: readonly string[];
 }
 

@@ -1,12 +1,12 @@
 /** Checks a whole store: every byte of its files, and the invariants that tie files, regions and the log together. */
 
-import { compareBytes, toStringBinary } from '../bytes/index.js';
-import { CorruptionError } from '../errors.js';
-import { verifySteps } from './file/index.js';
-import type { StoreVersion } from './region/family-store.js';
-import type { Region } from './region/region.js';
-import type { StoreFile } from './region/store-file.js';
-import type { TableState } from './table-state.js';
+import { compareBytes, toStringBinary } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import { verifySteps } from '../file/index.js';
+import type { StoreVersion } from '../region/family-store.js';
+import type { Region } from '../region/region.js';
+import type { StoreFile } from '../region/store-file.js';
+import type { TableState } from '../table-state.js';
 
 export interface VerifyReport {
   readonly tables: number;
@@ -16,11 +16,13 @@ export interface VerifyReport {
   readonly bytes: number;
 }
 
-/** What of a store is verified. */
+/** The part of a store that is verified. */
 export interface VerifiedStore {
   readonly catalog: { tables(): Iterable<TableState> };
-  /** @throws ClosedError when there is no use in going on. */
-  checkOpen(): void;
+  readonly lifecycle: {
+    /** @throws ClosedError when there is no use in going on. */
+    checkOpen(): void;
+  };
 }
 
 /** @throws CorruptionError for the first thing that is wrong. */
@@ -52,7 +54,7 @@ async function verifyInTurns({ reader }: StoreFile, core: VerifiedStore): Promis
     const step = steps.next();
     if (step.done) return step.value.cells;
     await new Promise((resolve) => setImmediate(resolve));
-    core.checkOpen();
+    core.lifecycle.checkOpen();
   }
 }
 

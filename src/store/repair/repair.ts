@@ -3,13 +3,13 @@
  * with are moved to a folder of their own beside the others.
  */
 
-import { compareBytes, toStringBinary } from '../bytes/index.js';
-import { prepareInstalledCodecs } from '../compression/index.js';
-import { CorruptionError, RowanError } from '../errors.js';
-import { BlockCache, FileHandleCache } from './cache/index.js';
-import { readWriteRecord } from './commit/write-record.js';
-import { SortedFileReader } from './file/sorted-file-reader.js';
-import { verifySortedFile } from './file/verify-file.js';
+import { compareBytes, toStringBinary } from '../../bytes/index.js';
+import { prepareInstalledCodecs } from '../../compression/index.js';
+import { CorruptionError, RowanError } from '../../errors.js';
+import { BlockCache, FileHandleCache } from '../cache/index.js';
+import { readWriteRecord } from '../commit/write-record.js';
+import { SortedFileReader } from '../file/sorted-file-reader.js';
+import { verifySortedFile } from '../file/verify-file.js';
 import {
   type FileSystem,
   joinPath,
@@ -17,8 +17,8 @@ import {
   parseStoreFileName,
   sortedFileName,
   walFileName,
-} from './fs/index.js';
-import { ChunkReader, judgeBreak, readLog, WAL_KIND } from './logfile/index.js';
+} from '../fs/index.js';
+import { ChunkReader, judgeBreak, readLog, WAL_KIND } from '../logfile/index.js';
 import {
   type Edit,
   type FileEntry,
@@ -27,14 +27,14 @@ import {
   type RegionEntry,
   salvageManifest,
   type VersionState,
-} from './manifest/index.js';
+} from '../manifest/index.js';
+import { replayWal, Wal, WalRecord, walRecordOf } from '../wal/index.js';
 import { salvageSortedFile } from './salvage-file.js';
-import { replayWal, Wal, WalRecord, walRecordOf } from './wal/index.js';
 
 export interface RepairReport {
   /** Files that were moved to {@link folder}, and why. */
   readonly setAside: readonly { readonly file: string; readonly reason: string }[];
-  /** What could not be saved. */
+  /** Losses of the repair. */
   readonly lost: readonly string[];
   /** Records of logs that were saved to a new one. */
   readonly savedRecords: number;
@@ -106,7 +106,7 @@ class Repair {
   }
 
   private checkSortedFiles(state: VersionState): void {
-    /** What takes the place of each damaged file, if anything does. */
+    /** The replacement of each damaged file; undefined where there is none. */
     const damaged = new Map<number, FileEntry | undefined>();
     for (const entry of liveFiles(state).values()) {
       const problem = this.problemOf(entry);

@@ -1,0 +1,227 @@
+/**
+ * The parts of data blocks. A block is what is compressed and what scans read; a part is some of its cells, with a checksum of
+ * their own, so that a read of one row reads and checks these alone. What is known of the parts of {@link GROUP_BLOCKS} blocks
+ * stands in a block behind them, which comes and goes through the cache.
+ */
+
+import { compareSlices } from '../../bytes/index.js';
+import { CacheEntry } from '../cache/block-cache.js';
+import type { SeekKey } from '../cursor.js';
+import { readU64, sharedPrefix } from '../encoding/data-block.js';
+import {
+  type IndexKey,
+  isKeyAtOrBefore,
+  keyBytes,
+  keyEnd,
+  keyHeaderBytes,
+  putKey,
+  putU64,
+} from './index-key.js';
+
+/** Bytes of cells at which a part ends. */
+export const PART_BYTES = 2048;
+/** Parts of a block: those of large blocks are larger. */
+export const MOST_PARTS = 32;
+/** Data blocks whose parts stand in one group. FROZEN: see docs/formats.md. */
+export const GROUP_BLOCKS = 64;
+
+/** Blocks u32, parts u32, length of what all rows of keys begin with u16. */
+const HEAD_BYTES = 10;
+/** crc u32, end in the payload u32, cells u32, place of the key u32. */
+const PART_ENTRY_BYTES = 16;
+/** Of the index of groups: offset u64, length u32. */
+const GROUP_ENTRY_BYTES = 12;
+const OBJECT_BYTES = 300;
+
+/** The parts of up to {@link GROUP_BLOCKS} blocks, as they are read. */
+export class PartGroup extends CacheEntry {
+  /** Parts in it. */
+  readonly count: number;
+  /** Blocks whose parts they are. */
+  readonly blocks: number;
+  private readonly partsAt: number;
+  /** Where that stands which all rows of keys begin with, and how long it is. */
+  private readonly headAt: number;
+  private readonly head: number;
+  private readonly keysAt: number;
+  private readonly view: DataView;
+
+  /** Throws a text that says what is wrong with the payload when it is no group. */
+  constructor(private readonly bytes: Uint8Array) {
+    super(bytes.length + OBJECT_BYTES);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.view = view;
+    this.blocks = bytes.length < HEAD_BYTES ? 0 : view.getUint32(0, true);
+    this.count = bytes.length < HEAD_BYTES ? 0 : view.getUint32(4, true);
+    this.partsAt = HEAD_BYTES + 4 * this.blocks;
+    this.headAt = this.partsAt + PART_ENTRY_BYTES * this.count;
+    this.head = bytes.length < HEAD_BYTES ? 0 : view.getUint16(8, true);
+    this.keysAt = this.headAt + this.head;
+    if (this.blocks === 0 || this.blocks > GROUP_BLOCKS || this.keysAt > bytes.length)
+      throw new RangeError(`a group has no room for the parts of ${this.blocks} blocks`);
+    for (let block = 0; block < this.blocks; block++) this.check(block);
+    if (this.endOf(this.blocks - 1) !== this.count) throw new RangeError('a group has parts of no block');
+  }
+
+  /** The first part of block `block` of the group, */
+  firstOf(block: number): number {
+    return block === 0 ? 0 : this.view.getUint32(HEAD_BYTES + 4 * (block - 1), true);
+  }
+
+  /** and the one behind its last. */
+  endOf(block: number): number {
+    return this.view.getUint32(HEAD_BYTES + 4 * block, true);
+  }
+
+  crc(part: number): number {
+    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part, true);
+  }
+
+  /** Where the part ends in its block's payload: the next one begins there. */
+  end(part: number): number {
+    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 4, true);
+  }
+
+  cells(part: number): number {
+    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 8, true);
+  }
+
+  /** The part of the block that `target` is in, or after which it would be. */
+  find(block: number, target: SeekKey): number {
+    const order = this.compareHead(target);
+    if (order > 0) return this.firstOf(block);
+    let high = this.endOf(block);
+    if (order < 0) return high - 1;
+    let low = this.firstOf(block) + 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.isRestAtOrBefore(middle, target)) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** Whether the key of the part is at or before `target`; see `BlockIndex.isAtOrBefore`. */
+  isAtOrBefore(part: number, target: SeekKey): boolean {
+    const order = this.compareHead(target);
+    return order < 0 || (order === 0 && this.isRestAtOrBefore(part, target));
+  }
+
+  /** Of a target whose row begins as all rows of keys do. */
+  private isRestAtOrBefore(part: number, target: SeekKey): boolean {
+    const { bytes, view, head } = this;
+    const key = this.keyAt(part);
+    const rowAt = key + keyHeaderBytes(bytes[key]!);
+    return isKeyAtOrBefore(bytes, view, key, rowAt, view.getUint16(key + 1, true), head, target);
+  }
+
+  /** Where what all rows of keys begin with stands in relation to the target's row; 0 when that begins so too. */
+  private compareHead({ row, rowOffset, rowLength }: SeekKey): number {
+    const { bytes, headAt, head } = this;
+    return compareSlices(bytes, headAt, head, row, rowOffset, rowLength < head ? rowLength : head);
+  }
+
+  private keyAt(part: number): number {
+    return this.keysAt + this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 12, true);
+  }
+
+  private check(block: number): void {
+    const first = this.firstOf(block);
+    const behind = this.endOf(block);
+    if (first >= behind || behind > this.count) throw new RangeError(`block ${block} of a group has no part`);
+    let end = 0;
+    for (let part = first; part < behind; part++) {
+      if (this.end(part) <= end || this.cells(part) === 0)
+        throw new RangeError(`part ${part} of a group is empty`);
+      end = this.end(part);
+      if (keyEnd(this.bytes, this.view, this.keyAt(part)) > this.bytes.length)
+        throw new RangeError(`part ${part} of a group has no key`);
+    }
+  }
+}
+
+/** Where the groups of a file are. */
+export class PartGroupPlaces {
+  readonly offsets: Float64Array;
+  readonly lengths: Uint32Array;
+
+  /** Throws a text that says what is wrong with the payload. */
+  constructor(bytes: Uint8Array, groups: number) {
+    if (bytes.length !== groups * GROUP_ENTRY_BYTES)
+      throw new RangeError(`an index of groups has ${bytes.length} bytes instead of ${groups} entries`);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.offsets = Float64Array.from({ length: groups }, (_, i) => readU64(view, i * GROUP_ENTRY_BYTES));
+    this.lengths = Uint32Array.from({ length: groups }, (_, i) =>
+      view.getUint32(i * GROUP_ENTRY_BYTES + 8, true),
+    );
+  }
+
+  static groupsOf(dataBlocks: number): number {
+    return Math.ceil(dataBlocks / GROUP_BLOCKS);
+  }
+
+  static payload(places: readonly { readonly offset: number; readonly length: number }[]): Uint8Array {
+    const bytes = new Uint8Array(places.length * GROUP_ENTRY_BYTES);
+    const view = new DataView(bytes.buffer);
+    for (const [i, { offset, length }] of places.entries()) {
+      putU64(view, i * GROUP_ENTRY_BYTES, offset);
+      view.setUint32(i * GROUP_ENTRY_BYTES + 8, length, true);
+    }
+    return bytes;
+  }
+}
+
+/** A part of the block that is being written. */
+export interface WrittenPart {
+  readonly key: IndexKey;
+  /** Where it ends in the payload. */
+  readonly end: number;
+  readonly cells: number;
+  readonly crc: number;
+}
+
+/** Builds one group after another. */
+export class PartGroupBuilder {
+  private readonly ends: number[] = [];
+  private readonly parts: WrittenPart[] = [];
+
+  get blocks(): number {
+    return this.ends.length;
+  }
+
+  addBlock(parts: readonly WrittenPart[]): void {
+    this.parts.push(...parts);
+    this.ends.push(this.parts.length);
+  }
+
+  /** The payload of the group, and begins the next one. */
+  finish(): Uint8Array {
+    const { ends, parts } = this;
+    const partsAt = HEAD_BYTES + 4 * ends.length;
+    const headAt = partsAt + PART_ENTRY_BYTES * parts.length;
+    const first = parts[0]!.key.row;
+    // Keys are in order, so that what the first and the last begin with all do.
+    const last = parts.at(-1)!.key.row;
+    const head = sharedPrefix(first, 0, first.length, last, 0, last.length);
+    const keysAt = headAt + head;
+    const bytes = new Uint8Array(parts.reduce((length, { key }) => length + keyBytes(key, head), keysAt));
+    const view = new DataView(bytes.buffer);
+    view.setUint16(8, head, true);
+    bytes.set(first.subarray(0, head), headAt);
+    view.setUint32(0, ends.length, true);
+    view.setUint32(4, parts.length, true);
+    for (const [i, end] of ends.entries()) view.setUint32(HEAD_BYTES + 4 * i, end, true);
+    let keyAt = keysAt;
+    for (const [i, { key, end, cells, crc }] of parts.entries()) {
+      const at = partsAt + PART_ENTRY_BYTES * i;
+      view.setUint32(at, crc, true);
+      view.setUint32(at + 4, end, true);
+      view.setUint32(at + 8, cells, true);
+      view.setUint32(at + 12, keyAt - keysAt, true);
+      keyAt = putKey(bytes, view, keyAt, key, head);
+    }
+    ends.length = 0;
+    parts.length = 0;
+    return bytes;
+  }
+}

@@ -1,0 +1,75 @@
+import { crc32 } from '../../bytes/index.js';
+import { BLOCK_HEADER_BYTES, BlockType, checksumSeed } from './block-frame.js';
+import type { BlockPlace, FileOutput } from './file-output.js';
+import type { IndexKey } from './index-key.js';
+import { GROUP_BLOCKS, MOST_PARTS, PartGroupBuilder, PartGroupPlaces } from './part-index.js';
+
+interface OpenPart {
+  readonly key: IndexKey;
+  /** Where it begins: in the payload, and among the block's cells. */
+  readonly start: number;
+  readonly firstCell: number;
+}
+
+/** The parts of a file that is being written: those of the open block, and of closed ones whose group is not full. */
+export class PartWriter {
+  private readonly group = new PartGroupBuilder();
+  private readonly places: BlockPlace[] = [];
+  private readonly partBytes: number;
+  private open: OpenPart[] = [];
+
+  constructor(
+    private readonly output: FileOutput,
+    private readonly fileNo: number,
+    { blockSize, partBytes }: { readonly blockSize: number; readonly partBytes: number },
+  ) {
+    this.partBytes = Math.max(partBytes, Math.ceil(blockSize / MOST_PARTS));
+  }
+
+  /** Whether the open part has all that it is to have, when the block's payload has `length` bytes. */
+  isFull(length: number): boolean {
+    return length - this.open.at(-1)!.start >= this.partBytes;
+  }
+
+  /** Begins a part at the next cell. */
+  begin(key: IndexKey, start: number, firstCell: number): void {
+    this.open.push({ key, start, firstCell });
+  }
+
+  /** Takes in the parts of a block whose cells are the first `cellsEnd` bytes of `payload`, and which is about to be written. */
+  closeBlock(payload: Uint8Array, cellsEnd: number, cells: number): void {
+    const { open, output } = this;
+    const payloadAt = output.offset + BLOCK_HEADER_BYTES;
+    this.group.addBlock(
+      open.map(({ key, start, firstCell }, i) => {
+        const next = open[i + 1];
+        const end = next?.start ?? cellsEnd;
+        const seed = checksumSeed(this.fileNo, payloadAt + start);
+        return {
+          key,
+          end,
+          cells: (next?.firstCell ?? cells) - firstCell,
+          crc: crc32(payload, start, end - start, seed),
+        };
+      }),
+    );
+    this.open = [];
+  }
+
+  /** Behind a block: writes the group that is full. */
+  closeGroup(): void {
+    if (this.group.blocks === GROUP_BLOCKS) this.writeGroup();
+  }
+
+  /** Writes what is left, and the index of the groups; returns where that is. */
+  finish(): BlockPlace {
+    if (this.group.blocks > 0) this.writeGroup();
+    const payload = PartGroupPlaces.payload(this.places);
+    return this.output.block(BlockType.PartIndex, payload, payload.length);
+  }
+
+  private writeGroup(): void {
+    const payload = this.group.finish();
+    this.places.push(this.output.block(BlockType.PartGroup, payload, payload.length));
+  }
+}

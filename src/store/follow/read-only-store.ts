@@ -1,0 +1,261 @@
+/** A store that is only read, as an engine: beside the process that has it open, or without one. */
+
+import { isGet } from '../../table/get-and-scan.js';
+import type {
+  Admin,
+  AtomicStep,
+  BatchAction,
+  BatchOptions,
+  BatchOutcome,
+  BulkLoadResult,
+  Capabilities,
+  CheckAndMutateResult,
+  CommitOutcome,
+  Commits,
+  Engine,
+  OperationOptions,
+  Result,
+  SyncTable,
+  TableTransaction,
+} from '../../table/index.js';
+import { checkAction, checkEach } from '../../table/observed-table.js';
+import type { EmbeddedOptions } from '../options.js';
+import { ReadTable } from '../read/read-table.js';
+import { ReadAdmin } from '../read-admin.js';
+import { type VerifyReport, verifyStore } from '../repair/verify.js';
+import type { StoreStats } from '../stats.js';
+import { Follower, type StoreMoment } from './follower.js';
+
+const CAPABILITIES: Capabilities = Object.freeze({
+  atomicBatch: true,
+  sync: true,
+  snapshotScans: true,
+  checkpoint: false,
+  timelineReads: true,
+  cellTtl: true,
+  deleteMarkers: true,
+  readOnly: true,
+});
+
+/** Options of {@link openReadOnly}: those of the store that have to do with reading it. */
+export interface ReadOnlyOptions
+  extends Pick<
+    EmbeddedOptions,
+    'fileSystem' | 'clock' | 'random' | 'blockCacheSize' | 'scannerIdleTimeout' | 'onEvent'
+  > {
+  /** Milliseconds after which it shows what is new by itself, over and over; default: only when `refresh` is called. */
+  readonly refreshEvery?: number;
+}
+
+export class ReadOnlyStore implements Engine {
+  readonly name = 'embedded';
+  readonly place: string;
+  readonly capabilities = CAPABILITIES;
+  readonly maxCellSize: number;
+  readonly admin: Admin;
+  /** Nothing is written through it, and so nobody is told of anything. */
+  readonly commits: Commits;
+  private readonly tables = new Map<string, ReadOnlyTable>();
+
+  constructor(private readonly follower: Follower) {
+    this.place = follower.directory;
+    this.maxCellSize = follower.settings.maxCellSize;
+    this.admin = new ReadOnlyAdmin(follower);
+    this.commits = {
+      get last() {
+        return follower.commits.readPoint;
+      },
+      record: () => () => undefined,
+    };
+  }
+
+  table(name: string): SyncTable {
+    let table = this.tables.get(name);
+    if (table === undefined) {
+      table = new ReadOnlyTable(this.follower, name);
+      this.tables.set(name, table);
+    }
+    return table;
+  }
+
+  now(): number {
+    return this.follower.now();
+  }
+
+  /** Told of no write: none goes through this engine. */
+  observe(): () => void {
+    this.follower.lifecycle.checkOpen();
+    return () => undefined;
+  }
+
+  /** @throws RowanError `ERR_READONLY`. */
+  async transaction<T>(_run: (transaction: TableTransaction) => Promise<T>): Promise<T> {
+    throw this.follower.refusal('A transaction');
+  }
+
+  /** @throws RowanError `ERR_READONLY`. */
+  async bulkLoad(): Promise<BulkLoadResult> {
+    throw this.follower.refusal('A bulk load');
+  }
+
+  /** What it shows: which write is the last, and when it looked. */
+  get moment(): StoreMoment {
+    return this.follower.moment;
+  }
+
+  /**
+   * Shows the store as it is now, every write included that was acknowledged, in whatever process, before the call. Scans that
+   * are open go on as they began.
+   * @throws RowanError `ERR_TIMEOUT`, `ERR_BUSY` when the process that has the store open does not answer: it shows what it showed.
+   */
+  async refresh(): Promise<StoreMoment> {
+    this.follower.lifecycle.checkOpen();
+    return this.follower.refresh();
+  }
+
+  /** Sizes, counts and loads of tables, regions and families. */
+  stats(): StoreStats {
+    return this.follower.stats();
+  }
+
+  /**
+   * Reads every file that it goes by whole and checks what it must keep to.
+   * @throws CorruptionError for the first thing that is wrong, naming file and offset.
+   */
+  async verify(): Promise<VerifyReport> {
+    this.follower.lifecycle.checkOpen();
+    return verifyStore(this.follower);
+  }
+
+  close(): Promise<void> {
+    return this.follower.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+class ReadOnlyTable extends ReadTable<Follower> implements SyncTable {
+  put(): Promise<void> {
+    return this.refuse('A put');
+  }
+
+  putAll(): Promise<void> {
+    return this.refuse('A put');
+  }
+
+  delete(): Promise<void> {
+    return this.refuse('A delete');
+  }
+
+  increment(): Promise<Result> {
+    return this.refuse('An increment');
+  }
+
+  append(): Promise<Result> {
+    return this.refuse('An append');
+  }
+
+  mutateRow(): Promise<Result> {
+    return this.refuse('A change of a row');
+  }
+
+  checkAndMutate(): Promise<CheckAndMutateResult> {
+    return this.refuse('A change of a row');
+  }
+
+  /** Gets alone are answered. */
+  async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
+    checkEach('batch', actions, checkAction);
+    const gets = actions.filter(isGet);
+    if (gets.length < actions.length || options?.atomic) return this.refuse('A batch with writes');
+    const results = await this.getAll(gets, options);
+    return results.map((result) => ({ ok: true, result }));
+  }
+
+  commit(): Promise<readonly CommitOutcome[]> {
+    return this.refuse('A write');
+  }
+
+  atomic<T>(_decide: (step: AtomicStep) => T, _options?: OperationOptions): Promise<T> {
+    return this.refuse('A write');
+  }
+
+  private async refuse(what: string): Promise<never> {
+    throw this.core.refusal(`${what} of table "${this.name}"`);
+  }
+}
+
+class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
+  createNamespace(): Promise<void> {
+    return this.refuse('Making a namespace');
+  }
+
+  modifyNamespace(): Promise<void> {
+    return this.refuse('Changing a namespace');
+  }
+
+  deleteNamespace(): Promise<void> {
+    return this.refuse('Deleting a namespace');
+  }
+
+  createTable(): Promise<void> {
+    return this.refuse('Making a table');
+  }
+
+  deleteTable(): Promise<void> {
+    return this.refuse('Deleting a table');
+  }
+
+  truncateTable(): Promise<void> {
+    return this.refuse('Emptying a table');
+  }
+
+  modifyTable(): Promise<void> {
+    return this.refuse('Changing a table');
+  }
+
+  enableTable(): Promise<void> {
+    return this.refuse('Enabling a table');
+  }
+
+  disableTable(): Promise<void> {
+    return this.refuse('Disabling a table');
+  }
+
+  flush(): Promise<void> {
+    return this.refuse('A flush');
+  }
+
+  compact(): Promise<void> {
+    return this.refuse('A compaction');
+  }
+
+  majorCompact(): Promise<void> {
+    return this.refuse('A compaction');
+  }
+
+  split(): Promise<void> {
+    return this.refuse('A split');
+  }
+
+  mergeRegions(): Promise<void> {
+    return this.refuse('A merge');
+  }
+
+  private async refuse(what: string): Promise<never> {
+    throw this.core.refusal(what);
+  }
+}
+
+/**
+ * Opens the store in a folder to be read, beside the process that has it open or without one: no lock is taken, and nothing is
+ * written.
+ * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_CORRUPTION`, `ERR_IO`; `ERR_BUSY` and `ERR_TIMEOUT` when the
+ * process that has it open receives no readers, or does not answer.
+ */
+export async function openReadOnly(path: string, options: ReadOnlyOptions = {}): Promise<ReadOnlyStore> {
+  const { refreshEvery, ...embedded } = options;
+  return new ReadOnlyStore(await Follower.open(path, embedded, refreshEvery));
+}

@@ -1,0 +1,132 @@
+import { CorruptionError } from '../errors.js';
+import type { RowClock } from './commit/row-clock.js';
+import {
+  CLOCK_TABLE,
+  type RecordedCell,
+  WriteRecordReader,
+  type WriteRecordSink,
+} from './commit/write-record.js';
+import { joinPath, walFileName } from './fs/index.js';
+import type { Memstore } from './memstore/memstore.js';
+import type { FamilyStore } from './region/family-store.js';
+import { regionOf } from './region/region.js';
+import type { TableState } from './table-state.js';
+import type { WalRecord } from './wal/index.js';
+
+/** Puts the writes of the log into the memstores of the tables they belong to. */
+export class Replay implements WriteRecordSink {
+  private firstSeq = 0;
+  private table: TableState | undefined;
+  private readonly families = new Map<number, Map<number, string>>();
+
+  private readonly tables: ReadonlyMap<number, TableState>;
+  private unknown = false;
+  private readonly reader = new WriteRecordReader();
+  /** Of the last cell. */
+  private tableId = 0;
+  private family = 0;
+  private store: FamilyStore | undefined;
+  /** It takes every row of its table. */
+  private alone = false;
+  private readonly filled = new Set<Memstore>();
+
+  constructor(
+    private readonly directory: string,
+    tables: readonly TableState[],
+    private readonly rowClock: RowClock,
+    /** The first number that no table or family has been given yet. */
+    private readonly nextId: number,
+    /** The greatest number seen. */
+    public lastSeq: number,
+    /** The memstores have cells already, and are read. */
+    private readonly goesOn = false,
+  ) {
+    this.tables = new Map(tables.map((table) => [table.id, table]));
+  }
+
+  /** @throws CorruptionError when the record is of another making, or of a table that was never made. */
+  take(record: WalRecord): void {
+    this.firstSeq = record.firstSeq;
+    let mutations: number;
+    try {
+      const { payload, offset, length } = record;
+      mutations = this.reader.read(payload, this, offset, offset + length);
+    } catch (cause) {
+      throw this.corruption(
+        record,
+        'has a right checksum but wrong content. Nothing was changed. Restore the store from a copy, and report this.',
+        cause,
+      );
+    }
+    if (this.unknown) {
+      throw this.corruption(
+        record,
+        'is of a table or family that the MANIFEST never named: the MANIFEST has lost its end. Nothing was changed. ' +
+          'Restore the store from a copy, or save what is sound with `rowan store repair`.',
+      );
+    }
+    this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
+  }
+
+  /** All records were taken. */
+  finish(): void {
+    for (const memstore of this.filled) memstore.settle();
+  }
+
+  private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {
+    const file = joinPath(this.directory, walFileName(record.segment));
+    return new CorruptionError(`The record at byte ${record.fileOffset} of the log "${file}" ${what}`, {
+      cause,
+      details: { file, offset: record.fileOffset },
+    });
+  }
+
+  cell(cell: RecordedCell): void {
+    const { table, family } = cell;
+    if (table === CLOCK_TABLE) {
+      this.rowClock.restore(cell.timestamp);
+      return;
+    }
+    // The cells of a row come one after the other, and mostly all of one family.
+    const sameStore = family === this.family && table === this.tableId;
+    const sameRow = sameStore && cell.sameRow;
+    if (!sameRow && !(sameStore && this.alone)) {
+      this.tableId = table;
+      this.family = family;
+      this.store = this.storeOf(table, cell);
+    }
+    const { store } = this;
+    const seq = this.firstSeq + cell.mutation;
+    if (store === undefined || seq <= store.flushedSeq) return;
+    const { active } = store.version;
+    if (this.goesOn) this.addTo(store, cell, seq);
+    else if (active.load(cell, seq, sameRow)) this.filled.add(active);
+  }
+
+  private addTo(store: FamilyStore, cell: RecordedCell, seq: number): void {
+    if (store.version.active.crowded) store.freeze();
+    const { row, qualifier, timestamp, type, ttl, value } = cell;
+    store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value);
+  }
+
+  /** Where a cell goes; undefined for a table or family that was deleted after the write. */
+  private storeOf(tableId: number, cell: RecordedCell): FamilyStore | undefined {
+    this.alone = false;
+    if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
+    this.unknown ||= tableId >= this.nextId || cell.family >= this.nextId;
+    const family = this.table && this.familyName(this.table, cell.family);
+    if (!this.table || family === undefined) return undefined;
+    const { regions } = this.table;
+    this.alone = regions.length === 1;
+    return regionOf(regions, cell.row).byFamily.get(family);
+  }
+
+  private familyName(table: TableState, number: number): string | undefined {
+    let names = this.families.get(table.id);
+    if (!names) {
+      names = new Map([...table.familyNumbers].map(([name, id]) => [id, name]));
+      this.families.set(table.id, names);
+    }
+    return names.get(number);
+  }
+}

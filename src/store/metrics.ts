@@ -1,0 +1,103 @@
+/** Figures of a store for monitors: names, units and values, none of them of single tables. */
+
+import type { StoreStats } from './stats.js';
+
+/** One figure. */
+export interface StoreMetric {
+  /** As OpenTelemetry writes names; Prometheus has `_` in the place of dots. */
+  readonly name: string;
+  /** What only grows while the store is open, or what goes up and down. */
+  readonly kind: 'counter' | 'gauge';
+  /** `By`, `ms`, or what is counted: `{file}`. */
+  readonly unit: string;
+  readonly description: string;
+  readonly value: number;
+}
+
+/** Waits of writers for memory. */
+export interface Stalls {
+  readonly count: number;
+  readonly milliseconds: number;
+}
+
+type Figure = readonly [
+  name: string,
+  kind: StoreMetric['kind'],
+  unit: string,
+  description: string,
+  value: (stats: StoreStats, stalls: Stalls) => number,
+];
+
+const FIGURES: readonly Figure[] = [
+  ['memstore.bytes', 'gauge', 'By', 'Cells in memory that no file has yet.', (stats) => stats.memstoreBytes],
+  ['cache.bytes', 'gauge', 'By', 'Decoded blocks in memory.', (stats) => stats.blockCache.bytes],
+  ['cache.capacity', 'gauge', 'By', 'Most bytes of decoded blocks.', (stats) => stats.blockCache.capacity],
+  ['cache.hits', 'counter', '{block}', 'Blocks found in memory.', (stats) => stats.blockCache.hits],
+  ['cache.misses', 'counter', '{block}', 'Blocks read from files.', (stats) => stats.blockCache.misses],
+  [
+    'cache.evictions',
+    'counter',
+    '{block}',
+    'Blocks that gave way to others.',
+    (stats) => stats.blockCache.evictions,
+  ],
+  ['files', 'gauge', '{file}', 'Sorted files.', (stats) => ofFamilies(stats, ({ files }) => files)],
+  [
+    'files.bytes',
+    'gauge',
+    'By',
+    'Bytes of sorted files on the disk.',
+    (stats) => ofFamilies(stats, ({ fileBytes }) => fileBytes),
+  ],
+  [
+    'flush.bytes',
+    'counter',
+    'By',
+    'Bytes written by flushes.',
+    (stats) => ofFamilies(stats, ({ bytesFlushed }) => bytesFlushed),
+  ],
+  [
+    'compaction.bytes',
+    'counter',
+    'By',
+    'Bytes written by compactions.',
+    (stats) => ofFamilies(stats, ({ bytesCompacted }) => bytesCompacted),
+  ],
+  ['stalls', 'counter', '{stall}', 'Writes that waited for memory.', (_, stalls) => stalls.count],
+  [
+    'stalls.duration',
+    'counter',
+    'ms',
+    'Time that writes waited for memory.',
+    (_, stalls) => stalls.milliseconds,
+  ],
+  ['log.segments', 'gauge', '{file}', 'Files of the write-ahead log.', (stats) => stats.walSegments],
+  ['log.bytes', 'gauge', 'By', 'Bytes of the write-ahead log.', (stats) => stats.walBytes],
+  [
+    'regions',
+    'gauge',
+    '{region}',
+    'Regions.',
+    (stats) => stats.tables.reduce((sum, { regions }) => sum + regions.length, 0),
+  ],
+  ['scanners', 'gauge', '{scan}', 'Scans that are open.', (stats) => stats.openScanners],
+];
+
+type Family = StoreStats['tables'][number]['regions'][number]['families'][number];
+
+function ofFamilies(stats: StoreStats, of: (family: Family) => number): number {
+  let sum = 0;
+  for (const { regions } of stats.tables)
+    for (const { families } of regions) for (const family of families) sum += of(family);
+  return sum;
+}
+
+export function storeMetrics(stats: StoreStats, stalls: Stalls): StoreMetric[] {
+  return FIGURES.map(([name, kind, unit, description, value]) => ({
+    name: `rowan.store.${name}`,
+    kind,
+    unit,
+    description,
+    value: value(stats, stalls),
+  }));
+}

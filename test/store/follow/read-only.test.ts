@@ -1,0 +1,322 @@
+/** A store that is read beside the one that writes it. */
+
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { RowanError } from '../../../src/errors.js';
+import type { EmbeddedAdmin } from '../../../src/store/embedded-admin.js';
+import { coreOf, openEmbedded } from '../../../src/store/engine.js';
+import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
+import { type FileHandle, NodeFileSystem } from '../../../src/store/fs/index.js';
+import {
+  Append,
+  CheckAndMutate,
+  Delete,
+  Get,
+  Increment,
+  RowMutations,
+  Scan,
+  tableDescriptor,
+} from '../../../src/table/index.js';
+import { seededRandom } from '../../crash/seeded-random.js';
+import { scaled } from '../../proof/scale.js';
+import { contents, createTable, put, readValue, withFolder } from '../engine/support.js';
+import { change, everything } from './random-store.js';
+
+const OPTIONS = { background: 'inline', automatic: false } as const;
+
+/** Names, lengths, times and bytes of the files of a store, but for the place where readers come. */
+function imageOf(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => !name.endsWith('.sock'))
+    .map((name) => {
+      const { size, mtimeMs, ino } = statSync(join(folder, name));
+      return `${name} ${size} ${mtimeMs} ${ino} ${readFileSync(join(folder, name)).toString('base64')}`;
+    });
+}
+
+test.each(Array.from({ length: scaled(2, 20, 400) }, (_, seed) => seed))(
+  'after each look a follower shows exactly what the writer has (seed %d)',
+  (seed) =>
+    withFolder(async (folder) => {
+      const random = seededRandom(7000 + seed);
+      const options = { ...OPTIONS, walSegmentSize: 6000, walPreparedSize: 2048, maxWalSegments: 1000 };
+      let writer = await openEmbedded(folder, options);
+      let step = 0;
+      // There is a write that no log has: it is seen when it is flushed.
+      let lazy = false;
+      const reader = await openReadOnly(folder);
+      for (; step < 110; step++) {
+        lazy = (await change(writer, random, step)) || lazy;
+        if (random() < 0.04) {
+          await writer.close();
+          lazy = false;
+          if (random() < 0.5) {
+            const alone = await reader.refresh();
+            expect(alone.opener).toBeUndefined();
+          }
+          writer = await openEmbedded(folder, options);
+        }
+        if (random() < 0.6) continue;
+        const { opener } = await reader.refresh();
+        expect(opener).toBe(process.pid);
+        if (!lazy) expect(await everything(reader)).toEqual(await everything(writer));
+        if (!lazy && random() < 0.5) continue;
+        lazy = false;
+        for (const { name } of await writer.admin.listTables())
+          if (await writer.admin.isTableEnabled(name)) await writer.admin.flush(name);
+        await reader.refresh();
+        expect(await everything(reader, true)).toEqual(await everything(writer, true));
+      }
+      if (lazy) {
+        for (const { name } of await writer.admin.listTables())
+          if (await writer.admin.isTableEnabled(name)) await writer.admin.flush(name);
+      }
+      const last = await everything(writer);
+      await writer.close();
+      await reader.refresh();
+      expect(await everything(reader)).toEqual(last);
+      await reader.verify();
+      await reader.close();
+    }),
+);
+
+/** A disk whose log is not safe before it is told to be. */
+class HeldDisk extends NodeFileSystem {
+  private waiting: (() => void)[] | undefined;
+
+  override hold(): this {
+    return this;
+  }
+
+  override create(path: string): FileHandle {
+    const file = super.create(path);
+    if (!path.endsWith('.wal')) return file;
+    const sync = file.syncAsync.bind(file);
+    file.syncAsync = async () => {
+      if (this.waiting !== undefined) await new Promise<void>((resolve) => this.waiting!.push(resolve));
+      await sync();
+    };
+    return file;
+  }
+
+  holdSyncs(): void {
+    this.waiting = [];
+  }
+
+  letSyncs(): void {
+    const { waiting = [] } = this;
+    this.waiting = undefined;
+    for (const go of waiting) go();
+  }
+}
+
+test('a write is not seen before it is acknowledged, and by every look that begins behind that', () =>
+  withFolder(async (folder) => {
+    const disk = new HeldDisk();
+    await using writer = await openEmbedded(folder, { ...OPTIONS, fileSystem: disk });
+    const table = await createTable(writer);
+    await table.put(put('a', '1'));
+    await using reader = await openReadOnly(folder);
+    disk.holdSyncs();
+    const written = table.put(put('b', '2'));
+    const lazy = table.put(put('c', '3').setDurability('ASYNC_WAL'));
+    // It is with the operating system: whoever reads the file sees its bytes.
+    while (!readFileSync(join(folder, logOf(folder))).includes('b'))
+      await new Promise((r) => setImmediate(r));
+    await reader.refresh();
+    expect(await contents(reader.table('t'))).toEqual(['a f:q=1']);
+    disk.letSyncs();
+    await written;
+    await lazy;
+    await reader.refresh();
+    expect(await contents(reader.table('t'))).toEqual(['a f:q=1', 'b f:q=2', 'c f:q=3']);
+  }));
+
+function logOf(folder: string): string {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.wal'))
+    .at(-1)!;
+}
+
+test('a scan that is open reads its moment to the end, and its files stay until it is closed', () =>
+  withFolder(async (folder) => {
+    await using writer = await openEmbedded(folder, OPTIONS);
+    const table = await createTable(writer);
+    const rows = Array.from({ length: 600 }, (_, i) => `r${1000 + i}`);
+    for (const row of rows) await table.put(put(row, 'old'));
+    await writer.admin.flush('t');
+    const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.sst'));
+    const before = files();
+    await using reader = await openReadOnly(folder);
+    const scan = reader.table('t').scan(new Scan());
+    const first = await scan.nextBatch(10);
+    for (const row of rows) await table.put(put(row, 'new'));
+    await writer.admin.flush('t');
+    await writer.admin.majorCompact('t');
+    await reader.refresh();
+    expect(files()).toEqual(expect.arrayContaining(before));
+    expect(coreOf(writer).desk.counts()).toEqual({ readers: 1, files: 2 });
+    const rest: (typeof first)[number][] = [];
+    for (let batch = await scan.nextBatch(100); batch.length > 0; batch = await scan.nextBatch(100))
+      rest.push(...batch);
+    const values = [...first, ...rest].map(({ cells }) => Buffer.from(cells[0]!.value).toString());
+    expect(values).toEqual(rows.map(() => 'old'));
+    await scan.close();
+    await reader.refresh();
+    expect(await readValue(reader.table('t'), 'r1000')).toBe('new');
+    await reader.refresh();
+    expect(files().filter((name) => before.includes(name))).toEqual([]);
+    expect(coreOf(writer).desk.counts()).toEqual({ readers: 1, files: 1 });
+  }));
+
+test('no byte of the store is changed, with a writer and without one', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'db');
+    const writer = await openEmbedded(path, OPTIONS);
+    const table = await createTable(writer);
+    for (let i = 0; i < 20; i++) await table.put(put(`r${i}`, 'v'));
+    await writer.admin.flush('t');
+    await table.put(put('last', 'v'));
+    // The mark that vouches for the last write comes when the log falls idle.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const look = async (): Promise<void> => {
+      const before = imageOf(path);
+      await using reader = await openReadOnly(path);
+      await reader.refresh();
+      await reader.verify();
+      expect(reader.stats().tables).toHaveLength(1);
+      expect((await contents(reader.table('t'))).length).toBe(21);
+      await reader.close();
+      expect(imageOf(path)).toEqual(before);
+    };
+    await look();
+    await writer.close();
+    const names = readdirSync(path);
+    await look();
+    expect(readdirSync(path)).toEqual(names);
+    expect(names).not.toContain('READERS.sock');
+  }));
+
+test('every write is refused by name, and a closed store says that it is closed', () =>
+  withFolder(async (folder) => {
+    await using writer = await openEmbedded(folder, OPTIONS);
+    await createTable(writer);
+    const reader = await openReadOnly(folder);
+    const table = reader.table('t');
+    const { admin } = reader;
+    const one = put('r', 'v');
+    const descriptor = tableDescriptor('x', { f: {} });
+    const writes: readonly (() => Promise<unknown>)[] = [
+      () => table.put(one),
+      () => table.putAll([one]),
+      () => table.delete(new Delete('r')),
+      () => table.increment(new Increment('r').addColumn('f', 'n', 1n)),
+      () => table.append(new Append('r').addColumn('f', 'n', 'x')),
+      () => table.mutateRow(new RowMutations('r').add(one)),
+      () => table.checkAndMutate(CheckAndMutate.ifNotExists('f', Buffer.from('q'), one)),
+      () => table.batch([new Get('r'), one]),
+      () => table.batch([one], { atomic: true }),
+      () => table.commit!(() => []),
+      () => table.atomic!(() => 1),
+      () => reader.transaction(async () => 1),
+      () => reader.bulkLoad(),
+      () => admin.createNamespace('n'),
+      () => admin.modifyNamespace('n', {}),
+      () => admin.deleteNamespace('n'),
+      () => admin.createTable(descriptor),
+      () => admin.deleteTable('t'),
+      () => admin.truncateTable('t'),
+      () => admin.modifyTable(descriptor),
+      () => admin.enableTable('t'),
+      () => admin.disableTable('t'),
+      () => admin.flush('t'),
+      () => admin.compact('t'),
+      () => admin.majorCompact('t'),
+      () => admin.split('t'),
+      () => (admin as EmbeddedAdmin).mergeRegions(['a', 'b']),
+    ];
+    const codeOf = (error: unknown): string => (error as RowanError).code;
+    for (const write of writes) expect(await write().catch(codeOf)).toBe('ERR_READONLY');
+    await expect(table.put(one)).rejects.toThrow(/A put of table "t" is a write, .* opened with readOnly/);
+    await reader.close();
+    for (const write of writes) expect(await write().catch(codeOf)).toBe('ERR_CLOSED');
+    expect(await reader.refresh().catch(codeOf)).toBe('ERR_CLOSED');
+    expect(await table.get(new Get('r')).catch(codeOf)).toBe('ERR_CLOSED');
+  }));
+
+test('a folder without a store is refused, and nothing is made in it', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'db');
+    await expect(openReadOnly(path)).rejects.toMatchObject({ code: 'ERR_NOT_A_STORE' });
+    expect(readdirSync(folder)).toEqual([]);
+  }));
+
+test('an opener that receives no readers is told of', async () => {
+  if (process.platform !== 'linux') return;
+  await withFolder(async (folder) => {
+    class Deaf extends NodeFileSystem {
+      override hold(): this {
+        return this;
+      }
+      override async receive(): Promise<undefined> {}
+    }
+    await using writer = await openEmbedded(folder, { ...OPTIONS, fileSystem: new Deaf() });
+    await createTable(writer);
+    await expect(openReadOnly(folder)).rejects.toMatchObject({ code: 'ERR_BUSY', retryable: true });
+  });
+});
+
+test('by itself it shows what is new, and tells of looks that failed', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'db');
+    const writer = await openEmbedded(path, OPTIONS);
+    const table = await createTable(writer);
+    const failures: string[] = [];
+    const failed = new Promise<void>((resolve) => {
+      void openReadOnly(path, {
+        refreshEvery: 5,
+        onEvent: (event) => {
+          if (event.kind === 'backgroundError') failures.push(event.work);
+          resolve();
+        },
+      }).then(async (reader) => {
+        await table.put(put('a', '1'));
+        while ((await contents(reader.table('t'))).length === 0) await new Promise((r) => setTimeout(r, 5));
+        await writer.close();
+        rmSync(join(path, 'CURRENT'));
+        await failed;
+        // What was read before can be read on.
+        expect(await contents(reader.table('t'))).toEqual(['a f:q=1']);
+        await reader.close();
+      });
+    });
+    await failed;
+    expect(failures[0]).toBe('refresh');
+  }));
+
+test('lines that are none of a reader end its connection alone', () =>
+  withFolder(async (folder) => {
+    await using writer = await openEmbedded(folder, OPTIONS);
+    const table = await createTable(writer);
+    await table.put(put('a', '1'));
+    await using reader = await openReadOnly(folder);
+    const files = new NodeFileSystem();
+    for (const line of [
+      'no json\n',
+      '{"look":-1}\n',
+      '{"look":1,"free":["x"]}\n',
+      'null\n',
+      `"${'x'.repeat(1 << 21)}`,
+    ]) {
+      const stream = await files.call(folder);
+      if (typeof stream === 'string') throw new Error(stream);
+      const ended = new Promise((resolve) => stream.once('close', resolve));
+      stream.on('error', () => stream.destroy());
+      stream.resume();
+      stream.write(line);
+      await ended;
+    }
+    await reader.refresh();
+    expect(await contents(reader.table('t'))).toEqual(['a f:q=1']);
+  }));
