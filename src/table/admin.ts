@@ -65,6 +65,8 @@ export interface Admin {
   compact(table: string, family?: string): Promise<void>;
   /** Merges all files of every store and drops what is hidden; returns when it is done. */
   majorCompact(table: string, family?: string): Promise<void>;
+  /** Whether the service alone decides where regions begin, once a table is made: `split` is refused. */
+  readonly splitsItself?: boolean;
   /** Splits the region that holds `splitKey` there, or each region at its middle. */
   split(table: string, splitKey?: Uint8Array): Promise<void>;
 }

@@ -16,6 +16,15 @@ export interface Capabilities {
   readonly checkpoint: boolean;
   /** `Consistency` `TIMELINE`, which an engine with one copy of everything answers with what is newest. */
   readonly timelineReads: boolean;
+  /** `Mutation.setTtl`: a time to live of single cells. */
+  readonly cellTtl: boolean;
+  /**
+   * Deletes leave markers: they hide what is written behind them with an older timestamp, and raw scans and KEEP_DELETED_CELLS show
+   * what they hide. Without it a delete takes away what is there, and an older put behind it is seen.
+   */
+  readonly deleteMarkers: boolean;
+  /** Every write is refused with `ERR_READONLY`, and nothing is written unasked. Default false. */
+  readonly readOnly?: boolean;
 }
 
 /** Cells one by one, or in lists, which cost less. */
@@ -51,9 +60,9 @@ export interface BulkLoadResult {
   readonly bytes: number;
 }
 
-/** An embedded store or an HBase cluster. */
+/** An embedded store, an HBase cluster, or an instance of Bigtable. */
 export interface Engine {
-  /** "embedded" or "hbase". */
+  /** "embedded", "hbase" or "bigtable". */
   readonly name: string;
   /** What sets it apart from others of its name: the folder of an embedded store, the id of a cluster. */
   readonly place?: string;

@@ -5,7 +5,7 @@ import { Query } from './query.js';
 /** Reads one row (HBase `Get`). With no family or column added it reads every family. */
 export class Get extends Query {
   readonly row: Uint8Array;
-  /** Only whether the row has a matching cell is wanted; the result has no cells (R52). */
+  /** Only whether the row has a matching cell is wanted; the result has no cells, and the row only where it has one (R52). */
   checkExistenceOnly = false;
 
   constructor(row: BytesLike) {

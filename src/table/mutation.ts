@@ -113,6 +113,8 @@ export abstract class Mutation {
   readonly row: Uint8Array;
   /** Time to live of every cell of this mutation, in milliseconds (R21). */
   ttl: number | undefined;
+  /** Whether an engine without times to live of cells (capability `cellTtl`) writes it without one, instead of refusing it. */
+  ttlIsOptional = false;
   durability: Durability = 'USE_DEFAULT';
   /** Who may read its cells, as an expression of labels; undefined: everybody. HBase alone knows labels. */
   visibility: string | undefined;
@@ -121,8 +123,10 @@ export abstract class Mutation {
     this.row = checkRow(row);
   }
 
-  setTtl(milliseconds: number | undefined): this {
+  /** `optional`: see {@link ttlIsOptional}; default false. */
+  setTtl(milliseconds: number | undefined, options?: { readonly optional?: boolean }): this {
     this.ttl = milliseconds === undefined ? undefined : checkPositiveInteger(milliseconds, 'A time to live');
+    this.ttlIsOptional = options?.optional === true;
     return this;
   }
 

@@ -123,6 +123,8 @@ export interface WaitingPut {
 
 /** A step of writes under way: what is applied is seen by what is read after it, and by nobody else before the step ends. */
 export interface AtomicStep {
+  /** The step's time, ms: no write of it that has no time of its own has an earlier one. */
+  readonly time: number;
   /** Sees every write so far, those of others that are not acknowledged yet, too, and those of this step. */
   readonly read: RowRead;
   /** The rows of a scan of this table, or of another, as `read` sees them; all of them at once, so give it a limit. */
@@ -167,6 +169,25 @@ export interface SyncTable extends Table {
    */
   firstRaw?(prefix: Uint8Array, qualifier: Uint8Array, into: RawRow): boolean | undefined;
   scanSync(scan: Scan): SyncResultScanner;
+  /**
+   * The rows that `span` bounds, as they are now, for several reads that are to see one moment. Absent where all reads do, as in
+   * a transaction.
+   */
+  readView?(span: Scan): ReadView;
+}
+
+/**
+ * Rows of a table as they were at one moment, whatever is written meanwhile. It holds memory and files until it is closed, or
+ * until nobody has read by it for as long as a scan may be idle.
+ * @throws RowanError of its reads: `ERR_SCANNER_EXPIRED` when it was ended so.
+ */
+export interface ReadView {
+  /** As {@link SyncTable.getRaw}. */
+  getRaw(get: Get, into: RawRow): boolean;
+  /** As {@link SyncTable.scanSync}. */
+  scanSync(scan: Scan): SyncResultScanner;
+  /** Allowed more than once. Scans that are still read go on. */
+  close(): void;
 }
 
 export interface SyncResultScanner extends Iterable<Result> {

@@ -1,1 +1,0 @@
-export { canGenerate, generated, withoutGenerating } from './generated.js';

@@ -1,0 +1,134 @@
+/** OpenTelemetry, by the part of its API that is used: the program that has the package gives it. */
+
+import { InvalidArgumentError, RowanError } from '../errors.js';
+import { describe } from './checks.js';
+
+type Attributes = Record<string, string | number>;
+
+/** The module `@opentelemetry/api` (1.x). */
+export interface TelemetryApi {
+  readonly trace: { getTracer(name: string): TelemetryTracer };
+  readonly metrics: { getMeter(name: string): TelemetryMeter };
+}
+
+export interface TelemetryTracer {
+  startSpan(name: string, options: { readonly kind: number; readonly attributes: Attributes }): TelemetrySpan;
+}
+
+export interface TelemetrySpan {
+  setAttribute(name: string, value: string | number): unknown;
+  setStatus(status: { readonly code: number; readonly message: string }): unknown;
+  recordException(error: Error): void;
+  end(): void;
+}
+
+export interface TelemetryMeter {
+  createHistogram(
+    name: string,
+    options: { readonly unit: string; readonly description: string },
+  ): { record(value: number, attributes: Attributes): void };
+  createObservableGauge(name: string, options: FigureOptions): TelemetryFigure;
+  createObservableCounter(name: string, options: FigureOptions): TelemetryFigure;
+}
+
+export interface FigureOptions {
+  readonly description: string;
+  readonly unit?: string;
+}
+
+export interface TelemetryFigure {
+  addCallback(callback: FigureCallback): void;
+  removeCallback(callback: FigureCallback): void;
+}
+
+type FigureCallback = (result: { observe(value: number): void }) => void;
+
+/** Ends a span: with its error, or none, and with attributes of the span alone. */
+export type EndOfSpan = (error?: unknown, figures?: Attributes) => void;
+
+const NAME = 'rowan-orm';
+const CLIENT_SPAN = 2;
+const ERROR_STATUS = 2;
+
+/**
+ * Spans of operations, `get shop:orders`, children of whatever span is active where they are called; durations of
+ * operations; figures. Names are those of OpenTelemetry's conventions for databases.
+ */
+export class Telemetry {
+  private readonly tracer: TelemetryTracer;
+  private readonly operations: ReturnType<TelemetryMeter['createHistogram']>;
+  protected readonly meter: TelemetryMeter;
+  private readonly figures: (() => void)[] = [];
+
+  /** `system`: the database, as `db.system.name` has it. */
+  constructor(
+    api: TelemetryApi,
+    private readonly system: string,
+  ) {
+    this.tracer = api.trace.getTracer(NAME);
+    this.meter = api.metrics.getMeter(NAME);
+    this.operations = this.meter.createHistogram('db.client.operation.duration', {
+      unit: 's',
+      description: 'Duration of operations, their lookups and retries included.',
+    });
+  }
+
+  /** Begins the span of an operation; to be called once with its error, or with none. */
+  begin(operation: string, table: string, operations = 1, more?: Attributes): EndOfSpan {
+    const attributes: Attributes = {
+      'db.system.name': this.system,
+      'db.operation.name': operation,
+      'db.collection.name': table,
+      ...more,
+    };
+    const began = performance.now();
+    const span = this.tracer.startSpan(`${operation} ${table}`, { kind: CLIENT_SPAN, attributes });
+    if (operations > 1) span.setAttribute('db.operation.batch.size', operations);
+    return (error, figures = {}) => {
+      for (const [name, value] of Object.entries(figures)) span.setAttribute(name, value);
+      if (error !== undefined) {
+        const thrown = error instanceof Error ? error : new Error(String(error));
+        const type = error instanceof RowanError ? error.code : thrown.name;
+        attributes['error.type'] = type;
+        span.setAttribute('error.type', type);
+        span.setStatus({ code: ERROR_STATUS, message: thrown.message });
+        span.recordException(thrown);
+      }
+      this.operations.record((performance.now() - began) / 1000, attributes);
+      span.end();
+    };
+  }
+
+  /** The span of an operation that ends with `promise`. */
+  follow(operation: string, table: string, operations: number, promise: Promise<unknown>): void {
+    const end = this.begin(operation, table, operations);
+    promise.then(
+      () => end(),
+      (error: RowanError) => end(error),
+    );
+  }
+
+  /** A figure that is read when it is asked for: one that goes up and down, or one that only grows. */
+  observe(name: string, kind: 'gauge' | 'counter', options: FigureOptions, read: () => number): void {
+    const figure =
+      kind === 'gauge'
+        ? this.meter.createObservableGauge(name, options)
+        : this.meter.createObservableCounter(name, options);
+    const callback: FigureCallback = (result) => result.observe(read());
+    figure.addCallback(callback);
+    this.figures.push(() => figure.removeCallback(callback));
+  }
+
+  close(): void {
+    for (const remove of this.figures.splice(0)) remove();
+  }
+}
+
+/** @throws InvalidArgumentError for what is not the API. */
+export function checkTelemetry(api: TelemetryApi | undefined): TelemetryApi | undefined {
+  if (api === undefined) return undefined;
+  if (typeof api?.trace?.getTracer === 'function' && typeof api.metrics?.getMeter === 'function') return api;
+  throw new InvalidArgumentError(
+    `telemetry is the module @opentelemetry/api (import * as telemetry from '@opentelemetry/api'), not ${describe(api)}.`,
+  );
+}
