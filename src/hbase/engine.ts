@@ -26,6 +26,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   snapshotScans: false,
   checkpoint: false,
   timelineReads: true,
+  cellTtl: true,
+  deleteMarkers: true,
 });
 
 /** An Apache HBase cluster, spoken to in its own protocol. One engine serves any number of tables and callers. */

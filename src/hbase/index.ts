@@ -1,5 +1,6 @@
 /** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
 
+export type { TelemetryApi } from '../table/telemetry.js';
 export type { LabelAdmin, PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';
 export type { BulkLoad, BulkLoadFile, BulkLoadOutcome, FileSystemToken } from './admin/bulk-load.js';
 export type { ClusterStatus, ServerInfo, ServerStatus } from './admin/cluster-admin.js';
@@ -26,7 +27,6 @@ export type {
   MethodMetrics,
   ServerMetrics,
 } from './observe/observer.js';
-export type { TelemetryApi } from './observe/telemetry.js';
 export type { HBaseOptions, ZooKeeperOptions } from './options.js';
 export type { ResolveAddress, ServerAddress, TlsOptions } from './rpc/connection-settings.js';
 export {
@@ -41,6 +41,8 @@ export {
   type DelegationToken,
   encodeToken,
   parseToken,
+  secretAuthenticator,
+  secretToken,
   type TokenOptions,
   tokenAuthenticator,
 } from './security/delegation-token.js';

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../errors.js';
 import { describe } from '../table/checks.js';
+import { checkTelemetry, type TelemetryApi } from '../table/telemetry.js';
 import type { HBaseEvent } from './observe/observer.js';
-import { checkTelemetry, type TelemetryApi } from './observe/telemetry.js';
 import type { ZooKeeperSettings } from './region/zookeeper.js';
 import {
   type CellBlockCompression,

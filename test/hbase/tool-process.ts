@@ -18,7 +18,7 @@ function count(): void {
 
 // Nobody else works the job: what a dead process had is free soon.
 const run: JobRunOptions = { leaseMs: 1000, splitBytes: 16 << 20 };
-const engine = await openEngine(place, true);
+const engine = await openEngine(place, { mayMake: true });
 count();
 if (tool === 'export') await exportTable(engine, table, folder, { run });
 else await importTable(engine, folder, { table, create: true, run });

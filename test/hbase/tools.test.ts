@@ -88,7 +88,7 @@ function changesOf(row: Buffer, random: () => number): BatchAction[] {
 }
 
 async function fill({ place, table }: Place, seed: number): Promise<void> {
-  const engine = await openEngine(place, true);
+  const engine = await openEngine(place, { mayMake: true });
   // Nothing of it is ever dropped: both sides keep what was written, whenever they flush and compact.
   const family = { versions: 1000, keepDeletedCells: 'TRUE' } as const;
   const splits = [rowName(Math.floor(ROWS / 3)), rowName(ROWS / 2)];

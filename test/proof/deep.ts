@@ -1,6 +1,6 @@
 /**
  * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter; with `ROWAN_SCALE=middle`
- * those of `.ci/run`'s size. What they counted goes
+ * those of `.ci/run`'s size; with `--hbase FILTER...` those on a real HBase. What they counted goes
  * to results.json and docs/reliability.md, suite by suite, for each that passed.
  */
 
@@ -22,10 +22,13 @@ const folder = mkdtempSync(join(tmpdir(), 'rowan-deep-'));
 const scale = process.env['ROWAN_SCALE'] ?? 'deep';
 const extent = Number.isFinite(MINUTES) ? `${scale}, at most ${MINUTES} minutes` : scale;
 const evidence = join(folder, 'evidence');
-const report = join(folder, 'unit.json');
+const onHBase = process.argv.includes('--hbase');
+const filters = process.argv.slice(2).filter((each) => each !== '--hbase');
+const config = onHBase ? ['--config', 'vitest.hbase.config.ts'] : [];
+const report = join(folder, onHBase ? 'hbase.json' : 'unit.json');
 mkdirSync(evidence);
 try {
-  const { status } = spawnSync('npx', ['vitest', 'run', ...process.argv.slice(2)], {
+  const { status } = spawnSync('npx', ['vitest', 'run', ...config, ...filters], {
     cwd: ROOT,
     stdio: 'inherit',
     env: { ...process.env, ROWAN_SCALE: scale, ROWAN_EVIDENCE: evidence, ROWAN_REPORTS: folder },

@@ -8,8 +8,12 @@ export function setup(): void {
   const bundled = statSync(join(ROOT, 'dist/index.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   for (const folder of ['src', 'decorators']) {
     for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
-      if (!name.endsWith('.ts')) continue;
-      const built = join(ROOT, 'build', folder, name.replace(/\.ts$/, '.js'));
+      // The page of the studio is bundled, and not compiled beside the others.
+      const ofPage = folder === 'src' && /^studio.page.[^.]+\.(tsx?|css|html)$/.test(name);
+      if (!name.endsWith('.ts') && !ofPage) continue;
+      const built = ofPage
+        ? join(ROOT, 'dist/studio/studio.js')
+        : join(ROOT, 'build', folder, name.replace(/\.ts$/, '.js'));
       const time = Math.min(bundled, statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0);
       if (time < statSync(join(ROOT, folder, name)).mtimeMs)
         throw new Error(

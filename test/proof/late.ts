@@ -50,6 +50,8 @@ export class LateRequests {
     return new Proxy(this.of, {
       get: (target, name) => {
         if (name === 'table') return (table: string) => this.wrap(target.table(table));
+        // It would observe the other programs too, whose engine it shares.
+        if (name === 'observe') return () => () => undefined;
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },

@@ -91,7 +91,13 @@ export const SUITES: readonly Suite[] = [
     id: 'lifecycles',
     promises: 'docs/schema.md',
     file: 'test/moves/lifecycles.test.ts',
-    what: 'releases of an entity that reorder, move and upgrade its columns, into other families too, and add and drop indexes, with openings between: every way of reading gives what every way of writing has stored',
+    what: 'releases of an entity that reorder, move and upgrade its columns and move its Map, into other families too, add and drop indexes and summaries, pin the marker, let rows end by themselves, and add, leave out and retire another type of the table, with openings between: every way of reading gives what every way of writing has stored',
+  },
+  {
+    id: 'lifecycles-hbase',
+    promises: 'docs/schema.md',
+    file: 'test/hbase/lifecycles.test.ts',
+    what: 'the same on a real HBase, without transactions, and with summaries or rows that end, not both',
   },
   {
     id: 'moving-rows',
@@ -131,9 +137,39 @@ export const SUITES: readonly Suite[] = [
   },
   {
     id: 'late-requests',
-    promises: 'docs/hbase.md',
+    promises: 'docs/hbase-calls.md',
     file: 'test/indexes/late-requests.test.ts',
     what: 'each change that a write sends, of entries, claims of unique values, copies, referential rules and figures, arrives when others have taken over what its writer had begun, who has given up or ended, or arrives twice: unique values, answers and checks are exact',
+  },
+  {
+    id: 'late-sockets',
+    promises: 'docs/hbase-calls.md',
+    file: 'test/hbase/late/late-requests.test.ts',
+    what: 'the same on a real HBase, over sockets: a proxy keeps a request, and delivers it when the connection has ended that it was sent over',
+  },
+  {
+    id: 'late-changes',
+    promises: 'docs/hbase-calls.md',
+    file: 'test/watch/late-requests.test.ts',
+    what: 'each change that a write sends whose change is told arrives late or twice, when others have written the row, when a feed has passed it, or has begun behind it: whoever is told has the rows that are there',
+  },
+  {
+    id: 'late-rekey',
+    promises: 'docs/hbase-calls.md',
+    file: 'test/rekey/late-requests.test.ts',
+    what: 'each change that a change of keys by copies sends, of copies, of its record and of its jobs, arrives late or twice, when another program has gone on with it or begun it anew, has cut over, and the new layout was written and compacted: what was acknowledged is there, and nothing else',
+  },
+  {
+    id: 'rekey-kills',
+    promises: 'docs/rekey.md',
+    file: 'test/hbase/rekey/kill.test.ts',
+    what: 'on a real HBase processes that change keys are killed wherever they are, in the cut-over too, beside writers and regions that move, and others go on with the change or abort it: what was acknowledged is there, in the layout that counts, and nothing else',
+  },
+  {
+    id: 'rekey-rests',
+    promises: 'docs/rekey.md',
+    file: 'test/hbase/rekey/rest.test.ts',
+    what: 'on a real HBase the keys of 20,000 rows are cut over beside four writers, and beside regions that move: how long a writer was refused at most',
   },
   {
     id: 'linked-list',

@@ -206,10 +206,11 @@ export class GetAction<T> extends Action<T> {
   }
 }
 
-/** The result of a get; a get that asks for existence only has no cells. */
+/** The result of a get; of one that asks for existence only the row, where it is there, and no cells. */
 export function readGetResult(result: WireResult, get: Get): Result {
-  if (result.stale) return new StaleResult(result.cells.length === 0 ? EMPTY_BYTES : get.row, result.cells);
-  return result.cells.length === 0 ? Result.EMPTY : new Result(get.row, result.cells);
+  const isThere = readExists(result);
+  if (result.stale) return new StaleResult(isThere ? get.row : EMPTY_BYTES, result.cells);
+  return isThere ? new Result(get.row, result.cells) : Result.EMPTY;
 }
 
 export function readExists(result: WireResult): boolean {

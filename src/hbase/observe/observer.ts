@@ -1,5 +1,6 @@
 import type { RowanError } from '../../errors.js';
-import { Telemetry, type TelemetryApi } from './telemetry.js';
+import type { TelemetryApi } from '../../table/telemetry.js';
+import { CallTelemetry } from './call-telemetry.js';
 
 /** What a connected engine tells its `onEvent` listener. */
 
@@ -120,10 +121,10 @@ export class Observer {
   readonly servers = new Map<string, Map<string, MethodStatistics>>();
   /** Operations that were made again. */
   retries = 0;
-  readonly telemetry: Telemetry | undefined;
+  readonly telemetry: CallTelemetry | undefined;
 
   constructor(private readonly settings: ObserverSettings) {
-    this.telemetry = settings.telemetry === undefined ? undefined : new Telemetry(settings.telemetry);
+    this.telemetry = settings.telemetry === undefined ? undefined : new CallTelemetry(settings.telemetry);
   }
 
   /** The statistics of a server, which outlive its connections. */

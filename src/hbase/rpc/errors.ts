@@ -4,11 +4,15 @@ import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } f
 
 /** Bytes from a server that break the protocol. The connection they came by is closed. */
 export class ProtocolError extends CorruptionError {
+  /** What is wrong with the bytes, alone. */
+  readonly reason: string;
+
   constructor(message: string, options: RowanErrorOptions = {}) {
     super(`${message} The connection was closed; check that the address is that of an HBase server.`, {
       retryable: true,
       ...options,
     });
+    this.reason = message;
   }
 }
 

@@ -55,6 +55,11 @@ export class FrameAssembler {
     return this.length > 0 || this.skipping > 0 || this.prefix.length > 0 ? this.begunAt : undefined;
   }
 
+  /** Bytes that are kept of a frame that is not whole. */
+  get collected(): number {
+    return this.length > 0 ? this.filled : 0;
+  }
+
   /** @throws ProtocolError on an impossible length, and what the handler throws. */
   push(chunk: Buffer): void {
     let at = 0;

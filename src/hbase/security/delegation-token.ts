@@ -53,6 +53,31 @@ export function tokenAuthenticator(
   };
 }
 
+/**
+ * The token by which a user of `rowan serve` shows his secret (docs/server.md); `encodeToken` gives it to clients in Java, with the
+ * id of the cluster as `service`.
+ */
+export function secretToken(user: string, secret: string, service = ''): DelegationToken {
+  const name = Buffer.from(user);
+  // AuthenticationTokenIdentifier: the kind, and the name of the user.
+  const message = Buffer.concat([Buffer.of(8, 0, 18), varintOf(name.length), name]);
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(message.length);
+  return { identifier: Buffer.concat([length, message]), password: Buffer.from(secret), service };
+}
+
+function varintOf(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.of(...bytes, rest);
+}
+
+/** Authenticates at `rowan serve` as a user of it, who shows that he knows his secret (docs/server.md). */
+export function secretAuthenticator(user: string, secret: string): Authenticator {
+  return tokenAuthenticator(secretToken(user, secret));
+}
+
 /** The text by which Hadoop passes tokens on (`Token.encodeToUrlString`). It is a secret. */
 export function encodeToken(token: DelegationToken): string {
   const { identifier, password, service } = checkToken(token);

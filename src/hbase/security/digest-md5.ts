@@ -192,19 +192,12 @@ export class DigestSession implements SaslSession {
       (one) => offers.includes(qopOf(one)) && (one !== 'privacy' || ciphers.includes('rc4')),
     );
     const protection = chooseProtection(this.accepted, offered, this.server);
-    const { username, password, uri } = this.credentials;
+    const { username, uri } = this.credentials;
     const realm = challenge.get('realm') ?? '';
-    const ha1 = md5(
-      md5(hashed(username), ':', hashed(realm), ':', hashed(password)),
-      `:${nonce}:${this.cnonce}`,
-    );
+    const asked = { ...this.credentials, realm, nonce, cnonce: this.cnonce };
+    const ha1 = sessionHash(asked);
     const qop = qopOf(protection);
-    const suffix = protection === 'authentication' ? '' : NO_BODY;
-    const response = (method: string): string => {
-      const ha2 = md5(`${method}:${uri}${suffix}`).toString('hex');
-      const text = `${ha1.toString('hex')}:${nonce}:${COUNT}:${this.cnonce}:${qop}:${ha2}`;
-      return md5(text).toString('hex');
-    };
+    const response = (method: string): string => digestResponse(asked, method, protection);
     this.expected = response('');
     if (protection !== 'authentication') {
       this.awaited = new WrappedStream(new DigestLayer(ha1, protection === 'privacy'));
@@ -226,6 +219,30 @@ export class DigestSession implements SaslSession {
   }
 }
 
+/** What both sides of an exchange know. */
+export interface DigestExchange extends DigestCredentials {
+  readonly realm: string;
+  readonly nonce: string;
+  readonly cnonce: string;
+}
+
+function sessionHash({ username, realm, password, nonce, cnonce }: DigestExchange): Buffer {
+  return md5(md5(hashed(username), ':', hashed(realm), ':', hashed(password)), `:${nonce}:${cnonce}`);
+}
+
+/** What shows that one knows the password: of a client to the method `AUTHENTICATE`, of a server to none. */
+export function digestResponse(
+  exchange: DigestExchange,
+  method: string,
+  protection: Protection = 'authentication',
+): string {
+  const suffix = protection === 'authentication' ? '' : NO_BODY;
+  const ha2 = md5(`${method}:${exchange.uri}${suffix}`).toString('hex');
+  const { nonce, cnonce } = exchange;
+  const text = `${sessionHash(exchange).toString('hex')}:${nonce}:${COUNT}:${cnonce}:${qopOf(protection)}:${ha2}`;
+  return md5(text).toString('hex');
+}
+
 function md5(...parts: readonly (string | Buffer)[]): Buffer {
   const hash = createHash('md5');
   for (const part of parts) hash.update(part);
@@ -245,7 +262,7 @@ function quoted(text: string): string {
 const DIRECTIVE = /\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)/gy;
 
 /** `name=value, name="value"`. The first of a name counts. @throws ProtocolError */
-function parseDirectives(text: string): Map<string, string> {
+export function parseDirectives(text: string): Map<string, string> {
   const fields = new Map<string, string>();
   DIRECTIVE.lastIndex = 0;
   while (DIRECTIVE.lastIndex < text.length) {

@@ -125,6 +125,9 @@ export class CellReader {
   /** Cells that may still be made of the block. */
   private budget = 0;
 
+  /** @param takesLatest whether `Long.MAX_VALUE` is read as `LATEST_TIMESTAMP`: what is to be written has it, what is stored has not. */
+  constructor(private readonly takesLatest = false) {}
+
   /** Goes to a block, of which no more than `budget` cells are made. */
   reset(buffer: Uint8Array, position: number, end: number, budget: number): void {
     this.buffer = buffer;
@@ -141,7 +144,7 @@ export class CellReader {
 
   /** Another reader of the block, which stands where this one does. */
   fork(): CellReader {
-    const reader = new CellReader();
+    const reader = new CellReader(this.takesLatest);
     reader.reset(this.buffer, this.position, this.end, Number.POSITIVE_INFINITY);
     reader.familyBytes = this.familyBytes;
     reader.family = this.family;
@@ -278,6 +281,7 @@ export class CellReader {
     const high = this.numbers!.getUint32(at);
     const low = this.numbers!.getUint32(at + 4);
     if (isTimestamp(high, low)) return high * TWO_32 + low;
+    if (this.takesLatest && high === LATEST_HIGH && low === LATEST_LOW) return LATEST_TIMESTAMP;
     this.failure ??= timestampError(high, low);
     return 0;
   }

@@ -196,6 +196,8 @@ export const ServerLoad = message('ServerLoad', {
   usedHeapMB: uint32(3),
   maxHeapMB: uint32(4),
   regionLoads: repeated(nested(5, RegionLoad)),
+  reportStartTime: uint64(7),
+  reportEndTime: uint64(8),
 });
 export const LiveServerInfo = message('LiveServerInfo', {
   server: required(nested(1, ServerName)),
@@ -210,15 +212,31 @@ export const RegionState = message('RegionState', {
 export const RegionInTransition = message('RegionInTransition', {
   regionState: required(nested(2, RegionState)),
 });
+export const ClusterIdMessage = message('ClusterId', { clusterId: required(string(1)) });
 export const VersionContent = message('HBaseVersionFileContent', { version: required(string(1)) });
+const RegionStatesCount = message('RegionStatesCount', {
+  openRegions: required(uint32(1)),
+  splitRegions: required(uint32(2)),
+  closedRegions: required(uint32(3)),
+  regionsInTransition: required(uint32(4)),
+  totalRegions: required(uint32(5)),
+});
+const TableRegionStatesCount = message('TableRegionStatesCount', {
+  tableName,
+  regionStatesCount: required(nested(2, RegionStatesCount)),
+});
 export const ClusterStatus = message('ClusterStatus', {
   hbaseVersion: nested(1, VersionContent),
   liveServers: repeated(nested(2, LiveServerInfo)),
   deadServers: repeated(nested(3, ServerName)),
   regionsInTransition: repeated(nested(4, RegionInTransition)),
+  clusterId: nested(5, ClusterIdMessage),
   master: nested(7, ServerName),
   backupMasters: repeated(nested(8, ServerName)),
   balancerOn: bool(9),
+  masterInfoPort: int32(10),
+  serversName: repeated(nested(11, ServerName)),
+  tableRegionStatesCount: repeated(nested(12, TableRegionStatesCount)),
 });
 export const GetClusterStatusRequest = message('GetClusterStatusRequest', { options: repeated(int32(1)) });
 export const GetClusterStatusResponse = message('GetClusterStatusResponse', {

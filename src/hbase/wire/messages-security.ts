@@ -98,7 +98,7 @@ export const ListReplicationPeersResponse = message('ListReplicationPeersRespons
 /** The attribute of a mutation that has an expression, and that of a get or scan that has labels. */
 export const VISIBILITY = 'VISIBILITY';
 
-const CellVisibility = message('CellVisibility', { expression: required(string(1)) });
+export const CellVisibility = message('CellVisibility', { expression: required(string(1)) });
 export const Authorizations = message('Authorizations', { label: repeated(string(1)) });
 
 /** The value of the attribute of a mutation. */

@@ -1,9 +1,13 @@
-import type { RegionInfo } from '../../../src/table/index.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Admin, RegionInfo } from '../../../src/table/index.js';
 import { bytesField, MasterConnection, varintField } from '../server/master-connection.js';
 
 const ENCODED_REGION_NAME = 2n;
 /** How often the master is asked for one change that its file system has failed at. */
 const ATTEMPTS = 10;
+
+/** Milliseconds between two moves of {@link RegionMover.keepMoving}. */
+const BETWEEN_MOVES = 400;
 
 /** Moves and merges regions by the master's own rpc, which the table interface has no words for. */
 export class RegionMover {
@@ -12,6 +16,36 @@ export class RegionMover {
   /** Moves the region to another server of the master's choice; returns when it is open there. */
   async move(region: RegionInfo): Promise<void> {
     await this.ask((connection) => connection.call('MoveRegion', bytesField(1, specifier(region))));
+  }
+
+  /** Moves the regions of these tables, one after the other, until that is ended; then says how often one was moved. */
+  keepMoving(admin: Admin, tables: readonly string[]): () => Promise<number> {
+    let ended = false;
+    let moves = 0;
+    const moving = (async () => {
+      while (!ended) {
+        for (const table of tables) {
+          // Tables are emptied, disabled and opened anew meanwhile.
+          const regions = await admin.getRegions(table).catch(() => []);
+          for (const region of regions) {
+            if (ended) return;
+            const moved = await this.move(region).then(
+              () => true,
+              () => false,
+            );
+            if (moved) moves++;
+            // Scans get nowhere where a region moves before they have come to its first rows, again and again.
+            await delay(BETWEEN_MOVES);
+          }
+        }
+        await delay(BETWEEN_MOVES);
+      }
+    })();
+    return async () => {
+      ended = true;
+      await moving;
+      return moves;
+    };
   }
 
   /** Merges neighbours. */

@@ -223,7 +223,7 @@ export class Traffic {
           const result = await this.table.increment(increment, this.call);
           const answer = result.getValue(FAMILY, COUNT);
           // A server that recovered the region from the log knows that a repeated increment was made, not what it came to
-          // (docs/hbase.md). The next answer shows whether it was made once.
+          // (docs/hbase-calls.md). The next answer shows whether it was made once.
           if (answer === undefined) return;
           const value = Number(Buffer.from(answer).readBigInt64BE());
           const least = counter.acknowledged + 1;

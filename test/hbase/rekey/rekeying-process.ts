@@ -6,7 +6,7 @@
  */
 import { connect } from '../../../src/database.js';
 import type { JobRunOptions } from '../../../src/job/types.js';
-import { declareThings } from './things.js';
+import { cutOver, declareThings } from './things.js';
 
 const [masters, round, goal, place, turns] = process.argv.slice(2) as [
   string,
@@ -66,7 +66,7 @@ async function reach(wanted: string): Promise<void> {
     await rekey.run(slowly);
   } else if (wanted === 'cutOver') {
     if (state !== 'cut-over') await reach('run');
-    await rekey.cutOver();
+    await cutOver(rekey);
   } else if (wanted === 'cleanup') {
     if (state !== 'cleanup' && state !== 'done') await reach('cutOver');
     await rekey.cleanup(slowly);

@@ -2,6 +2,8 @@
 
 import { defineEntity, defineTable, part, salt } from '../../../decorators/index.js';
 import { int53, text } from '../../../src/codec/index.js';
+import { RowanError } from '../../../src/errors.js';
+import type { Rekey } from '../../../src/features/rekey/handle.js';
 
 const declare = (name: string, salts: number) =>
   defineEntity({
@@ -10,6 +12,18 @@ const declare = (name: string, salts: number) =>
     key: [salt(salts), part('id')],
     columns: (c) => ({ value: c.column('d:v', int53), note: c.column('e:n', text).optional() }),
   });
+
+/** Cuts over, again where the servers were too slow for the rest of writes: as a program would. */
+export async function cutOver(rekey: Rekey): Promise<void> {
+  for (;;) {
+    try {
+      await rekey.cutOver();
+      return;
+    } catch (error) {
+      if (!(error instanceof RowanError) || error.code !== 'ERR_BUSY') throw error;
+    }
+  }
+}
 
 /** `round` tells them from those of other rounds, whose changes of keys are remembered. */
 export function declareThings(round: string) {
