@@ -25,6 +25,15 @@ export interface OpenOptions {
   readonly random?: () => number;
 }
 
+/** A case whose answers are others on an engine, by what it is: each is held as the rule is elsewhere. */
+export interface Deviation {
+  readonly why: string;
+  /** The codes of the errors with which writes of the case are refused, in order; default none. */
+  readonly refused?: readonly string[];
+  /** What each query answers, or the code of its error; undefined: as the case says. */
+  readonly answers: readonly (readonly string[] | undefined)[];
+}
+
 /** An engine, as suites see it. */
 export interface EngineUnderTest {
   readonly name: string;
@@ -32,6 +41,8 @@ export interface EngineUnderTest {
   readonly settableClock: boolean;
   /** Whether cases, each with a table of its own, run side by side: for engines that wait more than they work. */
   readonly concurrent?: boolean;
+  /** Cases that differ, by their ids; default none. */
+  readonly deviations?: Readonly<Record<string, Deviation>>;
   /** An engine with no tables of the suite's names. */
   open(options?: OpenOptions): Promise<OpenEngine>;
 }

@@ -1,0 +1,145 @@
+/** What a client is told when a call fails: HBase's clients go by the Java class of the exception. */
+
+import { type ErrorCode, RowanError } from '../errors.js';
+import { AnswerTooLargeError, ProtocolError } from '../hbase/rpc/errors.js';
+
+const HBASE = 'org.apache.hadoop.hbase.';
+
+/** The exceptions that clients tell apart, by their whole names. */
+export const JavaClass = {
+  DoNotRetry: `${HBASE}DoNotRetryIOException`,
+  NotServingRegion: `${HBASE}NotServingRegionException`,
+  WrongRegion: `${HBASE}regionserver.WrongRegionException`,
+  NoSuchColumnFamily: `${HBASE}regionserver.NoSuchColumnFamilyException`,
+  TableNotFound: `${HBASE}TableNotFoundException`,
+  TableExists: `${HBASE}TableExistsException`,
+  TableNotEnabled: `${HBASE}TableNotEnabledException`,
+  TableNotDisabled: `${HBASE}TableNotDisabledException`,
+  NamespaceNotFound: `${HBASE}NamespaceNotFoundException`,
+  NamespaceExists: `${HBASE}NamespaceExistException`,
+  InvalidFamilyOperation: `${HBASE}InvalidFamilyOperationException`,
+  Constraint: `${HBASE}constraint.ConstraintException`,
+  UnknownScanner: `${HBASE}UnknownScannerException`,
+  UnknownRegion: `${HBASE}UnknownRegionException`,
+  OutOfOrderScannerNext: `${HBASE}exceptions.OutOfOrderScannerNextException`,
+  RegionTooBusy: `${HBASE}RegionTooBusyException`,
+  CallQueueTooBig: `${HBASE}CallQueueTooBigException`,
+  CallTimeout: `${HBASE}ipc.CallTimeoutException`,
+  ServerStopped: `${HBASE}regionserver.RegionServerStoppedException`,
+  RequestTooBig: `${HBASE}exceptions.RequestTooBigException`,
+  MultiActionResultTooLarge: `${HBASE}MultiActionResultTooLarge`,
+  AccessDenied: `${HBASE}security.AccessDeniedException`,
+  FatalConnection: `${HBASE}ipc.FatalConnectionException`,
+  UnsupportedCellCodec: `${HBASE}ipc.UnsupportedCellCodecException`,
+  UnsupportedCompression: `${HBASE}ipc.UnsupportedCompressionCodecException`,
+  UnknownService: `${HBASE}ipc.UnknownServiceException`,
+  BadAuth: `${HBASE}ipc.BadAuthException`,
+  WrongVersion: `${HBASE}ipc.WrongVersionException`,
+  SnapshotDoesNotExist: `${HBASE}snapshot.SnapshotDoesNotExistException`,
+  SnapshotCreation: `${HBASE}snapshot.SnapshotCreationException`,
+  SnapshotExists: `${HBASE}snapshot.SnapshotExistsException`,
+  CorruptHFile: `${HBASE}io.hfile.CorruptHFileException`,
+  UnsupportedOperation: 'java.lang.UnsupportedOperationException',
+  IO: 'java.io.IOException',
+} as const;
+export type JavaClass = (typeof JavaClass)[keyof typeof JavaClass];
+
+/** An exception as a client of HBase is told of it. */
+export class ServerException extends Error {
+  override readonly name = 'ServerException';
+
+  constructor(
+    readonly javaClass: JavaClass,
+    message: string,
+    /** Whether the same call fails again, wherever it is made. */
+    readonly doNotRetry = true,
+  ) {
+    super(message);
+  }
+
+  /** Whether the server has too much to do: clients wait longer before they ask again. */
+  get isOverload(): boolean {
+    return this.javaClass === JavaClass.CallQueueTooBig;
+  }
+
+  /** As a Java server prints it: clients take the message from there. */
+  get trace(): string {
+    return `${this.javaClass}: ${this.message}\n\tat rowan.serve`;
+  }
+}
+
+/** The refusal of a call that this server can never answer, which says why. */
+export function refused(message: string): ServerException {
+  return new ServerException(JavaClass.DoNotRetry, message);
+}
+
+/** The refusal of what HBase has and this server has not. */
+export function notOffered(what: string): ServerException {
+  return refused(`${what} is not offered by rowan serve. docs/server.md says what is.`);
+}
+
+interface Meaning {
+  readonly javaClass: JavaClass;
+  readonly retry?: true;
+}
+
+const MEANINGS: Readonly<Partial<Record<ErrorCode, Meaning>>> = {
+  ERR_TABLE_NOT_FOUND: { javaClass: JavaClass.TableNotFound },
+  ERR_TABLE_EXISTS: { javaClass: JavaClass.TableExists },
+  ERR_TABLE_DISABLED: { javaClass: JavaClass.TableNotEnabled },
+  ERR_TABLE_ENABLED: { javaClass: JavaClass.TableNotDisabled },
+  ERR_NO_SUCH_FAMILY: { javaClass: JavaClass.NoSuchColumnFamily },
+  ERR_NAMESPACE_NOT_FOUND: { javaClass: JavaClass.NamespaceNotFound },
+  ERR_NAMESPACE_EXISTS: { javaClass: JavaClass.NamespaceExists },
+  ERR_WRONG_REGION: { javaClass: JavaClass.WrongRegion, retry: true },
+  ERR_SCANNER_EXPIRED: { javaClass: JavaClass.UnknownScanner },
+  ERR_BUSY: { javaClass: JavaClass.RegionTooBusy, retry: true },
+  ERR_TIMEOUT: { javaClass: JavaClass.CallTimeout, retry: true },
+  ERR_CLOSED: { javaClass: JavaClass.ServerStopped, retry: true },
+  ERR_CORRUPTION: { javaClass: JavaClass.CorruptHFile },
+  ERR_SECURITY: { javaClass: JavaClass.AccessDenied },
+};
+
+/**
+ * HBase's own words where clients take something out of them: its shell a name, this package's client what was wrong. Else the store's.
+ */
+function wordsOf({ code, message, details }: RowanError): string {
+  const { table, family, namespace, counterBytes } = details as Readonly<Record<string, unknown>>;
+  switch (code) {
+    case 'ERR_TABLE_NOT_FOUND':
+    case 'ERR_TABLE_EXISTS':
+    case 'ERR_TABLE_DISABLED':
+    case 'ERR_TABLE_ENABLED':
+      return typeof table === 'string' ? table : message;
+    case 'ERR_NAMESPACE_NOT_FOUND':
+      return typeof namespace === 'string' ? namespace : message;
+    case 'ERR_NAMESPACE_EXISTS':
+      return typeof namespace === 'string' ? `Namespace ${namespace} already exists` : message;
+    case 'ERR_NO_SUCH_FAMILY':
+      return `Column family ${String(family)} does not exist in region of table ${String(table)}: ${message}`;
+    case 'ERR_READONLY':
+      return typeof table === 'string' ? 'region is read only' : message;
+    case 'ERR_INVALID_ARGUMENT':
+      return counterBytes === undefined
+        ? message
+        : `Field is not a long, it's ${String(counterBytes)} bytes wide`;
+    default:
+      return message;
+  }
+}
+
+/** What a client is told of an error, whatever it is. */
+export function exceptionOf(error: unknown): ServerException {
+  if (error instanceof ServerException) return error;
+  if (error instanceof ProtocolError) return refused(`The request cannot be read: ${error.reason}`);
+  if (error instanceof AnswerTooLargeError)
+    return new ServerException(
+      JavaClass.RequestTooBig,
+      'The request has too many parts. Send fewer at once.',
+    );
+  if (error instanceof RowanError) {
+    const meaning = MEANINGS[error.code] ?? { javaClass: JavaClass.DoNotRetry };
+    return new ServerException(meaning.javaClass, wordsOf(error), !(meaning.retry ?? false));
+  }
+  return new ServerException(JavaClass.IO, `The server failed: ${String(error)}`);
+}

@@ -1,0 +1,115 @@
+/** The rows of `hbase:meta` and `hbase:namespace`, made from the store's catalog: nobody writes them. */
+
+import { tableNameText } from '../../hbase/admin/table-codec.js';
+import { NamespaceDescriptor } from '../../hbase/wire/messages-admin.js';
+import { RegionInfoMessage, type ServerName } from '../../hbase/wire/messages-rpc.js';
+import { encodeMessage } from '../../hbase/wire/schema.js';
+import type { Region, ServedStore, TableState } from '../../store/serving.js';
+import { Cell, CellType, Result } from '../../table/index.js';
+import { regionInfoOf, type ServedRegion, type ServedRegions } from './served-regions.js';
+
+const MAGIC = Buffer.from('PBUF');
+/** What regions were opened with: any number that stays. */
+const SEQUENCE = longBytes(2);
+
+function longBytes(value: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes;
+}
+
+/** A row's cells under one timestamp, in their order. */
+function rowOf(
+  row: Uint8Array,
+  family: string,
+  timestamp: number,
+  values: Readonly<Record<string, Uint8Array>>,
+): Result {
+  const cells = Object.keys(values)
+    .sort()
+    .map(
+      (qualifier) =>
+        new Cell(row, family, Buffer.from(qualifier), timestamp, CellType.Put, values[qualifier]!),
+    );
+  return new Result(row, cells);
+}
+
+interface KnownTable {
+  readonly regions: readonly Region[];
+  readonly enabled: boolean;
+  readonly rows: readonly Result[];
+}
+
+/** Rows of meta, table by table; those of a table are kept while it is as it was. */
+export class MetaRows {
+  private readonly known = new WeakMap<TableState, KnownTable>();
+
+  constructor(
+    private readonly store: ServedStore,
+    private readonly regions: ServedRegions,
+    private readonly server: ServerName,
+    private readonly startedAt: number,
+  ) {}
+
+  /** The names of the tables that have rows, in the order of their rows. */
+  tables(): string[] {
+    const names = this.store.tableNames();
+    return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  }
+
+  /** The row with the table's state, then those of its regions; none when the table is gone. */
+  of(table: string): readonly Result[] {
+    const state = this.store.table(table);
+    if (state === undefined) return [];
+    const known = this.known.get(state);
+    if (known !== undefined && known.regions === state.regions && known.enabled === state.enabled)
+      return known.rows;
+    const { regions, enabled } = state;
+    const rows = [this.stateRow(state), ...this.regions.of(state).map((region) => this.regionRow(region))];
+    this.known.set(state, { regions, enabled, rows });
+    return rows;
+  }
+
+  private stateRow({ name, enabled }: TableState): Result {
+    // TableState: field 1, 0 enabled, 1 disabled.
+    const state = Uint8Array.of(8, enabled ? 0 : 1);
+    return rowOf(Buffer.from(name), 'table', this.startedAt, { state });
+  }
+
+  private regionRow(served: ServedRegion): Result {
+    const { hostName, port, startCode = 0 } = this.server;
+    const info = encodeMessage(RegionInfoMessage, regionInfoOf(served));
+    return rowOf(served.name, 'info', this.startedAt, {
+      regioninfo: Buffer.concat([MAGIC, info]),
+      seqnumDuringOpen: SEQUENCE,
+      server: Buffer.from(`${hostName}:${port}`),
+      serverstartcode: longBytes(startCode),
+      sn: Buffer.from(`${hostName},${port},${startCode}`),
+      state: Buffer.from(served.state.enabled ? 'OPEN' : 'CLOSED'),
+    });
+  }
+}
+
+/** The rows of `hbase:namespace`. */
+export function namespaceRows(
+  namespaces: readonly { readonly name: string; readonly properties: Readonly<Record<string, string>> }[],
+  timestamp: number,
+): Result[] {
+  return namespaces.map(({ name, properties }) => {
+    const configuration = Object.entries(properties).map(([key, value]) => ({ name: key, value }));
+    const descriptor = encodeMessage(NamespaceDescriptor, { name: Buffer.from(name), configuration });
+    return rowOf(Buffer.from(name), 'info', timestamp, { d: descriptor });
+  });
+}
+
+/** The table of a row of meta: what stands before its first comma. */
+export function tableOfMetaRow(row: Uint8Array): string {
+  const comma = row.indexOf(0x2c);
+  const name = Buffer.from(comma < 0 ? row : row.subarray(0, comma)).toString('utf8');
+  const colon = name.indexOf(':');
+  if (colon < 0) return name;
+  return tableNameText({
+    namespace: Buffer.from(name.slice(0, colon)),
+    qualifier: Buffer.from(name.slice(colon + 1)),
+  });
+}

@@ -1,0 +1,174 @@
+/** Reads of `hbase:meta` and `hbase:namespace`: tables that are made from the catalog, with every form of get and scan. */
+
+import { compareBytes, equalBytes } from '../../bytes/index.js';
+import { META_TABLE, regionNameOf } from '../../hbase/region/region.js';
+import { RowsFilter } from '../../store/filter/rows-filter.js';
+import { type Get, type Query, Result, type Scan } from '../../table/index.js';
+import { JavaClass, ServerException } from '../errors.js';
+import { type MetaRows, tableOfMetaRow } from './catalog-rows.js';
+
+/** Rows of one region, one after the other, in the order of a scan. */
+export interface RegionRows {
+  /** The next one; undefined at the end, or when `patience` has come to 0. */
+  next(): Result | undefined;
+  /** Rows of which nothing is given that may still be passed over. */
+  patience: number;
+  /** The row at which it came to that. */
+  readonly pausedAt?: Uint8Array | undefined;
+  /** Whether a filter has ended the scan, for the regions behind this one too. */
+  readonly filterDone: boolean;
+  close(): void;
+}
+
+type Order = (a: Uint8Array, b: Uint8Array) => number;
+
+/** A table that nobody writes. */
+export interface CatalogTable {
+  readonly name: string;
+  readonly families: readonly string[];
+  readonly order: Order;
+  /** Its rows from the first to the last, or those that may lie between two rows; an empty one is an open end. */
+  rows(low: Uint8Array, high: Uint8Array): Iterable<Result>;
+}
+
+export function metaTable(rows: MetaRows): CatalogTable {
+  return {
+    name: META_TABLE,
+    families: ['info', 'table'],
+    order: compareMetaRows,
+    *rows(low, high) {
+      const first = low.length === 0 ? undefined : Buffer.from(tableOfMetaRow(low));
+      const last = high.length === 0 ? undefined : Buffer.from(tableOfMetaRow(high));
+      for (const table of rows.tables()) {
+        const name = Buffer.from(table);
+        if (first !== undefined && compareBytes(name, first) < 0) continue;
+        if (last !== undefined && compareBytes(name, last) > 0) return;
+        yield* rows.of(table);
+      }
+    },
+  };
+}
+
+/** The table of namespaces, as servers before 3.0 have it. */
+export const NAMESPACE_TABLE = 'hbase:namespace';
+export const NAMESPACE_REGION_ID = 1;
+export const NAMESPACE_REGION = regionNameOf(NAMESPACE_TABLE, new Uint8Array(0), NAMESPACE_REGION_ID);
+
+export function namespaceTable(rows: () => readonly Result[]): CatalogTable {
+  return { name: NAMESPACE_TABLE, families: ['info'], order: compareBytes, rows };
+}
+
+/** The row of a get. */
+export function getOfCatalog(table: CatalogTable, get: Get): Result {
+  checkFamilies(table, get);
+  for (const row of table.rows(get.row, get.row)) {
+    if (!equalBytes(row.row, get.row)) continue;
+    const asked = columnsOf(row, get);
+    if (asked === undefined || get.filter === undefined) return asked ?? Result.EMPTY;
+    const filter = new RowsFilter(get.filter, { reversed: false, random: Math.random });
+    return filter.apply(asked) ?? Result.EMPTY;
+  }
+  return Result.EMPTY;
+}
+
+/** The rows of a scan. */
+export function scanOfCatalog(table: CatalogTable, scan: Scan): RegionRows {
+  checkFamilies(table, scan);
+  return new CatalogRows(rowsOfScan(table, scan), scan);
+}
+
+function* rowsOfScan(table: CatalogTable, scan: Scan): Generator<Result> {
+  const { startRow, includeStartRow, stopRow, includeStopRow, reversed } = scan;
+  const [low, high] = reversed ? [stopRow, startRow] : [startRow, stopRow];
+  const [includeLow, includeHigh] = reversed
+    ? [includeStopRow, includeStartRow]
+    : [includeStartRow, includeStopRow];
+  const isWithin = ({ row }: Result): boolean => {
+    const fromLow = low.length === 0 ? 1 : table.order(row, low);
+    const toHigh = high.length === 0 ? 1 : table.order(high, row);
+    return (fromLow > 0 || (fromLow === 0 && includeLow)) && (toHigh > 0 || (toHigh === 0 && includeHigh));
+  };
+  const rows = table.rows(low, high);
+  for (const row of reversed ? [...rows].reverse() : rows) {
+    const asked = isWithin(row) ? columnsOf(row, scan) : undefined;
+    if (asked !== undefined) yield asked;
+  }
+}
+
+class CatalogRows implements RegionRows {
+  patience = Number.MAX_SAFE_INTEGER;
+  private readonly filter: RowsFilter | undefined;
+
+  constructor(
+    private readonly rows: Iterator<Result>,
+    scan: Scan,
+  ) {
+    this.filter =
+      scan.filter && new RowsFilter(scan.filter, { reversed: scan.reversed, random: Math.random });
+  }
+
+  get filterDone(): boolean {
+    return this.filter?.done ?? false;
+  }
+
+  next(): Result | undefined {
+    for (;;) {
+      if (this.filterDone) return undefined;
+      const { done, value } = this.rows.next();
+      if (done === true) return undefined;
+      const row = this.filter === undefined ? value : this.filter.apply(value);
+      if (row !== undefined) return row;
+    }
+  }
+
+  close(): void {
+    this.rows.return?.();
+  }
+}
+
+function checkFamilies(table: CatalogTable, query: Query): void {
+  if (query.asksForAll) return;
+  for (const family of query.families.keys()) {
+    if (table.families.includes(family)) continue;
+    throw new ServerException(
+      JavaClass.NoSuchColumnFamily,
+      `Column family ${family} does not exist in table ${table.name}, which has ${table.families.join(', ')}.`,
+    );
+  }
+}
+
+/** What a query asks of a row; undefined: it has nothing of it. */
+function columnsOf(row: Result, query: Query): Result | undefined {
+  const { timeRange } = query;
+  if (query.asksForAll && timeRange.isAll) return row;
+  const { families } = query;
+  const cells = row.cells.filter((cell) => {
+    if (!timeRange.contains(cell.timestamp)) return false;
+    if (families.size === 0) return true;
+    const columns = families.get(cell.family);
+    return columns === null || (columns?.some((column) => equalBytes(column, cell.qualifier)) ?? false);
+  });
+  return cells.length === 0 ? undefined : new Result(row.row, cells);
+}
+
+const COMMA = 0x2c;
+
+/** The order of `hbase:meta`'s rows (`MetaCellComparator`): by table, start key and id, each for itself. */
+function compareMetaRows(a: Uint8Array, b: Uint8Array): number {
+  const firstA = a.indexOf(COMMA);
+  const firstB = b.indexOf(COMMA);
+  const table = compareBytes(firstA < 0 ? a : a.subarray(0, firstA), firstB < 0 ? b : b.subarray(0, firstB));
+  if (table !== 0) return table;
+  if (firstA < 0 || firstB < 0) return (firstA < 0 ? 0 : 1) - (firstB < 0 ? 0 : 1);
+  const lastA = a.lastIndexOf(COMMA);
+  const lastB = b.lastIndexOf(COMMA);
+  const start = compareBytes(
+    lastA > firstA ? a.subarray(firstA + 1, lastA) : a.subarray(firstA + 1),
+    lastB > firstB ? b.subarray(firstB + 1, lastB) : b.subarray(firstB + 1),
+  );
+  if (start !== 0) return start;
+  const hasIdA = lastA > firstA;
+  const hasIdB = lastB > firstB;
+  if (!hasIdA || !hasIdB) return (hasIdA ? 1 : 0) - (hasIdB ? 1 : 0);
+  return compareBytes(a.subarray(lastA + 1), b.subarray(lastB + 1));
+}

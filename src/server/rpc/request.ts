@@ -1,0 +1,133 @@
+/** Requests: `varint, RequestHeader | varint, message | cell block`, in a frame. */
+
+import { type CellBlockCompression, unpackCells } from '../../hbase/rpc/connection-settings.js';
+import { ProtocolError } from '../../hbase/rpc/errors.js';
+import { CellReader } from '../../hbase/wire/cell-codec.js';
+import { ProtoReader } from '../../hbase/wire/proto-reader.js';
+import { nameFromUtf8 } from '../../hbase/wire/proto-writer.js';
+import type { Answer } from './answer.js';
+import type { Peer } from './peer.js';
+
+/** What is to be done, and for whom. Valid in the turn in which it is handed over: messages and cells are read then. */
+export interface Request {
+  readonly peer: Peer;
+  /** Narrowed to the request's message. */
+  readonly reader: ProtoReader;
+  readonly cells: CellReader;
+  /** When the client gives up, on the clock of `performance.now()`; infinite when it does not say. */
+  readonly deadline: number;
+}
+
+/** Answers a request. What it throws is the client's exception. */
+export type Handler = (request: Request) => Answer | Promise<Answer>;
+
+/** The methods of a service, by their names in lower case: clients do not agree on the case of the first letter. */
+export type Service = Readonly<Record<string, Handler>>;
+
+/** What a request says of itself. */
+export interface RequestHead {
+  readonly id: number;
+  readonly method: string;
+  readonly timeout: number;
+  readonly cellLength: number;
+  /** Whether there is a message behind the header. */
+  readonly hasParam: boolean;
+}
+
+const HEADER = { id: 8, method: 26, hasParam: 32, cellMeta: 42, timeout: 56 };
+
+/** Reads the header that a frame begins with; the reader stands behind it then. @throws ProtocolError. */
+export function readRequestHead(reader: ProtoReader): RequestHead {
+  const outer = reader.enter();
+  let id = -1;
+  let method = '';
+  let timeout = 0;
+  let cellLength = 0;
+  let hasParam = false;
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag) {
+      case HEADER.id:
+        id = reader.uint32();
+        break;
+      case HEADER.method:
+        method = nameFromUtf8(reader.bytes().subarray(0, 256));
+        break;
+      case HEADER.hasParam:
+        hasParam = reader.bool();
+        break;
+      case HEADER.cellMeta: {
+        const meta = reader.enter();
+        while (!reader.done) {
+          const inner = reader.varint();
+          if (inner === 8) cellLength = reader.uint32();
+          else reader.skip(inner);
+        }
+        reader.leave(meta);
+        break;
+      }
+      case HEADER.timeout:
+        timeout = reader.uint32();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  reader.leave(outer);
+  if (id < 0) throw new ProtocolError('A request has no number.');
+  return { id, method, timeout, cellLength, hasParam };
+}
+
+/** How much one request may hold. */
+export interface RequestLimits {
+  /** Bytes, unpacked. */
+  readonly maxRequestSize: number;
+  /** Cells, and objects of other kinds. */
+  readonly maxRequestCells: number;
+}
+
+/** Reads requests; one stands for all, for each is read to its end in its turn. */
+export class RequestReader {
+  readonly reader = new ProtoReader(new Uint8Array(0));
+  readonly cells = new CellReader(true);
+
+  constructor(private readonly limits: RequestLimits) {}
+
+  /** Goes to a frame, and reads its header. @throws ProtocolError. */
+  open(frame: Buffer, start: number, end: number): RequestHead {
+    this.reader.reset(frame, start, end, this.limits.maxRequestCells);
+    return readRequestHead(this.reader);
+  }
+
+  /** Goes to the message behind the header, and its cells. @throws ProtocolError, AnswerTooLargeError. */
+  body(head: RequestHead, compression: CellBlockCompression | undefined): void {
+    const { reader, cells, limits } = this;
+    const frameEnd = reader.end;
+    let end = reader.position;
+    if (head.hasParam) {
+      end = reader.lengthEnd();
+      reader.end = end;
+    } else {
+      reader.end = reader.position;
+    }
+    if (head.cellLength > frameEnd - end)
+      throw new ProtocolError(
+        `A request announces ${head.cellLength} bytes of cells and has ${frameEnd - end}.`,
+      );
+    const frame = reader.buffer;
+    const cellsEnd = end + head.cellLength;
+    if (compression === undefined || head.cellLength === 0) {
+      cells.reset(frame, end, cellsEnd, limits.maxRequestCells);
+      return;
+    }
+    const packed = Buffer.from(frame.buffer, frame.byteOffset + end, head.cellLength);
+    const unpacked = unpackCells(compression, packed, limits.maxRequestSize);
+    cells.reset(unpacked, 0, unpacked.length, limits.maxRequestCells);
+  }
+
+  /** Lets go of the frame. */
+  release(): void {
+    this.reader.reset(new Uint8Array(0), 0, 0, 0);
+    this.cells.release();
+  }
+}

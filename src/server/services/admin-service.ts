@@ -1,0 +1,116 @@
+/** `AdminService`: what clients ask the server of a region about it. */
+
+import { tableNameText } from '../../hbase/admin/table-codec.js';
+import {
+  CompactRegionRequest,
+  FlushRegionRequest,
+  GetRegionInfoRequest,
+  GetRegionInfoResponse,
+  GetRegionLoadRequest,
+  GetRegionLoadResponse,
+  type RegionLoad,
+} from '../../hbase/wire/messages-admin.js';
+import type { TypeOf } from '../../hbase/wire/schema.js';
+import { Empty } from '../../hbase/wire/schema.js';
+import {
+  isMeta,
+  META_INFO,
+  META_REGION,
+  notServing,
+  regionInfoOf,
+  type ServedRegion,
+} from '../regions/served-regions.js';
+import type { Service } from '../rpc/request.js';
+import type { Specifier } from '../wire/read-multi.js';
+import { Flags, FlushRegionResponse, GetOnlineRegionResponse, GetServerInfoResponse } from './messages.js';
+import { constant, method, nothing } from './method.js';
+import { checkWritable, type ServerParts } from './parts.js';
+
+export type LoadMessage = TypeOf<typeof RegionLoad>;
+
+const MEBIBYTE = 1 << 20;
+const FULL_NAME = 1;
+
+/** As HBase counts: what is there at all is one at the least. */
+function mebibytes(bytes: number): number {
+  return bytes > 0 && bytes < MEBIBYTE ? 1 : Math.floor(bytes / MEBIBYTE);
+}
+
+/** What a region has on it, and in memory. */
+export function regionLoadOf({ region, name }: ServedRegion): LoadMessage {
+  return {
+    region: { type: FULL_NAME, value: name },
+    stores: region.stores.length,
+    storeFiles: region.stores.reduce((sum, store) => sum + store.version.files.length, 0),
+    storeFileSizeMB: mebibytes(region.fileBytes),
+    memstoreSizeMB: mebibytes(region.memstoreBytes),
+    readRequests: region.readRequests,
+    writeRequests: region.writeRequests,
+  };
+}
+
+/** The load of meta, which is made when it is asked for. */
+const META_LOAD: LoadMessage = { region: { type: FULL_NAME, value: META_REGION }, stores: 1 };
+
+/** The regions of all tables, or of one. */
+export function* openRegions({ store, regions }: ServerParts, table?: string): Generator<ServedRegion> {
+  for (const name of table === undefined ? store.tableNames() : [table]) {
+    const state = store.table(name);
+    if (state?.enabled === true) yield* regions.of(state);
+  }
+}
+
+function familyName(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes).toString('utf8');
+}
+
+export function adminService(parts: ServerParts): Service {
+  const { store, server } = parts;
+  const known = (specifier: Specifier): ServedRegion => {
+    const served = parts.regions.find(specifier);
+    if (served === undefined) throw notServing(specifier.value);
+    return served;
+  };
+  return {
+    getregioninfo: method(GetRegionInfoRequest, GetRegionInfoResponse, ({ region, bestSplitRow }) => {
+      if (isMeta(region)) return { regionInfo: META_INFO, compactionState: 0, splittable: false };
+      const served = known(region);
+      const middle = bestSplitRow === true ? store.middleOf(served.region) : undefined;
+      return {
+        regionInfo: regionInfoOf(served),
+        compactionState: 0,
+        splittable: true,
+        ...(middle === undefined ? {} : { bestSplitRow: middle }),
+      };
+    }),
+    getonlineregion: method(Empty, GetOnlineRegionResponse, () => ({
+      regionInfo: [META_INFO, ...Array.from(openRegions(parts), regionInfoOf)],
+    })),
+    getregionload: method(GetRegionLoadRequest, GetRegionLoadResponse, ({ tableName }) => {
+      const table = tableName === undefined ? undefined : tableNameText(tableName);
+      const loads = Array.from(openRegions(parts, table), regionLoadOf);
+      return { regionLoads: table === undefined ? [META_LOAD, ...loads] : loads };
+    }),
+    getserverinfo: constant(GetServerInfoResponse, { serverInfo: { serverName: server } }),
+    flushregion: method(FlushRegionRequest, FlushRegionResponse, async ({ region, family }) => {
+      checkWritable(parts);
+      if (isMeta(region)) return { lastFlushTime: store.now(), flushed: false };
+      const served = parts.regions.open(region);
+      await store.flush(served.state, served.region, familyName(family));
+      return { lastFlushTime: store.now(), flushed: true };
+    }),
+    compactregion: method(CompactRegionRequest, Empty, ({ region, major, family }) => {
+      checkWritable(parts);
+      if (isMeta(region)) return {};
+      const served = parts.regions.open(region);
+      const asked = { family: familyName(family), isMajor: major ?? false };
+      // It is asked for, not waited for. What goes wrong is told to the store's onEvent.
+      store.compact(served.state, served.region, asked).catch(() => undefined);
+      return {};
+    }),
+    compactionswitch: constant(Flags, { values: [true] }),
+    clearcompactionqueues: nothing,
+    clearregionblockcache: nothing,
+    updateconfiguration: nothing,
+  };
+}

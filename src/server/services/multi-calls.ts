@@ -1,0 +1,251 @@
+/** `Multi`: actions on the regions of this server, each region's for themselves. */
+
+import { NameBytesPair } from '../../hbase/wire/messages-rpc.js';
+import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
+import { type Put, Result, RowMutations } from '../../table/index.js';
+import { exceptionOf, JavaClass, notOffered, refused, ServerException } from '../errors.js';
+import type { ServedRegion } from '../regions/served-regions.js';
+import { type Answer, sizeOfResult, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
+import type { Request } from '../rpc/request.js';
+import { readMulti, type WireAction, type WireMulti, type WireRegionAction } from '../wire/read-multi.js';
+import type { WireMutation } from '../wire/read-mutation.js';
+import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
+import { applyChange, checkRowIn, isThere, readRow } from './rows.js';
+
+/** What became of one action. */
+interface Outcome {
+  readonly index: number;
+  readonly result?: Result | undefined;
+  /** The action asked whether there is a row. */
+  readonly asksExistence?: boolean;
+  readonly exception?: ServerException;
+}
+
+/** What became of a region's actions: of each, or of all together. */
+interface RegionOutcome {
+  readonly outcomes: readonly Outcome[];
+  readonly exception?: ServerException;
+  readonly processed?: boolean;
+  /** Results of what is atomic stand in the message. */
+  readonly isInline: boolean;
+}
+
+/** How much the answer may still hold. */
+interface Room {
+  left: number;
+}
+
+export class MultiCalls {
+  constructor(private readonly parts: ServerParts) {}
+
+  run({ reader, cells, peer }: Request): Answer | Promise<Answer> {
+    const multi = readMulti(reader, cells);
+    const room: Room = {
+      left: peer.retriesAtOnce ? this.parts.settings.maxAnswerSize : Number.POSITIVE_INFINITY,
+    };
+    const regions = multi.regionActions.map((action) => this.regionOutcome(action, multi, room));
+    const isInline = !peer.takesCellBlocks;
+    if (!regions.some((region) => region instanceof Promise))
+      return new MultiAnswer(regions as RegionOutcome[], isInline);
+    return Promise.all(regions).then((outcomes) => new MultiAnswer(outcomes, isInline));
+  }
+
+  private regionOutcome(
+    action: WireRegionAction,
+    multi: WireMulti,
+    room: Room,
+  ): RegionOutcome | Promise<RegionOutcome> {
+    try {
+      const isReadOnly = action.actions.every(({ get }) => get !== undefined);
+      if (isReadOnly) return { outcomes: this.reads(action, room), isInline: false };
+      const table = catalogTableOf(this.parts, action.region);
+      if (table !== undefined) throw catalogIsReadOnly(table);
+      const served = this.parts.regions.open(action.region);
+      checkWritableTable(this.parts, served.state.name);
+      const condition = action.condition ?? multi.condition;
+      const outcome =
+        action.atomic || condition !== undefined
+          ? this.together(served, action, condition, multi.nonceGroup)
+          : this.eachForItself(served, action, multi.nonceGroup, room);
+      return outcome.catch(failed);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  private reads(action: WireRegionAction, room: Room): Outcome[] {
+    // A region that is not here fails all of them at once.
+    if (catalogTableOf(this.parts, action.region) === undefined) this.parts.regions.open(action.region);
+    return action.actions.map((each) => this.read(action, each, room));
+  }
+
+  private read({ region }: WireRegionAction, { index, get }: WireAction, room: Room): Outcome {
+    try {
+      if (room.left <= 0) {
+        throw new ServerException(
+          JavaClass.MultiActionResultTooLarge,
+          'Max size exceeded: the answer is full, ask for the rest again.',
+          false,
+        );
+      }
+      const result = readRow(this.parts, region, get!);
+      room.left -= sizeOfResult(result);
+      return { index, result, asksExistence: get!.checkExistenceOnly };
+    } catch (error) {
+      return { index, exception: exceptionOf(error) };
+    }
+  }
+
+  /** Changes of one row that take effect together, on a condition or without one. */
+  private async together(
+    served: ServedRegion,
+    { actions }: WireRegionAction,
+    condition: WireRegionAction['condition'],
+    nonceGroup: bigint,
+  ): Promise<RegionOutcome> {
+    const changes = actions.map(({ change }) => {
+      if (change === undefined) throw refused('Only changes can be made together or on a condition.');
+      return change;
+    });
+    const [first] = changes;
+    if (first === undefined) throw refused('There is nothing to be done together.');
+    checkRowIn(served, first.mutation.row);
+    const table = this.parts.engine.table(served.state.name);
+    const change =
+      changes.length === 1
+        ? first.mutation
+        : new RowMutations(first.mutation.row).add(...changes.map(({ mutation }) => mutation));
+    let result: Result | undefined;
+    let processed = true;
+    if (condition !== undefined) {
+      ({ success: processed, result } = await table.checkAndMutate(condition.on(change)));
+    } else {
+      const nonce = changes.find((each) => each.nonce !== 0n)?.nonce ?? 0n;
+      const all = change.kind === 'rowMutations' ? change : new RowMutations(change.row).add(change);
+      result =
+        nonce === 0n
+          ? await table.mutateRow(all)
+          : await this.parts.nonces.apply(served.state.name, all, nonceGroup, nonce);
+    }
+    const outcomes = actions.map((_, index) => ({
+      index,
+      result: index === 0 && result !== undefined && !result.isEmpty ? result : undefined,
+    }));
+    return { outcomes, processed, isInline: true };
+  }
+
+  private async eachForItself(
+    served: ServedRegion,
+    action: WireRegionAction,
+    nonceGroup: bigint,
+    room: Room,
+  ): Promise<RegionOutcome> {
+    const { actions } = action;
+    const isPutsAlone = actions.every(
+      ({ change }) => change?.mutation.kind === 'put' && served.region.contains(change.mutation.row),
+    );
+    if (isPutsAlone) return { outcomes: await this.putEach(served, actions), isInline: false };
+    const outcomes: (Outcome | Promise<Outcome>)[] = [];
+    for (const each of actions) {
+      if (each.get === undefined) {
+        outcomes.push(this.change(served, each, nonceGroup));
+        continue;
+      }
+      // A read sees what stands before it.
+      await Promise.all(outcomes);
+      outcomes.push(this.read(action, each, room));
+    }
+    return { outcomes: await Promise.all(outcomes), isInline: false };
+  }
+
+  /** Puts share a record of the log. */
+  private async putEach({ state }: ServedRegion, actions: readonly WireAction[]): Promise<Outcome[]> {
+    const puts = actions.map(({ change }) => change!.mutation as Put);
+    const outcomes = await this.parts.engine.table(state.name).batch(puts);
+    return outcomes.map((outcome, i) => {
+      const { index } = actions[i]!;
+      return outcome.ok ? { index, result: Result.EMPTY } : { index, exception: exceptionOf(outcome.error) };
+    });
+  }
+
+  private async change(
+    served: ServedRegion,
+    { index, change }: WireAction,
+    nonceGroup: bigint,
+  ): Promise<Outcome> {
+    try {
+      if (change === undefined) throw notOffered('A call of a coprocessor');
+      checkRowIn(served, change.mutation.row);
+      return { index, result: await this.applied(served, change, nonceGroup) };
+    } catch (error) {
+      return { index, exception: exceptionOf(error) };
+    }
+  }
+
+  private applied(served: ServedRegion, change: WireMutation, nonceGroup: bigint): Promise<Result> {
+    return applyChange(this.parts, served, change, nonceGroup, change.nonce);
+  }
+}
+
+function failed(error: unknown): RegionOutcome {
+  return { outcomes: [], exception: exceptionOf(error), isInline: false };
+}
+
+const REGION_RESULT = tagOf(1, WireType.Bytes);
+const PROCESSED = tagOf(2, WireType.Varint);
+const OUTCOME = tagOf(1, WireType.Bytes);
+const REGION_EXCEPTION = tagOf(2, WireType.Bytes);
+const REGION_PROCESSED = tagOf(3, WireType.Varint);
+const INDEX = tagOf(1, WireType.Varint);
+const RESULT = tagOf(2, WireType.Bytes);
+const EXCEPTION = tagOf(3, WireType.Bytes);
+
+/** `MultiResponse`. */
+class MultiAnswer implements Answer {
+  constructor(
+    private readonly regions: readonly RegionOutcome[],
+    private readonly isInline: boolean,
+  ) {}
+
+  writeCells(writer: ProtoWriter): void {
+    if (this.isInline) return;
+    for (let r = this.regions.length - 1; r >= 0; r--) {
+      const { outcomes, isInline } = this.regions[r]!;
+      if (isInline) continue;
+      for (let i = outcomes.length - 1; i >= 0; i--) {
+        const { result } = outcomes[i]!;
+        if (result !== undefined) writeResultCells(writer, [result]);
+      }
+    }
+  }
+
+  writeMessage(writer: ProtoWriter): void {
+    const processed = this.regions.find((region) => region.processed !== undefined)?.processed;
+    if (processed !== undefined) writer.boolField(PROCESSED, processed);
+    for (let r = this.regions.length - 1; r >= 0; r--) {
+      const mark = writer.mark();
+      this.writeRegion(writer, this.regions[r]!);
+      writer.endMessage(REGION_RESULT, mark);
+    }
+  }
+
+  private writeRegion(writer: ProtoWriter, region: RegionOutcome): void {
+    if (region.processed !== undefined) writer.boolField(REGION_PROCESSED, region.processed);
+    if (region.exception !== undefined) writeException(writer, REGION_EXCEPTION, region.exception);
+    for (let i = region.outcomes.length - 1; i >= 0; i--) {
+      const { index, result, asksExistence, exception } = region.outcomes[i]!;
+      const mark = writer.mark();
+      if (exception !== undefined) writeException(writer, EXCEPTION, exception);
+      else if (asksExistence === true) writeExists(writer, RESULT, isThere(result!));
+      else if (result !== undefined) writeResult(writer, RESULT, result, this.isInline || region.isInline);
+      writer.varintField(INDEX, index);
+      writer.endMessage(OUTCOME, mark);
+    }
+  }
+}
+
+function writeException(writer: ProtoWriter, tag: number, exception: ServerException): void {
+  const mark = writer.mark();
+  NameBytesPair.write(writer, { name: exception.javaClass, value: Buffer.from(exception.trace) });
+  writer.endMessage(tag, mark);
+}

@@ -1,0 +1,96 @@
+/**
+ * Nonces of increments and appends, which clients send again when the answer was lost: what has come before is not done again. A nonce
+ * is written in one step with what it belongs to, so both outlive a crash, or neither does.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
+import type { EmbeddedEngine } from '../../store/engine.js';
+import type { ServedStore } from '../../store/serving.js';
+import {
+  type Durability,
+  Get,
+  Put,
+  Result,
+  type RowMutation,
+  type RowMutations,
+  tableDescriptor,
+} from '../../table/index.js';
+
+/** What the server keeps for itself: a system table, which clients are not shown. */
+export const SERVER_TABLE = 'hbase:rowan_server';
+const NONCES = 'n';
+const IDENTITY = 'i';
+/** As long as HBase's servers remember (`hbase.server.hashNonce.evictPeriod`), in seconds. */
+const REMEMBERED = 1800;
+const CLUSTER_ROW = 'cluster';
+const ID = 'id';
+
+type Change = RowMutation | RowMutations;
+
+export class Nonces {
+  constructor(
+    private readonly engine: EmbeddedEngine,
+    private readonly store: ServedStore,
+  ) {}
+
+  /** Makes the table where there is none. */
+  async prepare(): Promise<void> {
+    if (await this.engine.admin.tableExists(SERVER_TABLE)) return;
+    await this.engine.admin.createTable(
+      tableDescriptor(SERVER_TABLE, { [NONCES]: { ttl: REMEMBERED }, [IDENTITY]: {} }),
+    );
+  }
+
+  /** The id by which clients tell this store from others: it is given once. */
+  async clusterId(): Promise<string> {
+    const table = this.engine.table(SERVER_TABLE);
+    return table.atomic!((step) => {
+      const known = step.read(new Get(CLUSTER_ROW)).getValue(IDENTITY, ID);
+      if (known !== undefined) return toLatin1(known);
+      const id = randomUUID();
+      step.apply({ table: SERVER_TABLE, change: new Put(CLUSTER_ROW).addColumn(IDENTITY, ID, id) });
+      return id;
+    });
+  }
+
+  /** Makes a change, unless it was made before; the answer is that of the change, or what its columns hold now. */
+  apply(table: string, change: Change, group: bigint, nonce: bigint): Promise<Result> {
+    const row = Buffer.alloc(16);
+    row.writeBigUInt64BE(nonce);
+    row.writeBigUInt64BE(group, 8);
+    return this.engine.table(table).atomic!((step) => {
+      const before = step.read(new Get(row).addFamily(NONCES), SERVER_TABLE);
+      if (!before.isEmpty) {
+        const columns = columnsOf(change);
+        return columns === undefined ? Result.EMPTY : step.read(columns);
+      }
+      const result = step.apply({ table, change });
+      const put = new Put(row).addColumn(NONCES, EMPTY_BYTES, EMPTY_BYTES);
+      step.apply({ table: SERVER_TABLE, change: put.setDurability(this.durabilityOf(table, change)) });
+      return result;
+    });
+  }
+
+  /** A nonce is as safe as its change. */
+  private durabilityOf(table: string, change: Change): Durability {
+    const asked = change.kind === 'rowMutations' ? change.mutations[0]?.durability : change.durability;
+    if (asked !== undefined && asked !== 'USE_DEFAULT') return asked;
+    return this.store.table(table)?.descriptor.durability ?? 'USE_DEFAULT';
+  }
+}
+
+/** What a change answers of the row: the columns that it reads; undefined: nothing. */
+function columnsOf(change: Change): Get | undefined {
+  const get = new Get(change.row);
+  const parts = change.kind === 'rowMutations' ? change.mutations : [change];
+  let isAsked = false;
+  for (const part of parts) {
+    if ((part.kind !== 'increment' && part.kind !== 'append') || !part.returnResults) continue;
+    for (const { family, qualifier } of part.columns) {
+      get.addColumn(family, qualifier);
+      isAsked = true;
+    }
+  }
+  return isAsked ? get : undefined;
+}

@@ -1,0 +1,85 @@
+/** Changes of tables as clients follow them: a number that they ask about until it has ended. */
+
+import { randomInt } from 'node:crypto';
+import { exceptionOf, type ServerException } from '../errors.js';
+
+/** Milliseconds for which a change is waited for: its failure is then the answer of the call itself. */
+const PATIENCE = 2000;
+/** Ended changes that are remembered. */
+const MOST_ENDED = 1000;
+
+export interface Procedure {
+  readonly startedAt: number;
+  endedAt: number | undefined;
+  failure: ServerException | undefined;
+}
+
+export class Procedures {
+  private readonly known = new Map<number, Procedure>();
+  /** By nonces: clients send a call again when its answer was lost. */
+  private readonly byNonce = new Map<string, number>();
+  private last = randomInt(1, 2 ** 32);
+
+  constructor(
+    private readonly now: () => number,
+    /** Called before a change. @throws what refuses it. */
+    private readonly check: () => void,
+  ) {}
+
+  /** Runs a change, unless it has been begun before. @throws what refuses it, or what it throws soon. */
+  async run(
+    {
+      nonceGroup = 0n,
+      nonce = 0n,
+    }: { readonly nonceGroup?: bigint | undefined; readonly nonce?: bigint | undefined },
+    change: () => Promise<void>,
+  ): Promise<{ readonly procId: number }> {
+    this.check();
+    const key = nonce === 0n ? undefined : `${nonceGroup}:${nonce}`;
+    const before = key === undefined ? undefined : this.byNonce.get(key);
+    if (before !== undefined) return { procId: before };
+    const procId = ++this.last;
+    const procedure: Procedure = { startedAt: this.now(), endedAt: undefined, failure: undefined };
+    this.known.set(procId, procedure);
+    if (key !== undefined) this.byNonce.set(key, procId);
+    const ended = change().then(
+      () => {
+        procedure.endedAt = this.now();
+      },
+      (error: unknown) => {
+        procedure.endedAt = this.now();
+        procedure.failure = exceptionOf(error);
+      },
+    );
+    await orLater(ended);
+    this.forgetEnded();
+    if (procedure.failure !== undefined) {
+      if (key !== undefined) this.byNonce.delete(key);
+      throw procedure.failure;
+    }
+    return { procId };
+  }
+
+  find(procId: number): Procedure | undefined {
+    return this.known.get(procId);
+  }
+
+  private forgetEnded(): void {
+    if (this.known.size <= MOST_ENDED) return;
+    for (const [procId, { endedAt }] of this.known) {
+      if (endedAt === undefined) continue;
+      this.known.delete(procId);
+      for (const [key, id] of this.byNonce) if (id === procId) this.byNonce.delete(key);
+      return;
+    }
+  }
+}
+
+async function orLater(ended: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, PATIENCE);
+  });
+  await Promise.race([ended, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,163 @@
+/** `ClientService`: reads and changes of rows. */
+
+import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
+import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
+import type { Get, Result } from '../../table/index.js';
+import { notOffered, refused } from '../errors.js';
+import type { ServedRegion } from '../regions/served-regions.js';
+import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
+import type { Request, Service } from '../rpc/request.js';
+import type { Specifier } from '../wire/read-multi.js';
+import { readCondition, readMutation, type WireCondition, type WireMutation } from '../wire/read-mutation.js';
+import { readGet, readNested, readNestedBy } from '../wire/read-query.js';
+import { MultiCalls } from './multi-calls.js';
+import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
+import { applyChange, checkRowIn, isThere, readRow } from './rows.js';
+import { ScanCalls } from './scan-calls.js';
+
+export class RegionService {
+  private readonly scans: ScanCalls;
+  private readonly multi: MultiCalls;
+  readonly methods: Service;
+
+  constructor(private readonly parts: ServerParts) {
+    this.scans = new ScanCalls(parts);
+    this.multi = new MultiCalls(parts);
+    this.methods = {
+      get: (request) => this.get(request),
+      mutate: (request) => this.mutate(request),
+      multi: (request) => this.multi.run(request),
+      scan: (request) => this.scans.scan(request),
+      execservice: () => {
+        throw notOffered('Coprocessors (ExecService)');
+      },
+      execregionserverservice: () => {
+        throw notOffered('Coprocessors (ExecRegionServerService)');
+      },
+      bulkloadhfile: () => {
+        throw notOffered('Loading files (BulkLoadHFile)');
+      },
+      preparebulkload: () => {
+        throw notOffered('Loading files (PrepareBulkLoad)');
+      },
+      cleanupbulkload: () => {
+        throw notOffered('Loading files (CleanupBulkLoad)');
+      },
+    };
+  }
+
+  /** Scanners that are open. */
+  get openScanners(): number {
+    return this.scans.open;
+  }
+
+  close(): void {
+    this.scans.close();
+  }
+
+  private get({ reader, peer }: Request): Answer {
+    let region: Specifier | undefined;
+    let get: Get | undefined;
+    while (!reader.done) {
+      const tag = reader.varint();
+      if (tag === 10) region = readNested(reader, RegionSpecifier);
+      else if (tag === 18) get = readNestedBy(reader, readGet);
+      else reader.skip(tag);
+    }
+    if (region === undefined || get === undefined) throw refused('A get names no region, or no row.');
+    const result = readRow(this.parts, region, get);
+    if (get.checkExistenceOnly) return new ExistsAnswer(result);
+    return new GetAnswer(result, !peer.takesCellBlocksOfGets);
+  }
+
+  private async mutate({ reader, cells, peer }: Request): Promise<Answer> {
+    let region: Specifier | undefined;
+    let change: WireMutation | undefined;
+    let condition: WireCondition | undefined;
+    let nonceGroup = 0n;
+    while (!reader.done) {
+      const tag = reader.varint();
+      switch (tag) {
+        case 10:
+          region = readNested(reader, RegionSpecifier);
+          break;
+        case 18:
+          change = readNestedBy(reader, readMutation, cells);
+          break;
+        case 26:
+          condition = readNestedBy(reader, readCondition);
+          break;
+        case 32:
+          nonceGroup = reader.bigVarint();
+          break;
+        default:
+          reader.skip(tag);
+      }
+    }
+    if (region === undefined || change === undefined)
+      throw refused('A change names no region, or changes nothing.');
+    const table = catalogTableOf(this.parts, region);
+    if (table !== undefined) throw catalogIsReadOnly(table);
+    const served = this.parts.regions.open(region);
+    checkWritableTable(this.parts, served.state.name);
+    const { mutation, nonce } = change;
+    checkRowIn(served, mutation.row);
+    if (condition !== undefined) {
+      const outcome = await this.tableOf(served).checkAndMutate(condition.on(mutation));
+      return new MutateAnswer(outcome.result, outcome.success, !peer.takesCellBlocks);
+    }
+    const result = await applyChange(this.parts, served, change, nonceGroup, nonce);
+    const isAnswered = mutation.kind === 'increment' || mutation.kind === 'append';
+    return new MutateAnswer(isAnswered ? result : undefined, true, !peer.takesCellBlocks);
+  }
+
+  private tableOf({ state }: ServedRegion) {
+    return this.parts.engine.table(state.name);
+  }
+}
+
+const RESULT = tagOf(1, WireType.Bytes);
+const PROCESSED = tagOf(2, WireType.Varint);
+
+/** `GetResponse`. */
+class GetAnswer implements Answer {
+  constructor(
+    private readonly result: Result,
+    private readonly isInline: boolean,
+  ) {}
+
+  writeCells(writer: ProtoWriter): void {
+    if (!this.isInline) writeResultCells(writer, [this.result]);
+  }
+
+  writeMessage(writer: ProtoWriter): void {
+    writeResult(writer, RESULT, this.result, this.isInline);
+  }
+}
+
+/** `GetResponse` of whether there is a row. */
+class ExistsAnswer implements Answer {
+  constructor(private readonly result: Result) {}
+
+  writeMessage(writer: ProtoWriter): void {
+    writeExists(writer, RESULT, isThere(this.result));
+  }
+}
+
+/** `MutateResponse`. */
+class MutateAnswer implements Answer {
+  constructor(
+    private readonly result: Result | undefined,
+    private readonly processed: boolean,
+    private readonly isInline: boolean,
+  ) {}
+
+  writeCells(writer: ProtoWriter): void {
+    if (this.result !== undefined && !this.isInline) writeResultCells(writer, [this.result]);
+  }
+
+  writeMessage(writer: ProtoWriter): void {
+    writer.boolField(PROCESSED, this.processed);
+    if (this.result !== undefined) writeResult(writer, RESULT, this.result, this.isInline);
+  }
+}

@@ -1,0 +1,55 @@
+/** Reads and changes of one row of a region. */
+
+import { toStringBinary } from '../../bytes/index.js';
+import { type Get, Result } from '../../table/index.js';
+import { JavaClass, ServerException } from '../errors.js';
+import { getOfCatalog } from '../regions/catalog-tables.js';
+import type { ServedRegion } from '../regions/served-regions.js';
+import type { Specifier } from '../wire/read-multi.js';
+import type { WireMutation } from '../wire/read-mutation.js';
+import { catalogTableOf, type ServerParts } from './parts.js';
+
+/** Makes a change of one row; one with a nonce only if it was not made before. */
+export function applyChange(
+  parts: ServerParts,
+  { state }: ServedRegion,
+  { mutation }: WireMutation,
+  nonceGroup: bigint,
+  nonce: bigint,
+): Promise<Result> {
+  const table = parts.engine.table(state.name);
+  switch (mutation.kind) {
+    case 'put':
+      return table.put(mutation).then(() => Result.EMPTY);
+    case 'delete':
+      return table.delete(mutation).then(() => Result.EMPTY);
+    default:
+      if (nonce !== 0n) return parts.nonces.apply(state.name, mutation, nonceGroup, nonce);
+      return mutation.kind === 'increment' ? table.increment(mutation) : table.append(mutation);
+  }
+}
+
+/** Reads a row of a region, or of a table that is made from the catalog. */
+export function readRow(parts: ServerParts, specifier: Specifier, get: Get): Result {
+  const table = catalogTableOf(parts, specifier);
+  if (table !== undefined) return getOfCatalog(table, get);
+  const served = parts.regions.open(specifier);
+  checkRowIn(served, get.row);
+  return parts.engine.table(served.state.name).getSync(get);
+}
+
+/** @throws ServerException when the row is of another region: the client looks again. */
+export function checkRowIn({ region, name }: ServedRegion, row: Uint8Array): void {
+  if (region.contains(row)) return;
+  const [asked, here] = [toStringBinary(row.subarray(0, 100)), toStringBinary(name)];
+  throw new ServerException(
+    JavaClass.WrongRegion,
+    `Requested row out of range for row ${asked} on region ${here}.`,
+    false,
+  );
+}
+
+/** What a get of existence alone found: the embedded engine answers with the row and no cells. */
+export function isThere(result: Result): boolean {
+  return result.row.length > 0 || result.cells.length > 0;
+}

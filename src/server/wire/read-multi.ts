@@ -1,0 +1,108 @@
+/** `MultiRequest` from its message. */
+
+import type { CellReader } from '../../hbase/wire/cell-codec.js';
+import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
+import type { ProtoReader } from '../../hbase/wire/proto-reader.js';
+import type { TypeOf } from '../../hbase/wire/schema.js';
+import type { Get } from '../../table/index.js';
+import { refused } from '../errors.js';
+import { readCondition, readMutation, type WireCondition, type WireMutation } from './read-mutation.js';
+import { readGet, readNested, readNestedBy } from './read-query.js';
+
+export type Specifier = TypeOf<typeof RegionSpecifier>;
+
+/** One action of a region: a get, a change, or a call of a coprocessor, which is neither. */
+export interface WireAction {
+  readonly index: number;
+  readonly get: Get | undefined;
+  readonly change: WireMutation | undefined;
+}
+
+export interface WireRegionAction {
+  readonly region: Specifier;
+  readonly atomic: boolean;
+  readonly actions: readonly WireAction[];
+  readonly condition: WireCondition | undefined;
+}
+
+export interface WireMulti {
+  readonly regionActions: readonly WireRegionAction[];
+  readonly nonceGroup: bigint;
+  /** As clients before 2.3 send it: of the only action. */
+  readonly condition: WireCondition | undefined;
+}
+
+/** Reads a `MultiRequest` up to the reader's end. */
+export function readMulti(reader: ProtoReader, block: CellReader): WireMulti {
+  const regionActions: WireRegionAction[] = [];
+  let nonceGroup = 0n;
+  let condition: WireCondition | undefined;
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag) {
+      case 10:
+        regionActions.push(readNestedBy(reader, readRegionAction, block));
+        break;
+      case 16:
+        nonceGroup = reader.bigVarint();
+        break;
+      case 26:
+        condition = readNestedBy(reader, readCondition);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { regionActions, nonceGroup, condition };
+}
+
+function readRegionAction(reader: ProtoReader, block: CellReader): WireRegionAction {
+  const actions: WireAction[] = [];
+  let region: Specifier | undefined;
+  let atomic = false;
+  let condition: WireCondition | undefined;
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag) {
+      case 10:
+        region = readNested(reader, RegionSpecifier);
+        break;
+      case 16:
+        atomic = reader.bool();
+        break;
+      case 26:
+        actions.push(readNestedBy(reader, readAction, block));
+        break;
+      case 34:
+        condition = readNestedBy(reader, readCondition);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  if (region === undefined) throw refused('A part of a Multi names no region.');
+  return { region, atomic, actions, condition };
+}
+
+function readAction(reader: ProtoReader, block: CellReader): WireAction {
+  let index = 0;
+  let get: Get | undefined;
+  let change: WireMutation | undefined;
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag) {
+      case 8:
+        index = reader.uint32();
+        break;
+      case 18:
+        change = readNestedBy(reader, readMutation, block);
+        break;
+      case 26:
+        get = readNestedBy(reader, readGet);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { index, get, change };
+}

@@ -1,0 +1,196 @@
+/** HBase 2.6.4's Java client and its own load generators on a served store, found by each kind of registry. */
+
+import { readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PerformanceEvaluation } from '../bench/hbase/performance-evaluation.js';
+import { classPath, run } from '../hbase/server/class-path.js';
+import { MODULE_FLAGS, TOOL_PATIENCE } from '../hbase/server/jvm.js';
+import { type InstanceLayout, PROJECT_ROOT } from '../hbase/server/layout.js';
+import { runJava } from '../hbase/server/tool.js';
+import { type Registry, ServedStore } from './served-store.js';
+
+const KEYS = Number(process.env['ROWAN_KEYS'] ?? 20_000);
+
+const CLIENT = `
+import java.util.*;
+import org.apache.hadoop.hbase.*;
+import org.apache.hadoop.hbase.client.*;
+import org.apache.hadoop.hbase.filter.*;
+import org.apache.hadoop.hbase.util.Bytes;
+
+public class Client {
+  static final byte[] F = Bytes.toBytes("f");
+  static final byte[] Q = Bytes.toBytes("q");
+  static final byte[] N = Bytes.toBytes("n");
+
+  static void check(String what, Object expected, Object found) {
+    if (!Objects.equals(expected, found)) throw new AssertionError(what + ": " + found + ", not " + expected);
+  }
+
+  static int count(Table table, Scan scan) throws Exception {
+    int rows = 0;
+    try (ResultScanner scanner = table.getScanner(scan)) {
+      for (Result ignored : scanner) rows++;
+    }
+    return rows;
+  }
+
+  public static void main(String[] args) throws Exception {
+    TableName name = TableName.valueOf("java");
+    try (Connection connection = ConnectionFactory.createConnection(HBaseConfiguration.create());
+        Admin admin = connection.getAdmin(); Table table = connection.getTable(name)) {
+      TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(name)
+          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(3).build()).build();
+      admin.createTable(descriptor, new byte[][] { Bytes.toBytes("row300"), Bytes.toBytes("row600") });
+      check("families", 1, admin.getDescriptor(name).getColumnFamilyCount());
+      List<Put> puts = new ArrayList<>();
+      for (int i = 0; i < 1000; i++) {
+        puts.add(new Put(Bytes.toBytes(String.format("row%03d", i))).addColumn(F, Q, Bytes.toBytes("v" + i)));
+      }
+      table.put(puts);
+      check("get", "v7", Bytes.toString(table.get(new Get(Bytes.toBytes("row007"))).getValue(F, Q)));
+      check("exists", false, table.exists(new Get(Bytes.toBytes("none"))));
+      check("scan", 1000, count(table, new Scan()));
+      check("small pages", 1000, count(table, new Scan().setCaching(7)));
+      check("reversed", 500, count(table, new Scan().setReversed(true).withStartRow(Bytes.toBytes("row499"))));
+      check("limit", 650, count(table, new Scan().setLimit(650)));
+      check("filter", 10, count(table, new Scan().setFilter(new PrefixFilter(Bytes.toBytes("row12")))));
+      check("while", 450, count(table,
+          new Scan().setFilter(new WhileMatchFilter(new RowFilter(CompareOperator.LESS, new BinaryComparator(Bytes.toBytes("row450")))))));
+      List<Get> gets = new ArrayList<>();
+      for (int i = 0; i < 100; i++) gets.add(new Get(Bytes.toBytes(String.format("row%03d", i * 10))));
+      Result[] results = table.get(gets);
+      check("gets", "v990", Bytes.toString(results[99].getValue(F, Q)));
+      byte[] row = Bytes.toBytes("row500");
+      check("increment", 5L, table.incrementColumnValue(row, F, N, 5L));
+      check("increment again", 12L, table.incrementColumnValue(row, F, N, 7L));
+      check("append", "v500!",
+          Bytes.toString(table.append(new Append(row).addColumn(F, Q, Bytes.toBytes("!"))).getValue(F, Q)));
+      check("check", true, table.checkAndMutate(CheckAndMutate.newBuilder(row).ifEquals(F, Q, Bytes.toBytes("v500!"))
+          .build(new Put(row).addColumn(F, Q, Bytes.toBytes("w")))).isSuccess());
+      check("check fails", false, table.checkAndMutate(CheckAndMutate.newBuilder(row).ifNotExists(F, Q)
+          .build(new Put(row).addColumn(F, Q, Bytes.toBytes("x")))).isSuccess());
+      List<Mutation> together = List.of(
+          new Put(row).addColumn(F, Bytes.toBytes("p"), Q), new Delete(row).addColumns(F, Q));
+      table.mutateRow(RowMutations.of(together));
+      check("together", null, table.get(new Get(row)).getValue(F, Q));
+      Object[] outcomes = new Object[2];
+      table.batch(Arrays.asList(new Get(row), new Delete(Bytes.toBytes("row001"))), outcomes);
+      check("batch", 2, ((Result) outcomes[0]).size());
+      check("deleted", 999, count(table, new Scan()));
+      try {
+        table.put(new Put(row).addColumn(Bytes.toBytes("g"), Q, Q));
+        throw new AssertionError("a family that is not there was written");
+      } catch (org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException expected) {
+        // As it should be.
+      } catch (RetriesExhaustedWithDetailsException expected) {
+        check("cause", true, expected.getCause(0) instanceof org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException);
+      }
+      admin.flush(name);
+      admin.split(name, Bytes.toBytes("row450"));
+      for (int i = 0; i < 100 && admin.getRegions(name).size() < 4; i++) Thread.sleep(50);
+      check("regions", 4, admin.getRegions(name).size());
+      check("after the split", 999, count(table, new Scan()));
+      admin.snapshot("snap", name);
+      admin.disableTable(name);
+      try {
+        table.get(new Get(row));
+        throw new AssertionError("a disabled table was read");
+      } catch (TableNotEnabledException expected) {
+        // As it should be.
+      }
+      admin.deleteTable(name);
+      admin.cloneSnapshot("snap", name);
+      check("cloned", 999, count(table, new Scan()));
+      admin.deleteSnapshot("snap");
+      check("servers", 1, admin.getClusterMetrics().getLiveServerMetrics().size());
+      admin.disableTable(name);
+      admin.deleteTable(name);
+      check("gone", false, admin.tableExists(name));
+    }
+    System.out.println("everything held");
+  }
+}
+`;
+
+describe('a served store under the Java client', () => {
+  let store: ServedStore;
+  beforeAll(async () => {
+    store = await ServedStore.start();
+  });
+  afterAll(() => store.stop());
+
+  it.each<Registry>(['bootstrap', 'masters', 'zookeeper'])(
+    'found by %s: tables, rows, scans, snapshots',
+    async (registry) => {
+      expect(await runJava(await store.layout(registry), { Client: CLIENT }, 'Client')).toContain(
+        'everything held',
+      );
+    },
+  );
+
+  it('runs the program of docs/testing-servers.md', async () => {
+    const page = readFileSync(join(PROJECT_ROOT, 'docs/testing-servers.md'), 'utf8');
+    const program = /^```java\n([\s\S]*?)^```$/m.exec(page)![1]!;
+    process.env['HBASE'] = `localhost:${store.port}`;
+    const output = await runJava(await store.layout('bootstrap'), { Customers: program }, 'Customers');
+    expect(output).toMatch(/^Ada$/m);
+  });
+
+  it('runs PerformanceEvaluation', async () => {
+    const tool = await PerformanceEvaluation.prepare(await store.layout('bootstrap'));
+    await tool.load(5000);
+    const commands = [
+      'randomWrite',
+      'randomRead',
+      'scan',
+      'scanRange100',
+      'increment',
+      'append',
+      'checkAndPut',
+      'checkAndMutate',
+    ];
+    for (const command of commands) expect(await tool.measure(command, [], 500, 2)).toBeGreaterThan(0);
+    expect(await tool.measure('randomRead', ['--multiGet=100'], 1000, 2)).toBeGreaterThan(0);
+  });
+
+  it(`keeps what LoadTestTool writes and updates: ${KEYS} keys, each read again and verified`, async () => {
+    const layout = await store.layout('bootstrap');
+    const keys = ['-num_keys', String(KEYS)];
+    await loadTest(layout, [
+      '-tn',
+      'ltt',
+      '-write',
+      '3:100:4',
+      '-multiput',
+      '-num_regions_per_server',
+      '3',
+      ...keys,
+    ]);
+    await loadTest(layout, ['-tn', 'ltt', '-skip_init', '-update', '20:4', ...keys]);
+    const read = await loadTest(layout, ['-tn', 'ltt', '-skip_init', '-read', '100:4', ...keys]);
+    expect(read).not.toMatch(/Failed to (?:read|write|update) (?:a )?keys?: [1-9]/);
+  });
+});
+
+async function loadTest(layout: InstanceLayout, args: readonly string[]): Promise<string> {
+  const jars = [layout.conf, await classPath('bench'), await classPath('server')].join(delimiter);
+  const flags = [
+    ...MODULE_FLAGS,
+    '-Xmx512m',
+    '-Djava.net.preferIPv4Stack=true',
+    `-Djava.io.tmpdir=${layout.tmp}`,
+  ];
+  const main = 'org.apache.hadoop.hbase.util.LoadTestTool';
+  const { code, output } = await run(
+    'java',
+    [...flags, '-cp', jars, main, ...args],
+    process.env,
+    '',
+    TOOL_PATIENCE,
+  );
+  if (code !== 0)
+    throw new Error(`LoadTestTool ${args.join(' ')} ended with code ${code}:\n${output.slice(-4000)}`);
+  return output;
+}
