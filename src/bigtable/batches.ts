@@ -1,0 +1,210 @@
+import { toLatin1 } from '../bytes/index.js';
+import { RowanError } from '../errors.js';
+import type { Get } from '../table/get-and-scan.js';
+import { isGet } from '../table/get-and-scan.js';
+import type { RowMutation } from '../table/mutation.js';
+import { Result } from '../table/result.js';
+import type { CheckAndMutate, RowMutations } from '../table/row-mutations.js';
+import type { BatchAction, BatchOutcome, OperationOptions } from '../table/table.js';
+import type { BigtableClient } from './client.js';
+import { asBigtableError, Status } from './errors.js';
+import { MAX_MUTATIONS } from './names.js';
+import type { CellMutation } from './wire.js';
+
+/** Batches: what travels together, in which order, and what became of each item. */
+
+/** Bytes of the changes of one MutateRows, roughly. */
+const LARGEST_REQUEST = 8 * 1024 * 1024;
+/** Rows of one MutateRows. */
+const MOST_ROWS = 2000;
+
+export interface RowEntry {
+  readonly rowKey: Uint8Array;
+  readonly mutations: readonly CellMutation[];
+}
+
+interface MutateRowsResponse {
+  readonly entries?: readonly {
+    readonly index?: string | number | null;
+    readonly status?: { readonly code?: number | null; readonly message?: string | null } | null;
+  }[];
+}
+
+/**
+ * Changes rows that are all different, each for itself; the error of each that failed, by its place. What may succeed later is sent
+ * again until the time is up.
+ */
+export async function mutateRows(
+  client: BigtableClient,
+  name: string,
+  tableId: string,
+  entries: readonly RowEntry[],
+  options: OperationOptions,
+): Promise<Map<number, RowanError>> {
+  const asked = { call: 'mutateRows', table: name };
+  const deadline = client.deadline(asked, options);
+  const failed = new Map<number, RowanError>();
+  for (const request of requestsOf(entries)) {
+    let open = request;
+    while (open.length > 0) {
+      const errors = new Map<number, RowanError>();
+      let broken: RowanError | undefined;
+      const unanswered = new Set(open);
+      try {
+        const sent = { entries: open.map((at) => entries[at]!) };
+        for await (const answer of client.stream<MutateRowsResponse>('mutateRows', tableId, sent, deadline)) {
+          for (const { index, status } of answer.entries ?? []) {
+            const at = open[Number(index ?? 0)]!;
+            unanswered.delete(at);
+            const code = status?.code ?? Status.OK;
+            if (code !== Status.OK) errors.set(at, asBigtableError(code, status?.message ?? '', asked));
+          }
+        }
+      } catch (error) {
+        broken = deadline.errorOf(error);
+      }
+      for (const at of unanswered) {
+        errors.set(
+          at,
+          broken ?? asBigtableError(Status.UNAVAILABLE, 'the answer says nothing of this row', asked),
+        );
+      }
+      open = [];
+      for (const [at, error] of errors) {
+        failed.set(at, error);
+        if (error.retryable) open.push(at);
+      }
+      if (open.length === 0) break;
+      try {
+        await deadline.retry(failed.get(open[0]!)!, true);
+      } catch {
+        break;
+      }
+      for (const at of open) failed.delete(at);
+    }
+  }
+  return failed;
+}
+
+/** Entries in lists that one request takes. */
+function* requestsOf(entries: readonly RowEntry[]): Generator<number[]> {
+  let open: number[] = [];
+  let count = 0;
+  let bytes = 0;
+  for (const [at, { rowKey, mutations }] of entries.entries()) {
+    const size = mutations.reduce(
+      (sum, { setCell }) => sum + 32 + (setCell?.value.length ?? 0),
+      rowKey.length,
+    );
+    const isFull =
+      open.length >= MOST_ROWS || count + mutations.length > MAX_MUTATIONS || bytes + size > LARGEST_REQUEST;
+    if (isFull && open.length > 0) {
+      yield open;
+      open = [];
+      count = 0;
+      bytes = 0;
+    }
+    open.push(at);
+    count += mutations.length;
+    bytes += size;
+  }
+  if (open.length > 0) yield open;
+}
+
+/** What a batch asks of its table. */
+export interface BatchRunner {
+  getAll(gets: readonly Get[]): Promise<Result[]>;
+  /** The error of each that failed, by its place. The changes are of different rows, and none of them reads its row. */
+  changeAll(changes: readonly (RowMutation | RowMutations)[]): Promise<Map<number, RowanError>>;
+  change(change: RowMutation | RowMutations): Promise<Result>;
+  check(check: CheckAndMutate): Promise<{ readonly success: boolean; readonly result: Result | undefined }>;
+  /** Whether a change can go with those of other rows. */
+  isSimple(change: RowMutation | RowMutations): boolean;
+}
+
+/** An outcome for each action. Those of one row take effect in their order: where a row comes again, a new part begins. */
+export async function runBatch(
+  actions: readonly BatchAction[],
+  runner: BatchRunner,
+): Promise<BatchOutcome[]> {
+  const outcomes: BatchOutcome[] = new Array(actions.length);
+  for (const part of partsOf(actions)) {
+    const gets: number[] = [];
+    const simple: number[] = [];
+    const others: Promise<void>[] = [];
+    for (const at of part) {
+      const action = actions[at]!;
+      if (isGet(action)) gets.push(at);
+      else if (action.kind === 'checkAndMutate') {
+        others.push(
+          settle(outcomes, [at], async () => {
+            const { success, result } = await runner.check(action);
+            outcomes[at] = { ok: true, result: result ?? Result.EMPTY, success };
+          }),
+        );
+      } else if (runner.isSimple(action)) simple.push(at);
+      else {
+        others.push(
+          settle(outcomes, [at], async () => {
+            outcomes[at] = { ok: true, result: await runner.change(action) };
+          }),
+        );
+      }
+    }
+    if (gets.length > 0) {
+      others.push(
+        settle(outcomes, gets, async () => {
+          const results = await runner.getAll(gets.map((at) => actions[at] as Get));
+          for (const [i, at] of gets.entries()) outcomes[at] = { ok: true, result: results[i]! };
+        }),
+      );
+    }
+    if (simple.length > 0) {
+      others.push(
+        settle(outcomes, simple, async () => {
+          const failed = await runner.changeAll(
+            simple.map((at) => actions[at] as RowMutation | RowMutations),
+          );
+          for (const [i, at] of simple.entries()) {
+            const error = failed.get(i);
+            outcomes[at] = error === undefined ? { ok: true, result: Result.EMPTY } : { ok: false, error };
+          }
+        }),
+      );
+    }
+    await Promise.all(others);
+  }
+  return outcomes;
+}
+
+async function settle(
+  outcomes: BatchOutcome[],
+  places: readonly number[],
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RowanError)) throw error;
+    for (const at of places) outcomes[at] = { ok: false, error };
+  }
+}
+
+/** Runs of actions of different rows; gets of one row may stand together. */
+function* partsOf(actions: readonly BatchAction[]): Generator<number[]> {
+  let part: number[] = [];
+  let rows = new Map<string, boolean>();
+  for (const [at, action] of actions.entries()) {
+    const row = toLatin1(action.row);
+    const reads = isGet(action);
+    const before = rows.get(row);
+    if (before !== undefined && !(before && reads)) {
+      yield part;
+      part = [];
+      rows = new Map();
+    }
+    rows.set(row, reads);
+    part.push(at);
+  }
+  if (part.length > 0) yield part;
+}

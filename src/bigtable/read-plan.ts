@@ -1,0 +1,209 @@
+import { equalBytes } from '../bytes/index.js';
+import { UnsupportedError } from '../errors.js';
+import type { FilterEvaluator } from '../store/filter/index.js';
+import { KnownColumns } from '../store/scan/plain-row.js';
+import { RegionScanner } from '../store/scan/region-scanner.js';
+import type { FamilySource, ScanContext } from '../store/scan/store-read.js';
+import type { Cell } from '../table/checks.js';
+import { type FamilyDescriptor, FOREVER } from '../table/descriptor.js';
+import { type Get, isGet, type Scan } from '../table/get-and-scan.js';
+import { ALL_VERSIONS } from '../table/query.js';
+import { Result } from '../table/result.js';
+import { ListCursor } from './cell-cursor.js';
+import { type KnownTable, noSuchFamily } from './descriptors.js';
+import { MAX_FILTER } from './names.js';
+import { sieveOf } from './pushdown.js';
+import { chain, column, interleave, type RowFilter, timesOf, wholeFamily } from './wire.js';
+
+/**
+ * How a get or a scan is read: what is asked of the service, and what is decided here. The service is asked for no less than is
+ * to be given. What has expired, and versions beyond those that a family keeps, may be there still and are never given.
+ */
+
+/** Bytes of a filter beside its values, roughly: reads of more columns than fit take whole families. */
+const COLUMN_BYTES = 24;
+
+export class ReadPlan {
+  /** What the service is asked for; undefined: everything. */
+  readonly filter: RowFilter | undefined;
+  /** Whether the rows that come are the rows to be given, as far as their cells have not expired. */
+  readonly isPlain: boolean;
+  /** Whether each row that comes is given: the service may count them. */
+  readonly isCounted: boolean;
+  private readonly families: readonly FamilyDescriptor[];
+
+  /** @throws UnsupportedError for what Bigtable has not; RowanError `ERR_NO_SUCH_FAMILY`. */
+  constructor(
+    private readonly query: Get | Scan,
+    known: KnownTable,
+  ) {
+    refuse(query);
+    const { descriptor } = known;
+    for (const family of query.asksForAll ? [] : query.families.keys()) {
+      if (!known.families.has(family)) throw noSuchFamily(descriptor.name, family, known);
+    }
+    this.families = query.asksForAll
+      ? descriptor.families
+      : descriptor.families.filter(({ name }) => query.families.has(name));
+    const isRaw = !isGet(query) && query.raw;
+    this.isPlain = !isRaw && isPlain(query, this.families);
+    const expires = this.families.some(({ ttl }) => ttl !== FOREVER);
+    this.isCounted = this.isPlain && !expires;
+    const parts: RowFilter[] = [];
+    const cells = this.cellsFilter(descriptor.families.length);
+    if (cells !== undefined) parts.push(cells);
+    if (query.filter !== undefined && !isRaw && query.timeRange.isAll && query.familyTimeRanges.size === 0) {
+      parts.push(...(sieveOf(query.filter, expires, this.families.length) ?? []));
+    }
+    // Behind the number of versions: of those that a family keeps, those of these times.
+    if (isRaw && !query.timeRange.isAll && query.familyTimeRanges.size === 0) {
+      parts.push({ timestampRangeFilter: timesOf(query.timeRange) });
+    }
+    if (this.isPlain && isGet(query) && query.checkExistenceOnly) {
+      if (!expires) parts.push({ cellsPerRowLimitFilter: 1 });
+      parts.push({ stripValueTransformer: true });
+    }
+    this.filter = parts.length === 0 ? undefined : chain(...parts);
+  }
+
+  /** The row of a get. `cells`: what the service has given of it. */
+  rowOf(get: Get, cells: readonly Cell[] | undefined, context: ScanContext): Result {
+    if (cells === undefined) return Result.EMPTY;
+    if (!this.isPlain) return this.decidedRow(get, cells, context);
+    const result = this.plainRow(cells, context.now) ?? Result.EMPTY;
+    return get.checkExistenceOnly && !result.isEmpty ? new Result(result.row, []) : result;
+  }
+
+  /** As `rowOf`, of cells that nobody has chosen from. */
+  decidedRow(get: Get, cells: readonly Cell[], context: ScanContext): Result {
+    return RegionScanner.forGet(this.sources(cells, context.now), get, context).next() ?? Result.EMPTY;
+  }
+
+  /** The results of a scan that some of its rows give, at most `limit`. */
+  resultsOf(
+    rows: readonly (readonly Cell[])[],
+    limit: number,
+    context: ScanContext,
+    filter: FilterEvaluator | undefined,
+  ): Result[] {
+    const results: Result[] = [];
+    if (this.isPlain) {
+      for (const cells of rows) {
+        const row = results.length < limit ? this.plainRow(cells, context.now) : undefined;
+        if (row !== undefined) results.push(row);
+      }
+      return results;
+    }
+    const scan = (this.query as Scan).copy();
+    scan.limit = Number.isFinite(limit) ? limit : undefined;
+    const cells = scan.reversed ? [...rows].reverse().flat() : rows.flat();
+    const scanner = RegionScanner.forScan(this.sources(cells, context.now), scan, context, filter);
+    for (let row = scanner.next(); row !== undefined; row = scanner.next()) results.push(row);
+    return results;
+  }
+
+  private plainRow(cells: readonly Cell[], now: number): Result | undefined {
+    const kept = this.isCounted ? cells : cells.filter((cell) => !this.hasExpired(cell, now));
+    return kept.length === 0 ? undefined : new Result(kept[0]!.row, kept);
+  }
+
+  private hasExpired({ family, timestamp }: Cell, now: number): boolean {
+    const { ttl, minVersions } = this.families.find(({ name }) => name === family)!;
+    return ttl !== FOREVER && minVersions === 0 && timestamp < now - ttl * 1000;
+  }
+
+  private sources(cells: readonly Cell[], now: number): FamilySource[] {
+    return this.families.map((descriptor) => ({
+      descriptor: { ...descriptor, keepDeletedCells: 'FALSE', newVersionBehavior: false },
+      known: new KnownColumns(),
+      openCursors: () => [new ListCursor(kept(cells, descriptor, now))],
+    }));
+  }
+
+  /** Families, columns, and as many versions as can matter. */
+  private cellsFilter(familiesOfTable: number): RowFilter | undefined {
+    const { query, families } = this;
+    const versionsOf = ({ versions }: FamilyDescriptor): number =>
+      this.isPlain ? Math.min(versions, query.maxVersions) : versions;
+    const limits = new Set(families.map(versionsOf));
+    const [limit = ALL_VERSIONS] = limits;
+    const chosen =
+      families.length < familiesOfTable || families.some(({ name }) => this.columnsOf(name) !== null);
+    if (limits.size > 1) {
+      return interleave(
+        families.map((family) => chain(this.chosen(family.name), ...versionsFilter(versionsOf(family)))),
+      );
+    }
+    const parts = chosen ? [interleave(families.flatMap(({ name }) => this.chosenParts(name)))] : [];
+    const all = [...parts, ...versionsFilter(limit)];
+    return all.length === 0 ? undefined : chain(...all);
+  }
+
+  private columnsOf(family: string): readonly Uint8Array[] | null {
+    return this.query.asksForAll ? null : (this.query.families.get(family) ?? null);
+  }
+
+  private chosen(family: string): RowFilter {
+    return interleave(this.chosenParts(family));
+  }
+
+  private chosenParts(family: string): readonly RowFilter[] {
+    const columns = this.columnsOf(family);
+    if (columns === null) return [wholeFamily(family)];
+    const size = columns.reduce((sum, { length }) => sum + 2 * length + family.length + COLUMN_BYTES, 0);
+    // What is not asked for is left out here; `isPlain` knows of it.
+    if (size > MAX_FILTER / 2) return [wholeFamily(family)];
+    return columns.map((qualifier) => column(family, qualifier));
+  }
+}
+
+/** The cells of a family that it keeps, whatever of the others was collected already. */
+function kept(cells: readonly Cell[], family: FamilyDescriptor, now: number): readonly Cell[] {
+  const { name, versions, minVersions, ttl } = family;
+  const oldest = ttl === FOREVER ? 0 : now - ttl * 1000;
+  const out: Cell[] = [];
+  let before: Cell | undefined;
+  let rank = 0;
+  for (const cell of cells) {
+    if (cell.family !== name) continue;
+    rank = before !== undefined && isOfOneColumn(before, cell) ? rank + 1 : 0;
+    before = cell;
+    if (rank < versions && (rank < minVersions || cell.timestamp >= oldest)) out.push(cell);
+  }
+  return out;
+}
+
+function versionsFilter(versions: number): RowFilter[] {
+  return versions === ALL_VERSIONS ? [] : [{ cellsPerColumnLimitFilter: versions }];
+}
+
+function isPlain(query: Get | Scan, families: readonly FamilyDescriptor[]): boolean {
+  if (
+    query.filter !== undefined ||
+    !query.timeRange.isAll ||
+    query.familyTimeRanges.size > 0 ||
+    query.maxResultsPerColumnFamily !== undefined ||
+    query.rowOffsetPerColumnFamily > 0 ||
+    (!isGet(query) && query.batch !== undefined)
+  ) {
+    return false;
+  }
+  if (!query.asksForAll) {
+    for (const columns of query.families.values()) {
+      const size = (columns ?? []).reduce((sum, { length }) => sum + 2 * length, 0);
+      if (size + COLUMN_BYTES * (columns?.length ?? 0) > MAX_FILTER / 4) return false;
+    }
+  }
+  return families.every(({ ttl, minVersions }) => ttl === FOREVER || minVersions === 0);
+}
+
+function refuse(query: Get | Scan): void {
+  if (query.authorizations !== undefined) {
+    throw new UnsupportedError('Bigtable has no visibility labels. Leave out setAuthorizations.');
+  }
+}
+
+/** Whether they are versions of one column of one row. */
+function isOfOneColumn(a: Cell, b: Cell): boolean {
+  return equalBytes(a.qualifier, b.qualifier) && (a.row === b.row || equalBytes(a.row, b.row));
+}

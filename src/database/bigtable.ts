@@ -1,0 +1,42 @@
+import type { BigtableEngine } from '../bigtable/engine.js';
+import { BIGTABLE_OPTIONS, type BigtableOptions } from '../bigtable/options.js';
+import { type Database, start } from '../database.js';
+import { checkOptions } from '../table/checks.js';
+import type { DatabaseOptions, LintEvent, OutboxEvent, TablesEvent } from './options.js';
+import { prepare } from './options.js';
+
+/** Options of `connectBigtable`. Tables are checked by default, and created only when asked for. */
+export interface BigtableConnectOptions extends DatabaseOptions, BigtableOptions {
+  /** Told of tables that were made or are not as declared, of lint's findings, of copies that wait. */
+  readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void;
+}
+
+const CONNECT_OPTIONS: Readonly<Record<keyof BigtableConnectOptions, true>> = {
+  ...BIGTABLE_OPTIONS,
+  entities: true,
+  tables: true,
+  subscribers: true,
+  onEvent: true,
+  onQuery: true,
+  cursorSecret: true,
+  log: true,
+};
+
+/**
+ * Connects to an instance of Google Cloud Bigtable (docs/bigtable.md).
+ *
+ * @example
+ * ```ts
+ * const db = await connectBigtable({ projectId: 'shop', instanceId: 'orders', entities: [Order] });
+ * ```
+ * @throws InvalidArgumentError on unknown options; SchemaError on wrong declarations, or declarations that contradict the
+ * stored tables; UnsupportedError when `@google-cloud/bigtable` is not installed; RowanError `ERR_TABLE_NOT_FOUND`,
+ * `ERR_CONNECTION`, `ERR_SECURITY`, `ERR_TIMEOUT`.
+ */
+export async function connectBigtable(options: BigtableConnectOptions): Promise<Database<BigtableEngine>> {
+  checkOptions('connectBigtable', options, CONNECT_OPTIONS);
+  const { entities, tables, onEvent, onQuery, cursorSecret, subscribers, log, ...bigtable } = options;
+  const opening = prepare('connectBigtable', options, 'verify');
+  const { connectBigtableEngine } = await import('../bigtable/engine.js');
+  return start(opening, await connectBigtableEngine(bigtable));
+}
