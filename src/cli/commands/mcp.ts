@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import { Database, open } from '../../database.js';
+import { compileSchema } from '../../mapper/index.js';
+import { type CliContext, packageVersion } from '../context.js';
+import { databaseAt, isServer, openEngine, requireStore } from '../databases.js';
+import { loadSchema } from '../load-entities.js';
+import { signalled } from '../signals.js';
+
+/** Milliseconds after which what another process has written to the store is shown. */
+const REFRESH = 1000;
+
+/** `rowan mcp <place> [module]`: the reads of the studio for an assistant, over standard input and output (docs/mcp.md). */
+export function addMcpCommand(program: Command, context: CliContext): void {
+  program
+    .command('mcp')
+    .summary('let an assistant read a store or cluster, by its entities')
+    .description(
+      'Speaks the Model Context Protocol over standard input and output: tools that list entities, describe keys, explain ' +
+        'and run queries with limits, sample, lint and size. It only reads, also beside the process that has the store, and ' +
+        'ends with its input, at SIGTERM and SIGINT. It needs the package @modelcontextprotocol/sdk.',
+    )
+    .argument(
+      '<place>',
+      'the folder of an embedded store, hbase:host:port of the masters of an HBase, or bigtable:project/instance',
+    )
+    .argument('[module]', 'path of the compiled module that exports the entities')
+    .action((place: string, module: string | undefined) => run(place, module, context));
+}
+
+async function run(place: string, module: string | undefined, context: CliContext): Promise<void> {
+  const signal = signalled();
+  try {
+    const db = await openToRead(place, module);
+    try {
+      const { serveMcp } = await import('../../studio/mcp/server.js');
+      const served = await serveMcp(db, {
+        place,
+        version: packageVersion(),
+        input: process.stdin,
+        output: process.stdout,
+      });
+      context.writeError(`rowan ${packageVersion()} answers for ${place}\n`);
+      await Promise.race([signal.came, served.ended]);
+      await served.close();
+    } finally {
+      await db.close();
+    }
+  } finally {
+    signal.forget();
+  }
+}
+
+/** A store that is only looked at stays free for the process that writes. */
+async function openToRead(place: string, module: string | undefined): Promise<Database> {
+  const entities =
+    module === undefined ? [] : (await loadSchema(module)).entities.map(({ target }) => target);
+  if (isServer(place)) {
+    if (module !== undefined) return databaseAt(place, { entities }, false);
+    return readied(new Database(compileSchema([]), await openEngine(place), 'ignore'));
+  }
+  requireStore(place);
+  if (module !== undefined) return open({ path: place, entities, readOnly: true, refreshEvery: REFRESH });
+  const { openReadOnly } = await import('../../store/follow/read-only-store.js');
+  const store = await openReadOnly(place, { refreshEvery: REFRESH });
+  return readied(new Database(compileSchema([]), store, 'ignore'));
+}
+
+async function readied(db: Database): Promise<Database> {
+  try {
+    await db.ready();
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,74 @@
+import { type Command, InvalidArgumentError as UsageError } from 'commander';
+import { Database } from '../../database.js';
+import { compileSchema } from '../../mapper/index.js';
+import type { CliContext } from '../context.js';
+import { openEngine, withDatabase } from '../databases.js';
+import { loadSchema } from '../load-entities.js';
+import { signalled } from '../signals.js';
+
+interface StudioFlags {
+  readonly port: number;
+}
+
+/** `rowan studio <place> [module]`: the page of a database at 127.0.0.1, until SIGTERM or SIGINT (docs/studio.md). */
+export function addStudioCommand(program: Command, context: CliContext): void {
+  program
+    .command('studio')
+    .summary('show a store or cluster in the browser, by its entities')
+    .description(
+      'Shows tables, keys, rows, versions and regions in the browser, as the entities of the module declare them; without a ' +
+        'module as HBase has them. It listens at 127.0.0.1, lets in who opens the address that it prints, only reads, and ' +
+        'ends at SIGTERM and SIGINT.',
+    )
+    .argument(
+      '<place>',
+      'the folder of an embedded store, hbase:host:port of the masters of an HBase, or bigtable:project/instance',
+    )
+    .argument('[module]', 'path of the compiled module that exports the entities')
+    .option('--port <n>', 'the port; 0 takes a free one', portOf, 0)
+    .action((place: string, module: string | undefined, flags: StudioFlags) =>
+      run(place, module, flags, context),
+    );
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
+  throw new UsageError('Give a whole number from 0 to 65535.');
+}
+
+async function run(
+  place: string,
+  module: string | undefined,
+  { port }: StudioFlags,
+  context: CliContext,
+): Promise<void> {
+  const signal = signalled();
+  const show = async (db: Database): Promise<void> => {
+    const { startStudio } = await import('../../studio/server/server.js');
+    const studio = await startStudio(db, { port, place });
+    try {
+      context.write(`Rowan Studio shows ${place}: open ${studio.url}\n`);
+      const name = await signal.came;
+      context.write(`${name}: the studio ends\n`);
+    } finally {
+      await studio.close();
+    }
+  };
+  try {
+    if (module !== undefined) {
+      // It looks at tables as they are: it makes none.
+      await withDatabase(place, await loadSchema(module), { tables: 'verify' }, show);
+      return;
+    }
+    const db = new Database(compileSchema([]), await openEngine(place), 'ignore');
+    try {
+      await db.ready();
+      await show(db);
+    } finally {
+      await db.close();
+    }
+  } finally {
+    signal.forget();
+  }
+}
