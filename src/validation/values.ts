@@ -1,0 +1,148 @@
+/** Values of columns and key parts: whether a codec takes them, what a text stands for, and how JSON Schema says it. */
+
+import { codecKind, enumerationNames } from '../codec/index.js';
+
+/** What is used of a codec of keys or columns. */
+export interface AnyCodec {
+  readonly name: string;
+  encode(value: unknown): unknown;
+}
+
+/**
+ * The value that the codec takes: the given one or, with `coerce`, what it stands for as a text. Codecs are strict, so that at
+ * most one reading of a text fits, and the codec's own word goes first.
+ * @throws what the codec says of the value as it was given.
+ */
+export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unknown {
+  try {
+    codec.encode(given);
+    return given;
+  } catch (refused) {
+    if (!coerce) throw refused;
+    for (const read of READINGS) {
+      const value = read(given);
+      if (value !== undefined && takes(codec, value)) return value;
+    }
+    throw refused;
+  }
+}
+
+function takes(codec: AnyCodec, value: unknown): boolean {
+  try {
+    codec.encode(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The longest text that is read as a number. */
+const MOST_DIGITS = 1000;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const WHOLE = /^-?\d+$/;
+const TIME = /^([+-]\d{6}|\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const READINGS: readonly ((given: unknown) => unknown)[] = [
+  (given) => (isShort(given) && NUMBER.test(given) ? finite(Number(given)) : undefined),
+  (given) => (isShort(given) && WHOLE.test(given) ? BigInt(given) : undefined),
+  (given) => (Number.isSafeInteger(given) ? BigInt(given as number) : undefined),
+  (given) => (given === 'true' ? true : given === 'false' ? false : undefined),
+  (given) => (isShort(given) ? dateOf(given) : undefined),
+  (given) => (typeof given === 'string' && BASE64.test(given) ? bytesOf(given) : undefined),
+];
+
+function isShort(given: unknown): given is string {
+  return typeof given === 'string' && given.length <= MOST_DIGITS;
+}
+
+function finite(value: number): number | undefined {
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** Of a day, or of a time with its zone. A day that no calendar has is none. */
+function dateOf(text: string): Date | undefined {
+  const [, year, month, day] = TIME.exec(text) ?? [];
+  if (year === undefined) return undefined;
+  const date = new Date(text);
+  const noon = new Date(`${year}-${month}-${day}T00:00:00.000Z`);
+  if (Number.isNaN(date.getTime()) || noon.getUTCDate() !== Number(day)) return undefined;
+  return date;
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}
+
+/** Whether values are texts of any sort, which can be asked what they begin with. */
+export function isText(codec: Pick<AnyCodec, 'name'>): boolean {
+  const known = codecKind(codec.name);
+  if (known?.kind === 'desc') return isText({ name: known.inner });
+  return ['text', 'fixedString', 'reverse', 'reverseDomain'].includes(known?.kind ?? '');
+}
+
+/** A JSON Schema, as far as it is made here. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+}
+
+const INTEGER = (minimum: number, maximum: number): JsonSchema => ({ type: 'integer', minimum, maximum });
+const LONG: JsonSchema = { type: 'string', pattern: '^-?[0-9]+$', format: 'int64' };
+const NATURAL: JsonSchema = { type: 'string', pattern: '^[0-9]+$' };
+const DATE: JsonSchema = { type: 'string', format: 'date-time' };
+const BYTES: JsonSchema = { type: 'string', contentEncoding: 'base64' };
+const FLOAT: JsonSchema = { type: 'number' };
+
+const KINDS: Readonly<Record<string, JsonSchema>> = {
+  text: { type: 'string' },
+  boolean: { type: 'boolean' },
+  bytes: BYTES,
+  date: DATE,
+  int8: INTEGER(-128, 127),
+  int16: INTEGER(-32768, 32767),
+  int32: INTEGER(-2147483648, 2147483647),
+  uint8: INTEGER(0, 255),
+  uint16: INTEGER(0, 65535),
+  uint32: INTEGER(0, 4294967295),
+  int53: INTEGER(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  int64: LONG,
+  counter: LONG,
+  uint64: NATURAL,
+  bigint: { type: 'string', pattern: '^-?[0-9]+$' },
+  float64: FLOAT,
+  float32: FLOAT,
+  float: FLOAT,
+  uuid: { type: 'string', format: 'uuid' },
+  ulid: { type: 'string', minLength: 26, maxLength: 26 },
+};
+
+/** The schema of the values of a codec in JSON. Of a codec of somebody else it says nothing, which is never wrong. */
+export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
+  const known = codecKind(name);
+  if (known === undefined) return {};
+  const { kind, inner, count } = known;
+  const options = inner.split(',');
+  switch (kind) {
+    case 'desc':
+      return valueSchema({ name: inner });
+    case 'reverse':
+    case 'reverseDomain':
+      return { type: 'string' };
+    case 'reverseTimestamp':
+      return options.includes('number') ? KINDS['int53']! : DATE;
+    case 'fixedString':
+      return { type: 'string', maxLength: count };
+    case 'fixedBytes':
+      return BYTES;
+    case 'decimal':
+      return { type: 'string', pattern: count > 0 ? `^-?[0-9]+(\\.[0-9]{1,${count}})?$` : '^-?[0-9]+$' };
+    case 'enumeration':
+      return { type: 'string', enum: enumerationNames(known) };
+    case 'textNumber':
+    case 'reverseDigits':
+      if (options.includes('bigint') || options.includes('string')) return NATURAL;
+      return { type: 'integer', minimum: 0 };
+    default:
+      return KINDS[kind] ?? {};
+  }
+}
